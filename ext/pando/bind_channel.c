@@ -1,4 +1,4 @@
-/* Pando::HTTP::Channel. */
+/* Pando::HTTP::Channel: binds http/channel.c. Runs in the monitor (which creates the channel) and in workers. */
 #include "bind_http.h"
 
 #include <sys/eventfd.h>
@@ -56,7 +56,7 @@ static VALUE channel_attach(VALUE klass, VALUE fd)
     return self;
 }
 
-/* A mapping outlives its descriptor: children close theirs. */
+/* A mapping outlives its descriptor: child processes close theirs. */
 static VALUE channel_close_fd(VALUE self)
 {
     struct pando_channel *channel = pando_channel_of(self);
@@ -70,13 +70,13 @@ static VALUE channel_fileno(VALUE self)
     return INT2NUM(pando_channel_of(self)->fd);
 }
 
-/* Which reactor it is that serves this channel; 0: none yet. */
+/* The number of the reactor that serves this channel; 0: none yet. */
 static VALUE channel_epoch(VALUE self)
 {
     return ULL2NUM(atomic_load(&pando_channel_of(self)->shared->epoch));
 }
 
-/* The number of a new one: non-blocking, close-on-exec. For a lane, or for the reactor. */
+/* Creates an eventfd for a lane or for the reactor, non-blocking and close-on-exec. Returns its descriptor. */
 static VALUE channel_eventfd(VALUE klass)
 {
     int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -84,7 +84,7 @@ static VALUE channel_eventfd(VALUE klass)
     return INT2NUM(fd);
 }
 
-/* The number of a new one: the memory of a lane, for the reactor and one worker. */
+/* Creates a lane's memory, for the reactor and one worker. Returns its descriptor. */
 static VALUE channel_lane(VALUE klass)
 {
     int fd = pando_lane_create();
@@ -102,7 +102,7 @@ static void count(VALUE stats, const char *name, uint64_t value)
     rb_hash_aset(stats, rb_interned_str_cstr(name), ULL2NUM(value));
 }
 
-/* What the reactor has counted, by the names in http/stats.h. */
+/* The reactor's statistics, by the names in http/stats.h. */
 static VALUE channel_stats(VALUE self)
 {
     const struct pando_channel *channel = pando_channel_of(self);
@@ -115,7 +115,7 @@ static VALUE channel_stats(VALUE self)
     return hash;
 }
 
-/* How many requests waited in the queue for how long: element n counts those of less than 2**n microseconds. */
+/* The distribution of times in the queue: element n counts the requests that waited less than 2**n microseconds. */
 static VALUE channel_waits(VALUE self)
 {
     const struct pando_stats *stats = &pando_channel_of(self)->shared->stats;

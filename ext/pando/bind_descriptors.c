@@ -1,4 +1,4 @@
-/* Binds sys/descriptors.c. */
+/* Binds sys/descriptors.c. Runs in any process. */
 #include "bind_sys.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #define FIRST_ROOM 1024
 #define FEW 1024
-#define SLACK 64 /* descriptors that other threads may open between two looks */
+#define SLACK 64 /* descriptors that other threads may open between two calls */
 
 static VALUE text(const char *bytes)
 {
@@ -45,7 +45,7 @@ static VALUE row(const struct pando_descriptor *found)
     return rb_ary_new_from_values(sizeof(values) / sizeof(*values), values);
 }
 
-/* The numbers that are open now, in a buffer that `guard` owns. */
+/* The numbers of the open descriptors, in a buffer that `guard` owns. */
 static int *open_numbers(VALUE *guard, ssize_t *count)
 {
     size_t room = FIRST_ROOM;
@@ -75,8 +75,8 @@ static VALUE descriptors(VALUE self)
     return rows;
 }
 
-/* descriptor_targets -> {number => target}. The texts are Ruby's one copy of each, which a process that looks again
- * and again, and is forked in between, need not make anew. */
+/* descriptor_targets -> {number => target}. Targets are interned Strings: a process that calls this again and again,
+ * and is forked in between, need not create them anew. */
 static VALUE descriptor_targets(VALUE self)
 {
     VALUE guard;
@@ -92,15 +92,15 @@ static VALUE descriptor_targets(VALUE self)
     return found;
 }
 
-/* connection_beside?(numbers) -> whether there is a socket with a peer that is none of these. Costs a forked child
- * hardly any memory, unlike all rows. */
+/* connection_beside?(numbers) -> whether there is a socket with a peer other than these. Unlike `descriptors`, it
+ * costs a forked child hardly any memory. */
 static VALUE connection_beside(VALUE self, VALUE numbers)
 {
     int open[FEW], found = 0;
     Check_Type(numbers, T_ARRAY);
     ssize_t count = pando_open_descriptors(open, FEW);
     if (count == -1) rb_sys_fail("/proc/self/fd");
-    if (count > FEW) return Qtrue; /* too many for a quick look */
+    if (count > FEW) return Qtrue; /* too many for a quick check */
     for (ssize_t i = 0; i < count && !found; i++)
         found = pando_may_be_connection(open[i]) && !RTEST(rb_ary_includes(numbers, INT2FIX(open[i])));
     return truth(found);
@@ -113,7 +113,7 @@ static VALUE descriptor_count(VALUE self)
     return LONG2NUM((long)count);
 }
 
-/* true or false; nil where the kernel, or a sandbox, does not tell. */
+/* true or false; nil: the kernel or a sandbox does not say. */
 static VALUE same_open_file(VALUE self, VALUE pid, VALUE theirs, VALUE ours)
 {
     int same = pando_same_open_file(NUM2PIDT(pid), NUM2INT(theirs), NUM2INT(ours));
@@ -121,7 +121,7 @@ static VALUE same_open_file(VALUE self, VALUE pid, VALUE theirs, VALUE ours)
     return truth(same);
 }
 
-/* For each inode its peer's, 0 if it has none; nil where the kernel does not tell. */
+/* For each inode that of its peer, 0 if it has none; nil: the kernel does not say. */
 static VALUE unix_peers(VALUE self, VALUE inodes)
 {
     VALUE guard, guard_of_peers;
@@ -138,7 +138,7 @@ static VALUE unix_peers(VALUE self, VALUE inodes)
     return failed ? Qnil : peers;
 }
 
-/* Text; false: closed, or the process has ended; nil: it is not for us to know. */
+/* Text; false: closed, or the process has ended; nil: not permitted. */
 static VALUE descriptor_of(VALUE self, VALUE pid, VALUE number)
 {
     char target[PATH_MAX + 1];

@@ -1,4 +1,5 @@
-/* Binds sys/exercise.c. The interpreter's lock is kept: who stands still in here is killed from outside. */
+/* Binds sys/exercise.c. Runs in new workers and molds. The GVL is kept: a child that hangs in here is killed from
+ * outside. */
 #include "bind_sys.h"
 
 #include "sys/exercise.h"

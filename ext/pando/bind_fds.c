@@ -1,4 +1,4 @@
-/* Binds sys/fds.c and sys/write_now.c, and asks Ruby for the other half of an IO. */
+/* Binds sys/fds.c and sys/write_now.c, and asks Ruby for the other half of an IO. Runs in any process. */
 #include "bind_sys.h"
 
 #include <errno.h>
@@ -14,21 +14,21 @@ static VALUE replace_fd(VALUE self, VALUE target, VALUE source)
     return Qtrue;
 }
 
-/* Whether it is the interpreter's own, as its timer's. */
+/* Whether the descriptor belongs to the interpreter, like that of its timer. */
 static VALUE reserved_fd_p(VALUE self, VALUE number)
 {
     return rb_reserved_fd_p(NUM2INT(number)) ? Qtrue : Qfalse;
 }
 
-/* Closes a number that no IO owns. Whatever close(2) says, it is closed then, and
- * a peer that sent it must not be able to make us raise. */
+/* Closes a number that no IO owns. Whatever close(2) returns, the descriptor is closed, and a peer that sent it must
+ * not be able to make us raise. */
 static VALUE close_fd(VALUE self, VALUE number)
 {
     close(NUM2INT(number));
     return Qnil;
 }
 
-/* sealed_memory(name, bytes) -> number of a file that holds them, and nothing else ever. */
+/* sealed_memory(name, bytes) -> the descriptor of a file in memory with these bytes, which can never change. */
 static VALUE sealed_memory(VALUE self, VALUE name, VALUE bytes)
 {
     StringValue(bytes);
@@ -37,7 +37,7 @@ static VALUE sealed_memory(VALUE self, VALUE name, VALUE bytes)
     return INT2NUM(fd);
 }
 
-/* write_now(number, bytes) -> how many were written; nil: its reader takes nothing now. */
+/* write_now(number, bytes) -> the number of bytes written; nil: the reader takes nothing now. */
 static VALUE write_now(VALUE self, VALUE number, VALUE bytes)
 {
     StringValue(bytes);
@@ -47,7 +47,7 @@ static VALUE write_now(VALUE self, VALUE number, VALUE bytes)
     rb_sys_fail("write");
 }
 
-/* A two-way IO.popen has a second IO inside, for writing; any other is its own. */
+/* A two-way IO.popen holds a second IO for writing; any other IO is its own. */
 static VALUE write_half(VALUE self, VALUE io)
 {
     return rb_io_get_write_io(rb_io_get_io(io));

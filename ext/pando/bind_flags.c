@@ -1,4 +1,4 @@
-/* What a Pando::Sys::Row says of its process yes or no. Written by that process, read by the monitor. */
+/* The flags of a Pando::Sys::Row: yes-or-no facts about its process. Written by that process, read by the monitor. */
 #include "bind_row.h"
 
 static VALUE flag(VALUE self, uint32_t flag)
@@ -22,14 +22,14 @@ static VALUE row_fork_unsafe(VALUE self)
     return Qtrue;
 }
 
-/* What stood against it is gone. */
+/* The obstacle to forking is gone. */
 static VALUE row_fork_safe(VALUE self)
 {
     atomic_fetch_and_explicit(&pando_row_of(self)->flags, ~(uint32_t)PANDO_ROW_FORK_UNSAFE, memory_order_release);
     return Qtrue;
 }
 
-/* Ruby wants a major GC that the worker has put off; the monitor replaces the worker when that suits. */
+/* Ruby wants a major GC that the worker has deferred; the monitor replaces the worker at a suitable time. */
 static VALUE row_major_gc_due_p(VALUE self)
 {
     return flag(self, PANDO_ROW_MAJOR_GC_DUE);
@@ -44,7 +44,7 @@ static VALUE row_set_major_gc_due(VALUE self, VALUE due)
     return due;
 }
 
-/* The head of the running request's answer is out. The end of the request takes the flag back. */
+/* The head of the running request's answer is out. The end of the request clears the flag. */
 static VALUE row_streaming_p(VALUE self)
 {
     return flag(self, PANDO_ROW_STREAMING);

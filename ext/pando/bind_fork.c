@@ -1,4 +1,5 @@
-/* Binds sys/fork.c: siblings beneath Process._fork, the probe, the cold spawn. */
+/* Binds sys/fork.c: siblings beneath Process._fork, the probe, the cold spawn. Runs in the monitor, molds and
+ * workers. */
 #include "bind_sys.h"
 
 #include <errno.h>
@@ -16,8 +17,8 @@ static VALUE call_fork(VALUE unused)
     return rb_funcall(rb_mProcess, rb_intern("_fork"), 0);
 }
 
-/* Forks a sibling: true in the forker, false in the new process. Goes through
- * Process._fork, so that the hooks of libraries run, once on each side. */
+/* Forks a sibling: true in the forker, false in the new process. Goes through Process._fork, so that the fork hooks
+ * of libraries run once on each side. */
 static VALUE fork_sibling(VALUE self)
 {
     int state;
@@ -25,7 +26,7 @@ static VALUE fork_sibling(VALUE self)
     unsigned copies = pando_copies();
     VALUE middle = rb_protect(call_fork, Qnil, &state);
     if (state) {
-        /* A hook has raised in the forker, after the fork: who was forked is a stranger's business, not the middle. */
+        /* A hook has raised in the forker after the fork. Reap the middle process; the final child is an orphan. */
         pid_t orphan = pando_pid() == forker && pando_copies() != copies ? pando_announced_middle() : 0;
         pando_double_fork_disarm();
         if (orphan) pando_middle_wait(orphan);
@@ -38,7 +39,7 @@ static VALUE fork_sibling(VALUE self)
     return Qtrue;
 }
 
-/* Ruby's own fork retries EAGAIN for ever; ask before. */
+/* Ruby's own fork retries EAGAIN for ever, so ask first. */
 static VALUE probe_fork(VALUE self)
 {
     int failure = pando_fork_probe();
@@ -46,7 +47,7 @@ static VALUE probe_fork(VALUE self)
     return Qtrue;
 }
 
-/* All that may raise or allocate, so that the pointers taken afterwards stay good. */
+/* Does everything that may raise or allocate first, so that pointers taken afterwards stay valid. */
 static void check_strings(VALUE array)
 {
     Check_Type(array, T_ARRAY);
@@ -75,7 +76,7 @@ static void look_up_descriptors(VALUE descriptors, struct pando_fd_map *map, lon
         map[i] = (struct pando_fd_map){.from = pando_fd_of(rb_ary_entry(descriptors, i)), .to = first + (int)i};
 }
 
-/* Close-on-exec copies above the target range, so that no target overwrites a source. 0 or an errno. */
+/* Makes close-on-exec copies above the target range, so that no target overwrites a source. 0 or an errno. */
 static int copy_descriptors(struct pando_fd_map *map, long count)
 {
     for (long i = 0; i < count; i++) {
@@ -119,7 +120,7 @@ static VALUE spawn(int arguments, VALUE *argument, VALUE self)
     return PIDT2NUM(pid);
 }
 
-/* Tells whether this is still the same process, without a system call. */
+/* A number that changes with each fork, without a system call. */
 static VALUE forks(VALUE self)
 {
     return UINT2NUM(pando_forks());

@@ -1,5 +1,5 @@
-/* Pando::ForkSafety::ForkCheck: one call and no system call to tell a process from its ancestors. Documented in
- * lib/pando/fork_safety/fork_check.rb. */
+/* Pando::ForkSafety::ForkCheck: tells a process from its ancestors with one method call and no system call. Runs in
+ * any process. Documented in lib/pando/fork_safety/fork_check.rb. */
 #include "bind_sys.h"
 
 #include "sys/fork.h"

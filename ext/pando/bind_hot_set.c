@@ -1,4 +1,4 @@
-/* Binds sys/hot_set.c: Pando::Sys::HotSet. */
+/* Pando::Sys::HotSet: binds sys/hot_set.c. Runs in molds and in new workers. */
 #include "bind_sys.h"
 
 #include "bind_row.h"
@@ -38,7 +38,7 @@ static VALUE supported(VALUE class)
     return pando_hot_set_supported() ? Qtrue : Qfalse;
 }
 
-/* call-seq: observe(pagemap) -> self. What the child with this pagemap has written to. */
+/* call-seq: observe(pagemap) -> self. Records the pages that the child with this pagemap has written to. */
 static VALUE observe(VALUE self, VALUE pagemap)
 {
     if (pando_hot_set_observe(set_of(self), pando_fd_of(pagemap)) == -1) rb_sys_fail("pagemap");
@@ -52,7 +52,7 @@ static VALUE clear(VALUE self)
     return self;
 }
 
-/* call-seq: populate(bytes, seconds) -> [bytes, seconds]. At most so much; returns what it was. */
+/* call-seq: populate(bytes, seconds) -> [bytes, seconds]. At most so much; returns what was used. */
 static VALUE populate(VALUE self, VALUE bytes, VALUE seconds)
 {
     struct pando_populated done;
@@ -62,19 +62,19 @@ static VALUE populate(VALUE self, VALUE bytes, VALUE seconds)
     return rb_assoc_new(ULL2NUM(done.bytes), DBL2NUM((double)done.nanoseconds / 1e9));
 }
 
-/* Bytes of all its pages. */
+/* Total bytes of its pages. */
 static VALUE bytes(VALUE self)
 {
     return ULL2NUM(set_of(self)->bytes);
 }
 
-/* Into how many pieces they fall. */
+/* Number of ranges. */
 static VALUE ranges(VALUE self)
 {
     return SIZET2NUM(set_of(self)->count);
 }
 
-/* call-seq: prefault(bytes, seconds) -> nil. What this process was given. */
+/* call-seq: prefault(bytes, seconds) -> nil. Records what was populated for this process. */
 static VALUE row_prefault(VALUE self, VALUE bytes, VALUE seconds)
 {
     struct pando_row *row = pando_row_of(self);

@@ -1,4 +1,4 @@
-/* Binds the pure-C HTTP code in http/ to Ruby. */
+/* Binds the pure-C HTTP code in http/ to Ruby. Runs in the monitor and in workers. */
 #include "bind_http.h"
 
 VALUE pando_mHTTP;

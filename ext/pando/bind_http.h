@@ -1,4 +1,4 @@
-/* What the bindings of http/ share. */
+/* Shared by the bindings of http/, in the monitor and in workers. */
 #ifndef PANDO_BIND_HTTP_H
 #define PANDO_BIND_HTTP_H
 
@@ -18,11 +18,11 @@ void pando_init_http_channel(void);
 void pando_init_http_lane(void);
 void pando_init_http_reactor(void);
 
-/* Puts a parsed request into a Rack environment. */
+/* Adds a parsed request to a Rack environment. */
 VALUE pando_http_environment(VALUE template, const pando_http_parser *parser, const char *buffer, VALUE remote,
                              VALUE asterisk);
 
-/* What a Pando::HTTP::Channel stands for. */
+/* The channel of a Pando::HTTP::Channel. */
 struct pando_channel *pando_channel_of(VALUE channel);
 
 #endif

@@ -1,5 +1,5 @@
-/* Composes the answers that almost all are, in one step and without an object of its own. What it does not take goes
- * the longer way by ResponseHead. */
+/* Composes the usual kind of response in one step, without an object of its own. All other responses go through
+ * ResponseHead. Runs in workers. */
 #include "bind_http_answer.h"
 
 #include "http/date.h"
@@ -33,7 +33,7 @@ static int put_length(struct pando_answer *answer)
            put(answer, "\r\n", 2);
 }
 
-/* Whether the application's own content-length is right: then there is nothing to it. */
+/* Whether the application's own content-length is right: then nothing needs to be done. */
 static int is_length(const struct pando_answer *answer, const char *digits, size_t count)
 {
     uint64_t length = 0;
@@ -110,7 +110,8 @@ VALUE pando_answer_text(const struct pando_answer *answer, VALUE body)
 {
     VALUE text = rb_str_buf_new((long)(answer->head_bytes + answer->body_bytes));
     rb_str_cat(text, answer->head, (long)answer->head_bytes);
-    /* Not by answer->parts: where the garbage collector compacts, that allocation may have moved the body's Strings. */
+    /* Not from answer->parts: where the garbage collector compacts, that allocation may have moved the body's
+     * Strings. */
     for (long i = 0; i < RARRAY_LEN(body); i++) {
         VALUE part = RARRAY_AREF(body, i);
         rb_str_cat(text, RSTRING_PTR(part), RSTRING_LEN(part));

@@ -1,4 +1,5 @@
-/* An ordinary answer: fields that are Strings and mean nothing to the server, a body that is an Array of Strings. */
+/* An ordinary response: its fields are Strings without meaning for the server, its body is an Array of Strings. Used
+ * in workers. */
 #ifndef PANDO_BIND_HTTP_ANSWER_H
 #define PANDO_BIND_HTTP_ANSWER_H
 
@@ -9,20 +10,20 @@
 #define PANDO_ANSWER_HEAD 4096
 #define PANDO_ANSWER_PARTS 16
 
-/* Good until the next allocation: a compacting garbage collector moves the body's Strings. */
+/* Valid until the next allocation, which may compact and so move the body's Strings. */
 struct pando_answer {
     size_t head_bytes;
     uint64_t body_bytes;
     size_t count;
-    struct iovec parts[1 + PANDO_ANSWER_PARTS]; /* the head, and the body behind it */
+    struct iovec parts[1 + PANDO_ANSWER_PARTS]; /* the head, then the body */
     char head[PANDO_ANSWER_HEAD];
 };
 
-/* 1; 0: it is not as simple as that, or too large. Runs no Ruby. ending: what becomes of the connection, and an empty
- * line. */
+/* 1; 0: the response is not that simple, or too large. Runs no Ruby. ending: the fields about the connection, and the
+ * empty line. */
 int pando_answer_compose(struct pando_answer *answer, VALUE status_line, VALUE fields, VALUE body, VALUE ending);
 
-/* All of it in a String; body: what it was composed of. */
+/* The whole response in a String; body: the one it was composed from. */
 VALUE pando_answer_text(const struct pando_answer *answer, VALUE body);
 
 #endif

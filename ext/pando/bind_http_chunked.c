@@ -1,4 +1,4 @@
-/* Pando::HTTP::Chunked: decodes a chunked request body. */
+/* Pando::HTTP::Chunked: decodes a chunked request body. Runs in workers. */
 #include "bind_http.h"
 #include "http/chunked.h"
 
@@ -20,8 +20,8 @@ static pando_http_chunked *chunked_of(VALUE object)
     return self;
 }
 
-/* Appends what input holds of the body to output. nil: more input is needed;
- * false: malformed; an Integer: the body ended, so many bytes of input belong to it. */
+/* Appends the body data in input to output. nil: more input is needed; false: malformed; an Integer: the body has
+ * ended, and so many bytes of input belong to it. */
 static VALUE chunked_decode(VALUE object, VALUE input, VALUE output)
 {
     pando_http_chunked *self = chunked_of(object);
@@ -47,7 +47,7 @@ static VALUE chunked_decode(VALUE object, VALUE input, VALUE output)
     }
 }
 
-/* Bytes of the current chunk still to come, as its size line says; before the end of that line 0. */
+/* Bytes of the current chunk still to come, by its size line; 0 before the end of that line. */
 static VALUE chunked_announced(VALUE object)
 {
     return ULL2NUM(pando_http_chunked_announced(chunked_of(object)));

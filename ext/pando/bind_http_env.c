@@ -1,4 +1,4 @@
-/* Turns a parsed request into the CGI variables of a Rack environment. */
+/* Turns a parsed request into the CGI variables of a Rack environment. Runs in workers. */
 #include "bind_http.h"
 #include "http/chars.h"
 
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Fields that come often: their keys are made once. */
+/* Common fields, whose keys are created once. */
 static const char *const common_names[] = {
     "accept", "accept-charset", "accept-encoding", "accept-language", "access-control-request-headers",
     "access-control-request-method", "authorization", "baggage", "cache-control", "cdn-loop", "cf-connecting-ip",
@@ -39,7 +39,7 @@ static VALUE request_method, request_uri, path_info, query_string, server_name, 
 static VALUE content_type, content_length, http_host, http_cookie, http_1_0, port_80;
 static VALUE remote_addr, last_name, last_port;
 
-/* Interned as UTF-8, so that an application's own literal is the very same object. */
+/* Interned as UTF-8, so that a literal in the application is the same object. */
 static VALUE interned(const char *text, size_t len)
 {
     return rb_enc_interned_str(text, (long)len, rb_utf8_encoding());
@@ -119,7 +119,7 @@ static VALUE method_of(const char *buffer, pando_http_span span)
     return string_of(buffer, span);
 }
 
-/* Repeated fields become one list, RFC 9110 section 5.3; cookies RFC 6265 section 5.4. */
+/* Repeated fields are joined to one list, RFC 9110 section 5.3; cookies by RFC 6265 section 5.4. */
 static void add(VALUE env, VALUE key, VALUE value)
 {
     VALUE before = rb_hash_lookup2(env, key, Qundef);
@@ -131,7 +131,7 @@ static void add(VALUE env, VALUE key, VALUE value)
     rb_str_append(before, value);
 }
 
-/* X_Forwarded_For would become the variable of X-Forwarded-For, which a proxy vouches for. */
+/* X_Forwarded_For would set the variable of X-Forwarded-For, which a proxy vouches for. */
 static int ambiguous(const char *name, size_t len)
 {
     return memchr(name, '_', len) != NULL;
@@ -143,8 +143,8 @@ static void add_field(VALUE env, const pando_http_field *field, const char *buff
     size_t len = field->name.len;
     switch (field->id) {
     case PANDO_HTTP_FIELD_HOST:              /* set from the authority */
-    case PANDO_HTTP_FIELD_CONTENT_LENGTH:    /* set from the number */
-    case PANDO_HTTP_FIELD_TRANSFER_ENCODING: /* undone before the application sees the body */
+    case PANDO_HTTP_FIELD_CONTENT_LENGTH:    /* set from the parsed number */
+    case PANDO_HTTP_FIELD_TRANSFER_ENCODING: /* decoded before the application sees the body */
         return;
     default:
         if (same(name, len, "content-type"))
@@ -154,7 +154,7 @@ static void add_field(VALUE env, const pando_http_field *field, const char *buff
     }
 }
 
-/* Most requests are for the same host. */
+/* Most requests have the same host as the last one. */
 static VALUE as_last_time(VALUE *last, const char *buffer, pando_http_span span)
 {
     if (RSTRING_LEN(*last) != (long)span.len || memcmp(RSTRING_PTR(*last), buffer + span.off, span.len) != 0)
@@ -167,7 +167,7 @@ static void set_host(VALUE env, const pando_http_parser *parser, const char *buf
     if (parser->has_host || parser->authority.len > 0)
         rb_hash_aset(env, http_host, string_of(buffer, parser->authority));
     if (parser->host.len == 0)
-        return; /* the template's own name and port stay */
+        return; /* keep the template's own name and port */
     rb_hash_aset(env, server_name, as_last_time(&last_name, buffer, parser->host));
     rb_hash_aset(env, server_port, parser->port.len > 0 ? as_last_time(&last_port, buffer, parser->port) : port_80);
 }
@@ -178,7 +178,7 @@ static VALUE path_of(const pando_http_parser *parser, const char *buffer, VALUE 
     return parser->path.len > 0 ? string_of(buffer, parser->path) : rb_str_new("/", 1);
 }
 
-/* What most requests say stands in the template. */
+/* The template holds the values that most requests have. */
 static void set_request_line(VALUE env, const pando_http_parser *parser, const char *buffer, VALUE asterisk)
 {
     VALUE method = method_of(buffer, parser->method);

@@ -1,5 +1,5 @@
-/* Pando::HTTP::Head: writes the fields of a response head, and refuses what
- * would let an application's data become a field of its own. */
+/* Pando::HTTP::Head: writes the fields of a response head, and refuses data that would let an application inject a
+ * field. Runs in workers. */
 #include "bind_http.h"
 #include "http/date.h"
 #include "http/response.h"
@@ -8,8 +8,7 @@
 
 static ID kinds[PANDO_HTTP_RESPONSE_HIDDEN + 1];
 
-/* What a response field means to the server: a Symbol, nil for most, false if
- * the name is no field name. */
+/* The meaning of a response field to the server: a Symbol, nil for most, false if the name is not a field name. */
 static VALUE head_kind(VALUE module, VALUE name)
 {
     Check_Type(name, T_STRING);
@@ -21,7 +20,7 @@ static VALUE head_kind(VALUE module, VALUE name)
     return kind == PANDO_HTTP_RESPONSE_OTHER ? Qnil : ID2SYM(kinds[kind]);
 }
 
-/* Text that grows: on the stack as long as it is short, as almost all are. */
+/* Text that grows: on the stack while it is short, as it nearly always is. */
 struct text {
     size_t length;
     VALUE overflow; /* a String, or nil */
@@ -63,9 +62,8 @@ static void put_line(struct text *text, VALUE name, const char *value, size_t le
     put(text, "\r\n", 2);
 }
 
-/* "name: value" and CRLF, one line for each line of value (Rack 2 joins several
- * with LF); nil if value holds anything else that a field may not. The name has
- * been checked by kind. */
+/* "name: value" and CRLF, one line for each line of value (Rack 2 joins several with LF); nil if value holds anything
+ * else that a field may not. `kind` has checked the name. */
 static VALUE head_line(VALUE module, VALUE name, VALUE value)
 {
     Check_Type(name, T_STRING);
@@ -98,7 +96,7 @@ static ID add_method, length_variable;
 
 #define ASK (-1)
 
-/* What the field means to the server; ASK unless name and value are Strings, the name one of a field. */
+/* The meaning of the field to the server; ASK unless name and value are Strings and the name is a field name. */
 static int kind_of(VALUE name, VALUE value)
 {
     if (!RB_TYPE_P(name, T_STRING) || !RB_TYPE_P(value, T_STRING)) return ASK;
@@ -106,7 +104,7 @@ static int kind_of(VALUE name, VALUE value)
     return pando_http_response_field(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
 }
 
-/* The head's @length, as most applications give it. 0: it is not that simple. */
+/* Sets the head's @length from an ordinary content-length. 0: it is not that simple. */
 static int note_length(VALUE head, VALUE value)
 {
     const char *digits = RSTRING_PTR(value);
@@ -136,7 +134,7 @@ static int add_field(VALUE name, VALUE value, VALUE argument)
             RB_GC_GUARD(lines);
         }
     }
-    RB_GC_GUARD(name); /* text may grow while their bytes are put there: nobody is to move them meanwhile */
+    RB_GC_GUARD(name); /* text may grow while the bytes are copied: nothing may move them meanwhile */
     RB_GC_GUARD(value);
     return ST_CONTINUE;
 }
@@ -152,9 +150,8 @@ static VALUE add_yielded(VALUE yielded, VALUE argument, int count, const VALUE *
     return Qnil;
 }
 
-/* lines(fields, head): the lines of all fields. For what is no String, and for
- * fields that mean something to the server, head.add(name, value) is asked: it
- * answers the lines, or nil. A content-length becomes head's @length. */
+/* lines(fields, head): the lines of all fields. Calls head.add(name, value) for anything but Strings, and for fields
+ * with meaning to the server; it returns the lines, or nil. A content-length becomes head's @length. */
 static VALUE head_lines(VALUE module, VALUE all, VALUE head)
 {
     struct fields fields;
@@ -189,8 +186,8 @@ static void put_length(struct text *text, uint64_t length)
     put(text, "\r\n", 2);
 }
 
-/* complete(status_line, lines, delimiter, ending, dated): a whole head.
- * delimiter: the body's length in bytes, or a line, or nil; dated: whether it shall have no date of ours. */
+/* complete(status_line, lines, delimiter, ending, dated): a whole head. delimiter: the body's length in bytes, or a
+ * line, or nil; dated: whether to leave out the server's date. */
 static VALUE head_complete(VALUE module, VALUE status_line, VALUE lines, VALUE delimiter, VALUE ending, VALUE dated)
 {
     struct text text;

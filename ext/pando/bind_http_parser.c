@@ -1,5 +1,5 @@
-/* Pando::HTTP::Parser: one request head after another, from a String that the
- * caller appends to. */
+/* Pando::HTTP::Parser: parses one request head after another from a String that the caller appends to. Runs in
+ * workers. */
 #include "bind_http.h"
 
 typedef struct {
@@ -66,7 +66,7 @@ static VALUE parser_reset(VALUE object)
     return object;
 }
 
-/* nil: more bytes are needed; true: the head is complete; an Integer: the status to refuse with. */
+/* nil: more bytes are needed; true: the head is complete; an Integer: the status to refuse it with. */
 static VALUE parser_run(VALUE object, VALUE buffer)
 {
     pando_http_parser *parser = &handle_of(object)->parser;
@@ -83,13 +83,13 @@ static VALUE parser_run(VALUE object, VALUE buffer)
     }
 }
 
-/* A whole head from its beginning; as run. */
+/* Parses a whole head from its beginning; returns as run does. */
 static VALUE parser_parse(VALUE object, VALUE buffer)
 {
     return parser_run(parser_reset(object), buffer);
 }
 
-/* The parser, its result complete and its buffer still there. */
+/* The parser, checked to have a complete result whose buffer is still there. */
 static pando_http_parser *complete(VALUE object, VALUE buffer)
 {
     pando_http_parser *parser = &handle_of(object)->parser;
@@ -103,9 +103,8 @@ static pando_http_parser *complete(VALUE object, VALUE buffer)
     return parser;
 }
 
-/* environment(template, buffer, remote, asterisk): a copy of the template with
- * what the head in the buffer says. remote: REMOTE_ADDR; asterisk: PATH_INFO of
- * a request for "*". */
+/* environment(template, buffer, remote, asterisk): a copy of the template plus the head in the buffer. remote:
+ * REMOTE_ADDR; asterisk: PATH_INFO of a request for "*". */
 static VALUE parser_environment(VALUE object, VALUE template, VALUE buffer, VALUE remote, VALUE asterisk)
 {
     Check_Type(template, T_HASH);
@@ -154,7 +153,7 @@ static VALUE parser_expect_continue_p(VALUE object)
     return parser->expect_continue && parser->minor > 0 ? Qtrue : Qfalse;
 }
 
-/* Whether a field says for whom the peer speaks. */
+/* Whether a field says which client the peer speaks for. */
 static VALUE parser_forwarded_p(VALUE object)
 {
     return complete(object, Qnil)->forwarded ? Qtrue : Qfalse;

@@ -1,10 +1,9 @@
-/* Pando::HTTP::Proxy: what a proxy says of a connection before the first request. */
+/* Pando::HTTP::Proxy: parses the PROXY header before the first request. Runs in workers. */
 #include "bind_http.h"
 #include "http/proxy.h"
 
-/* What so many first bytes of a connection say: [bytes of the header, the client's
- * address]; the address is nil if there is none to be believed, and empty for a
- * client on a UNIX socket. nil: more is needed; false: this is no PROXY header. */
+/* Parses the first bytes of a connection: [bytes of the header, the client's address]. The address is nil if none is
+ * given, and empty for a client on a UNIX socket. nil: more bytes are needed; false: not a PROXY header. */
 static VALUE proxy_parse(VALUE module, VALUE buffer)
 {
     pando_proxy_header header;

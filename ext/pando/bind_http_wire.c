@@ -1,7 +1,6 @@
-/* Pando::HTTP::Wire: the life of a connection on a bare descriptor, without an
- * IO object for it. accept, receive, transmit and sendfile never block: they
- * return nil where they would, or raise the errno. Waiting, and for how long,
- * is the caller's. */
+/* Pando::HTTP::Wire: connections as bare descriptors, without an IO object. Runs in workers. accept, receive,
+ * transmit and sendfile never block: they return nil where they would, or raise the errno. The caller decides about
+ * waiting. */
 #include "bind_http_answer.h"
 #include "http/address.h"
 
@@ -28,7 +27,7 @@ static VALUE outcome(ssize_t bytes, const char *call)
     return Qnil;
 }
 
-/* Of the peer that was accepted last. */
+/* The peer accepted last. */
 static struct {
     struct in6_addr address;
     size_t size;
@@ -52,7 +51,7 @@ static VALUE address_text(const struct sockaddr_storage *peer)
     return last.text;
 }
 
-/* [descriptor, address of the peer], nil if nobody waits. Non-blocking and close-on-exec. */
+/* [descriptor, address of the peer], nil if no connection waits. Non-blocking and close-on-exec. */
 static VALUE wire_accept(VALUE module, VALUE listener)
 {
     struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
@@ -72,7 +71,7 @@ static VALUE wait_for(VALUE fd, int events, VALUE seconds)
     return ready > 0 ? Qtrue : Qfalse;
 }
 
-/* False after so many seconds. Other threads run meanwhile, and signals are handled. */
+/* False after so many seconds. Meanwhile other threads run, and signals are handled. */
 static VALUE wire_wait_readable(VALUE module, VALUE fd, VALUE seconds)
 {
     return wait_for(fd, RB_WAITFD_IN, seconds);
@@ -89,19 +88,19 @@ static int poll_now(VALUE fd, short events)
     return poll(&state, 1, 0) == 1 ? state.revents : 0;
 }
 
-/* Reset by the peer, or closed on both sides. */
+/* Whether the peer has reset the connection, or both sides have closed it. */
 static VALUE wire_gone_p(VALUE module, VALUE fd)
 {
     return poll_now(fd, 0) & (POLLHUP | POLLERR | POLLNVAL) ? Qtrue : Qfalse;
 }
 
-/* The peer sends no more; what it has sent before may still be unread. */
+/* Whether the peer has half-closed; what it sent before may still be unread. */
 static VALUE wire_half_closed_p(VALUE module, VALUE fd)
 {
     return poll_now(fd, POLLRDHUP) & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL) ? Qtrue : Qfalse;
 }
 
-/* No more will be sent. */
+/* Half-closes: no more will be sent. */
 static VALUE wire_finish(VALUE module, VALUE fd)
 {
     if (shutdown(NUM2INT(fd), SHUT_WR) == -1)
@@ -109,16 +108,16 @@ static VALUE wire_finish(VALUE module, VALUE fd)
     return Qnil;
 }
 
-/* The peer gets all that was sent, and sees the end of it now: also if it has sent what nobody read (close alone would
- * drop what is still here), or if a process that the application has forked lives on with a copy. */
+/* Closes so that the peer gets all that was sent, and then the FIN at once: even if the peer has sent bytes that
+ * nobody read (close alone would drop unsent data), or if a process that the application forked holds a copy. */
 static VALUE wire_close(VALUE module, VALUE fd)
 {
     shutdown(NUM2INT(fd), SHUT_WR); /* fails if the peer has gone */
-    close(NUM2INT(fd)); /* whatever it returns, the descriptor is closed, close(2) */
+    close(NUM2INT(fd)); /* whatever it returns, the descriptor is closed: close(2) */
     return Qnil;
 }
 
-/* Closes so that the peer gets a reset: SO_LINGER with zero seconds, socket(7). */
+/* Closes with a reset: SO_LINGER with zero seconds, socket(7). */
 static VALUE wire_reset(VALUE module, VALUE fd)
 {
     struct linger none = {.l_onoff = 1, .l_linger = 0};
@@ -127,7 +126,7 @@ static VALUE wire_reset(VALUE module, VALUE fd)
     return Qnil;
 }
 
-/* Puts up to max bytes behind the first offset bytes of buffer; 0 is the peer's end. */
+/* Receives up to max bytes behind the first offset bytes of buffer; 0: the peer's EOF. */
 static VALUE wire_receive(VALUE module, VALUE fd, VALUE buffer, VALUE offset, VALUE max)
 {
     long from = NUM2LONG(offset), room = NUM2LONG(max);
@@ -144,7 +143,7 @@ static VALUE wire_receive(VALUE module, VALUE fd, VALUE buffer, VALUE offset, VA
     return outcome(bytes, "recv");
 }
 
-/* Sends what follows the first offset bytes of an Array of Strings, as one. */
+/* Sends what follows the first offset bytes of an Array of Strings, taken together. */
 static VALUE wire_transmit(VALUE module, VALUE fd, VALUE parts, VALUE offset)
 {
     struct iovec vectors[MAX_PARTS];
@@ -173,9 +172,9 @@ static VALUE wire_transmit(VALUE module, VALUE fd, VALUE parts, VALUE offset)
     return outcome(bytes, "sendmsg");
 }
 
-/* answer(descriptor, status_line, fields, body, ending): sends an ordinary answer, and waits a little (200 ms at most)
- * for the connection's end, that both travel as one (MSG_MORE, send(2)): bytes sent, with the whole text in an Array if
- * that is not all of it; nil: it is not ordinary. */
+/* answer(descriptor, status_line, fields, body, ending): sends an ordinary response. The kernel holds the last
+ * segment back for up to 200 ms, so that it travels with the FIN (MSG_MORE, send(2)). Returns the bytes sent, or, if
+ * that is not all, also the whole text in an Array; nil: the response is not ordinary. */
 static VALUE wire_answer(VALUE module, VALUE fd, VALUE status_line, VALUE fields, VALUE body, VALUE ending)
 {
     struct pando_answer answer;
@@ -189,14 +188,14 @@ static VALUE wire_answer(VALUE module, VALUE fd, VALUE status_line, VALUE fields
     return rb_ary_new_from_args(2, NIL_P(sent) ? INT2FIX(0) : sent, pando_answer_text(&answer, body));
 }
 
-/* The socket must be in non-blocking mode: sendfile(2) has no flag for it. 0 is the file's end. */
+/* The socket must be in non-blocking mode: sendfile(2) has no flag for it. 0: the end of the file. */
 static VALUE wire_sendfile(VALUE module, VALUE fd, VALUE file, VALUE offset, VALUE max)
 {
     off_t from = NUM2OFFT(offset);
     return outcome(sendfile(NUM2INT(fd), NUM2INT(file), &from, NUM2SIZET(max)), "sendfile");
 }
 
-/* The size of all strings of an Array together. */
+/* The total size of an Array's Strings. */
 static VALUE wire_bytes(VALUE module, VALUE parts)
 {
     Check_Type(parts, T_ARRAY);

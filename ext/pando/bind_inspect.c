@@ -1,5 +1,6 @@
-/* What `pando doctor` asks of processes from outside: whether two descriptors are
- * one open file, and at which line of Ruby a process stands that answers nobody. */
+/* For `pando doctor`, which examines processes from outside: whether two descriptors are one open file, and at which
+ * line of Ruby a process that does not answer stands. Runs in the doctor's process, and as a signal handler in the
+ * process it examines. */
 #include "bind_sys.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ static VALUE open_file_shared(VALUE self, VALUE one, VALUE fd, VALUE other, VALU
     return same ? Qtrue : Qfalse;
 }
 
-/* A method of C stands in no file: "in sleep". */
+/* A C method has no file: "in sleep". */
 static void write_frame(VALUE frame, int line)
 {
     char text[LINE_BYTES];
@@ -49,9 +50,9 @@ static void write_place(void)
     if (write(place_fd, "\n", 1) == -1) place_fd = -1;
 }
 
-/* Reads frames as sampling profilers do: allocates nothing, runs no Ruby. Only the
- * main thread has a Ruby stack for sure; it is the one that serves. If the kernel
- * has chosen another one, Ruby's timer thread say, it passes the signal on. */
+/* Reads frames as sampling profilers do: allocates nothing, runs no Ruby. Only the main thread certainly has a Ruby
+ * stack, and it is the one that serves. If the kernel has chosen another thread (Ruby's timer thread, say), that one
+ * passes the signal on. */
 static void tell_place(int signal)
 {
     int before = errno;
@@ -63,9 +64,8 @@ static void tell_place(int signal)
     errno = before;
 }
 
-/* From now on this signal makes the process write its stack, a line a frame ("app.rb:3", or
- * "in sleep" for a method of C) and an empty one at the end, to this descriptor: even when no
- * Ruby can run in it. */
+/* From now on this signal makes the process write its stack to this descriptor, even when no Ruby can run: one line
+ * per frame ("app.rb:3", or "in sleep" for a C method), then an empty line. */
 static VALUE tell_place_on(VALUE self, VALUE signal, VALUE io)
 {
     struct sigaction action;

@@ -1,4 +1,5 @@
-/* Pando::HTTP::Lane: a worker's place on a channel; here the requests that it takes. The reactor's side has no Ruby. */
+/* Pando::HTTP::Lane: a worker's side of its lane; this file takes requests. Runs in workers. The reactor's side has
+ * no Ruby. */
 #include "bind_lane.h"
 #include "bind_sys.h"
 
@@ -23,7 +24,7 @@ static void lane_compact(void *data)
     view->last_remote = rb_gc_location(view->last_remote);
 }
 
-/* In a child something else may be where the lane was. */
+/* In a child process something else may be mapped at the lane's address. */
 static void lane_free(void *data)
 {
     struct lane_view *view = data;
@@ -59,8 +60,8 @@ struct lane_view *pando_lane_view_of(VALUE self)
     return view;
 }
 
-/* memory: a descriptor, see Channel.lane; it is this process's lane from now on. The two eventfds must stay open as
- * long. */
+/* memory: the descriptor from Channel.lane; from now on this is the lane of this process. The two eventfds must stay
+ * open as long. */
 static VALUE lane_initialize(VALUE self, VALUE channel, VALUE number, VALUE memory, VALUE eventfd, VALUE reactor_eventfd)
 {
     struct lane_view *view;
@@ -106,7 +107,7 @@ static int half_closed(const struct lane_view *view)
            (pando_lane_view_usable(view) && atomic_load(&view->lane->half_closed) == view->turn);
 }
 
-/* Once, for others write there. False if its own words do not fit it, or it is not what was claimed. */
+/* Copies once, since the reactor writes there. False if the slot contradicts itself, or is not the one claimed. */
 static int copy_slot(struct lane_view *view, const struct pando_slot *slot, VALUE buffer)
 {
     uint32_t turn = slot->turn;
@@ -131,8 +132,8 @@ static int copy_slot(struct lane_view *view, const struct pando_slot *slot, VALU
     return 1;
 }
 
-/* Claims the request on offer and puts its head, and its body if that came along,
- * into buffer. False if there is none. */
+/* Claims the request on offer and writes its head, and its body if the slot holds it, into buffer. False: no
+ * request. */
 static VALUE lane_take(VALUE self, VALUE buffer)
 {
     struct lane_view *view = pando_lane_view_of(self);
@@ -148,7 +149,7 @@ static VALUE lane_take(VALUE self, VALUE buffer)
         view->sent = 0;
         view->over = 0;
         int fits = view->served[slot] != turn && copy_slot(view, &view->lane->slots[slot], buffer);
-        view->served[slot] = turn; /* no request twice, whatever becomes of the word that offers it */
+        view->served[slot] = turn; /* never take a request twice, whatever happens to the word that offers it */
         pando_lane_copied(view->lane, (uint32_t)slot, turn);
         if (fits && pando_lane_view_holds(view)) return Qtrue;
         pando_lane_view_end(view, PANDO_FRAME_ABORT, 0);
@@ -176,7 +177,7 @@ LANE_READER(sent, ULL2NUM(view->sent))
 LANE_READER(wanted_p, pando_lane_view_holds(view) ? Qtrue : Qfalse)
 LANE_READER(half_closed_p, half_closed(view) ? Qtrue : Qfalse)
 
-/* The client's address, nil on a UNIX socket. Most requests come by the same proxy, or again from the same client. */
+/* The client's address, nil on a UNIX socket. Most requests come by the same proxy, or from the same client again. */
 static VALUE lane_remote(VALUE self)
 {
     struct lane_view *view = pando_lane_view_of(self);
@@ -188,14 +189,14 @@ static VALUE lane_remote(VALUE self)
     return view->last_remote;
 }
 
-/* Seconds from the request's last byte to take. */
+/* Seconds from the request's last byte until it was taken. */
 static VALUE lane_queue_time(VALUE self)
 {
     const struct lane_view *view = pando_lane_view_of(self);
     return DBL2NUM(view->taken > view->arrived ? (double)(view->taken - view->arrived) / 1e9 : 0.0);
 }
 
-/* What travels with a descriptor on the lane's socket. */
+/* The ticket that travels with a descriptor on the lane's socket. */
 static VALUE lane_ticket(VALUE self)
 {
     const struct lane_view *view = pando_lane_view_of(self);
@@ -203,7 +204,7 @@ static VALUE lane_ticket(VALUE self)
     return rb_str_new((const char *)&ticket, sizeof ticket);
 }
 
-/* A copy of the body that take put behind the head. */
+/* A copy of the body that `take` put behind the head. */
 static VALUE lane_body(VALUE self, VALUE buffer)
 {
     const struct lane_view *view = pando_lane_view_of(self);
@@ -215,13 +216,13 @@ static VALUE lane_body(VALUE self, VALUE buffer)
     return body;
 }
 
-/* Requests that could be this worker's: one on its lane, or others' that wait. */
+/* Requests that this worker could have: one on its lane, or others that wait. */
 static uint32_t waiting(const struct lane_view *view)
 {
     return atomic_load(&view->channel->shared->waiting);
 }
 
-/* True: the reactor will wake this lane. False: something is on it already. */
+/* True: the reactor will wake this lane. False: a request is on it already. */
 static VALUE lane_sleep(VALUE self)
 {
     struct lane_view *view = pando_lane_view_of(self);
@@ -232,7 +233,7 @@ static VALUE lane_sleep(VALUE self)
     return Qtrue;
 }
 
-/* No request is wanted until it sleeps. */
+/* Accepts no requests until the lane sleeps again. */
 static VALUE lane_close(VALUE self)
 {
     struct lane_view *view = pando_lane_view_of(self);
@@ -262,7 +263,7 @@ static VALUE lane_waiting_p(VALUE self)
     return pando_lane_view_usable(view) && (pando_lane_offers(view->lane) || waiting(view) > 0) ? Qtrue : Qfalse;
 }
 
-/* Whether the reactor may take it for idle. */
+/* Whether the reactor may consider the worker idle. */
 static VALUE lane_asleep_p(VALUE self)
 {
     const struct lane_view *view = pando_lane_view_of(self);
@@ -277,14 +278,14 @@ static VALUE lane_offered_p(VALUE self)
     return pando_lane_view_usable(view) && pando_lane_offers(view->lane) ? Qtrue : Qfalse;
 }
 
-/* Makes its own eventfd readable. */
+/* Makes the lane's own eventfd readable. */
 static VALUE lane_nudge(VALUE self)
 {
     pando_eventfd_signal(pando_lane_view_of(self)->eventfd);
     return Qnil;
 }
 
-/* Makes it unreadable. */
+/* Reads the eventfd, so that it is not readable any more. */
 static VALUE lane_drain(VALUE self)
 {
     uint64_t count;

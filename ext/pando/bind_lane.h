@@ -1,5 +1,5 @@
-/* What the two halves of Pando::HTTP::Lane share: bind_lane.c takes requests,
- * bind_lane_answer.c puts their answers. */
+/* Shared by the two halves of Pando::HTTP::Lane: bind_lane.c takes requests, bind_lane_answer.c sends their answers.
+ * Used in workers. */
 #ifndef PANDO_BIND_LANE_H
 #define PANDO_BIND_LANE_H
 
@@ -10,29 +10,29 @@
 
 struct lane_view {
     struct pando_channel *channel;
-    struct pando_lane *lane; /* mapped in `process` alone; its children have nothing there */
+    struct pando_lane *lane; /* mapped in `process` only; its children have nothing there */
     pid_t process;
     VALUE owner; /* keeps the channel's mapping alive */
-    VALUE last_remote; /* the address that was asked for last, frozen; or nil */
+    VALUE last_remote; /* the address asked for last, frozen; or nil */
     uint32_t number;
     int eventfd, reactor_eventfd;
-    uint64_t rung; /* for which sleep of the reactor it was woken by us */
-    int first;     /* it is woken before all others that sleep */
+    uint64_t rung; /* the sleep of the reactor that we last woke it from */
+    int first;     /* the reactor wakes this lane before all others that sleep */
 
-    uint32_t served[PANDO_LANE_SLOTS]; /* turns, of the last in each slot */
+    uint32_t served[PANDO_LANE_SLOTS]; /* the last turn in each slot */
 
-    /* the request that was taken last, copied once */
+    /* the request taken last, copied once */
     uint32_t epoch, turn, head_bytes, body_bytes, listener, flags;
     uint64_t file_bytes, arrived, taken;
     char remote[sizeof((struct pando_slot *)0)->remote];
-    uint64_t sent; /* bytes of its response */
+    uint64_t sent; /* of the response, so far */
     int over;      /* the response has ended */
 };
 
 struct lane_view *pando_lane_view_of(VALUE self);
-/* Not in a child of the worker, where nobody is answered by it: there all else here does nothing. */
+/* Not in a child of the worker, where the lane answers nobody: there all other functions do nothing. */
 int pando_lane_view_usable(const struct lane_view *view);
-/* Somebody waits for the answer, and it has not ended. */
+/* The answer is awaited, and has not ended. */
 int pando_lane_view_holds(const struct lane_view *view);
 /* true; nil: no room now; false: nobody wants it any more. */
 VALUE pando_lane_view_end(struct lane_view *view, uint32_t kind, uint64_t value);

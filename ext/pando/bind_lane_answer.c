@@ -1,4 +1,4 @@
-/* The half of Pando::HTTP::Lane that answers the request taken last. */
+/* The half of Pando::HTTP::Lane that answers the request taken last. Runs in workers. */
 #include "bind_http_answer.h"
 #include "bind_lane.h"
 
@@ -41,7 +41,7 @@ static int is_empty(VALUE part)
     return RSTRING_LEN(part) == 0;
 }
 
-/* Bytes gathered, at most a frame's; *whole: nothing is left behind them. */
+/* Gathers bytes, at most a frame's; *whole: nothing is left after them. */
 static uint32_t gather(VALUE parts, size_t skip, struct iovec *vectors, size_t *count, int *whole)
 {
     uint64_t bytes = 0;
@@ -66,10 +66,9 @@ static uint32_t gather(VALUE parts, size_t skip, struct iovec *vectors, size_t *
     return (uint32_t)(bytes < PANDO_FRAME_PAYLOAD ? bytes : PANDO_FRAME_PAYLOAD);
 }
 
-/* Puts what follows the first offset bytes of an Array of Strings, as much as
- * one frame takes: how many bytes; nil: no room now; false: the client is gone.
- * last: true or false (the connection may be kept, or not) puts the end of the
- * response behind the last byte; nil: there is more to come. */
+/* Puts what follows the first offset bytes of an Array of Strings, as much as one frame takes. Returns the number of
+ * bytes; nil: no room now; false: the client is gone. last: true or false (whether the connection may be kept) ends
+ * the response after the last byte; nil: more is to come. */
 static VALUE lane_put(VALUE self, VALUE parts, VALUE offset, VALUE last)
 {
     struct lane_view *view = pando_lane_view_of(self);
@@ -93,8 +92,8 @@ static VALUE lane_put(VALUE self, VALUE parts, VALUE offset, VALUE last)
     return outcome(view, put, UINT2NUM(frame.bytes));
 }
 
-/* answer(status_line, fields, body, ending, keep): an ordinary answer, whole: true; nil: it is not ordinary,
- * or there is no room now: nothing was put; false: the client is gone. */
+/* answer(status_line, fields, body, ending, keep): puts an ordinary response as a whole. true; nil: not ordinary, or
+ * no room now, and nothing was put; false: the client is gone. */
 static VALUE lane_answer(VALUE self, VALUE status_line, VALUE fields, VALUE body, VALUE ending, VALUE keep)
 {
     struct lane_view *view = pando_lane_view_of(self);
@@ -110,7 +109,7 @@ static VALUE lane_answer(VALUE self, VALUE status_line, VALUE fields, VALUE body
     return outcome(view, put, Qtrue);
 }
 
-/* A whole interim response, which is none of the response's bytes; as put_bare. */
+/* Puts a whole interim response, which does not count as bytes of the response; returns as put_bare does. */
 static VALUE lane_put_interim(VALUE self, VALUE text)
 {
     struct lane_view *view = pando_lane_view_of(self);
@@ -125,7 +124,7 @@ static VALUE lane_put_interim(VALUE self, VALUE text)
     return done;
 }
 
-/* The descriptor is on the lane's socket: so many bytes of it. */
+/* So many bytes of the file whose descriptor is on the lane's socket. */
 static VALUE lane_put_file(VALUE self, VALUE bytes)
 {
     struct lane_view *view = pando_lane_view_of(self);
@@ -134,13 +133,13 @@ static VALUE lane_put_file(VALUE self, VALUE bytes)
     return done;
 }
 
-/* The request's file is to come over the lane's socket. */
+/* Asks for the request's file, over the lane's socket. */
 static VALUE lane_want_file(VALUE self)
 {
     return put_bare(pando_lane_view_of(self), PANDO_FRAME_WANT_FILE, 0);
 }
 
-/* The client's own socket is to come, behind what was answered. */
+/* Asks for the client's own socket, once everything answered so far is sent. */
 static VALUE lane_want_socket(VALUE self)
 {
     return put_bare(pando_lane_view_of(self), PANDO_FRAME_WANT_SOCKET, 0);
@@ -152,7 +151,7 @@ static VALUE lane_abort(VALUE self)
     return pando_lane_view_end(pando_lane_view_of(self), PANDO_FRAME_ABORT, 0);
 }
 
-/* After put had no room: true: wait for the eventfd; false: there is some again. */
+/* After put found no room. True: wait for the eventfd; false: there is room again. */
 static VALUE lane_starve(VALUE self)
 {
     struct lane_view *view = pando_lane_view_of(self);

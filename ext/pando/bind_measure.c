@@ -1,4 +1,4 @@
-/* What a Pando::Sys::Row knows of single jobs, see sys/measure.h. */
+/* Measurements of single jobs in a Pando::Sys::Row, see sys/measure.h. Written by the row's process, read by others. */
 #include "bind_row.h"
 
 #include "sys/measure.h"
@@ -18,7 +18,7 @@ static VALUE row_recents(VALUE self)
     return ULL2NUM(load(&pando_row_of(self)->recents));
 }
 
-/* The running job came to nothing. */
+/* The running job has failed. */
 static VALUE row_fail_job(VALUE self)
 {
     struct pando_row *row = pando_row_of(self);
@@ -33,7 +33,7 @@ static VALUE row_count_jobs(VALUE self, VALUE jobs, VALUE failures)
     return pando_measure_count(pando_row_of(self), count, failed) ? Qtrue : Qfalse;
 }
 
-/* What goes on in a process that does several jobs at once; nil: it does not know how many wait for it. */
+/* The load of a process that does several jobs at once; nil: the number of waiting jobs is unknown. */
 static VALUE row_set_load(VALUE self, VALUE running, VALUE lag)
 {
     unsigned now = NUM2UINT(running), waiting = NIL_P(lag) ? 0 : NUM2UINT(lag);
@@ -77,7 +77,7 @@ static VALUE copy(_Atomic uint8_t *from, size_t count)
     return string;
 }
 
-/* [cpu, wall] of its first jobs, a byte each. */
+/* [cpu, wall] of its first jobs, one byte each. */
 static VALUE row_first_jobs(VALUE self)
 {
     struct pando_row *row = pando_row_of(self);
@@ -86,7 +86,7 @@ static VALUE row_first_jobs(VALUE self)
     return rb_assoc_new(copy(row->cpu, count), copy(row->wall, count));
 }
 
-/* [cpu, wall] of those measured since there were so many, as far as they are still there; in no order. */
+/* [cpu, wall] of the jobs measured since that count, as far as they are still kept; in no order. */
 static VALUE row_jobs_since(VALUE self, VALUE recents)
 {
     struct pando_row *row = pando_row_of(self);
@@ -104,7 +104,7 @@ static VALUE row_jobs_since(VALUE self, VALUE recents)
     return rb_assoc_new(cpu, wall);
 }
 
-/* Page faults of the process at its 1st, 2nd, 4th, ... job; 0: not done yet. */
+/* Page faults of the process at its 1st, 2nd, 4th, ... job; 0: not reached yet. */
 static VALUE row_faults(VALUE self)
 {
     struct pando_row *row = pando_row_of(self);

@@ -1,5 +1,6 @@
-/* Pando::Origins: where in the application each new object comes from. Ruby's own tracing of allocations knows
- * the innermost frame, which is mostly a gem's; here it is the innermost frame of the application's own files. */
+/* Pando::Origins: the application's line that creates each new object. Runs in processes that `pando doctor` starts.
+ * Ruby's own allocation tracing records the innermost frame, which usually belongs to a gem; this records the
+ * innermost frame in the application's own files. */
 #include "pando_ext.h"
 
 #include "origins.h"
@@ -8,10 +9,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define DEPTH 256 /* frames looked at for each object */
+#define DEPTH 256 /* frames searched for each object */
 
 static VALUE tracepoint;
-static VALUE own, foreign; /* prefixes of paths: frozen arrays of strings */
+static VALUE own, foreign; /* path prefixes: frozen arrays of strings */
 
 static bool begins_with_any(VALUE prefixes, const char *path, size_t length)
 {
@@ -23,7 +24,7 @@ static bool begins_with_any(VALUE prefixes, const char *path, size_t length)
     return false;
 }
 
-/* Runs inside of the allocation of an object: it may make none itself. */
+/* Runs inside an object's allocation, so it may allocate none. */
 static void on_new_object(VALUE point, void *data)
 {
     static VALUE frames[DEPTH];
@@ -58,7 +59,7 @@ static VALUE frozen_prefixes(VALUE prefixes)
     return rb_obj_freeze(copy);
 }
 
-/* start(own, foreign): paths that begin with one of own and none of foreign are the application's. */
+/* start(own, foreign): paths that begin with a prefix in own and none in foreign are the application's. */
 static VALUE start(VALUE self, VALUE own_prefixes, VALUE foreign_prefixes)
 {
     if (RTEST(tracepoint)) rb_raise(rb_eArgError, "origins are being traced already");
@@ -70,7 +71,7 @@ static VALUE start(VALUE self, VALUE own_prefixes, VALUE foreign_prefixes)
     return Qnil;
 }
 
-/* What was learned stays, until the next start. */
+/* What was recorded stays until the next start. */
 static VALUE stop(VALUE self)
 {
     if (RTEST(tracepoint)) rb_tracepoint_disable(tracepoint);
@@ -78,14 +79,14 @@ static VALUE stop(VALUE self)
     return Qnil;
 }
 
-/* The path and line for the object at this address; nil: none of the application's. */
+/* The path and line recorded for the object at this address; nil: none of the application's. */
 static VALUE at_address(VALUE self, VALUE address)
 {
     struct pando_place place = pando_origins_get((uintptr_t)NUM2ULL(address));
     return place.path ? rb_assoc_new(rb_utf8_str_new_cstr(place.path), INT2NUM(place.line)) : Qnil;
 }
 
-/* The same number as in a dump of the heap. */
+/* The address as in a heap dump. */
 static VALUE address_of(VALUE self, VALUE object)
 {
     return ULL2NUM((unsigned long long)object);

@@ -1,4 +1,4 @@
-/* Binds sys/page_watch.c, and marks where garbage collections begin and end. */
+/* Binds sys/page_watch.c, and marks where garbage collections begin and end. Runs in workers. */
 #include "bind_sys.h"
 
 #include <ruby/debug.h>
@@ -10,7 +10,7 @@
 static VALUE collections = Qnil; /* tracepoint, while pages are watched */
 static VALUE major_by;
 
-/* Runs within the collector: allocates nothing. */
+/* Runs inside the garbage collector: allocates nothing. */
 static void on_collection(VALUE tracepoint, void *data)
 {
     rb_event_flag_t event = rb_tracearg_event_flag(rb_tracearg_from_tracepoint(tracepoint));
@@ -20,7 +20,7 @@ static void on_collection(VALUE tracepoint, void *data)
         pando_page_watch_mark(NIL_P(rb_gc_latest_gc_info(major_by)) ? PANDO_CAUSE_MINOR_GC : PANDO_CAUSE_MAJOR_GC);
 }
 
-/* Begins to watch which pages become this process's own, and after what. */
+/* Begins to watch which pages become this process's own, and why. */
 static VALUE watch_pages(VALUE self)
 {
     if (NIL_P(collections)) {
@@ -33,14 +33,14 @@ static VALUE watch_pages(VALUE self)
     return Qnil;
 }
 
-/* A job is done: what has become our own since is its, and what comes then is the next one's. */
+/* A job is done: pages that have become our own since belong to it, later ones to the next job. */
 static VALUE watch_next_job(VALUE self)
 {
     if (pando_page_watch_end_job() == -1) rb_sys_fail("/proc/self/pagemap");
     return Qnil;
 }
 
-/* Ends the watch. [steps, pages, whether that is all]: see sys/page_watch.h, in the machine's own order of bytes. */
+/* Ends the watch. [steps, pages, complete?]: see sys/page_watch.h, in the machine's byte order. */
 static VALUE watched_pages(VALUE self)
 {
     if (!NIL_P(collections)) rb_tracepoint_disable(collections);
@@ -53,7 +53,8 @@ static VALUE watched_pages(VALUE self)
     return rb_ary_new_from_args(3, steps, pages, found.cut ? Qfalse : Qtrue);
 }
 
-/* The addresses of the pages of Ruby's heap, as 64 bits each, in rising order. Finishes a collection that is under way. */
+/* The addresses of the pages of Ruby's heap, as 64-bit numbers, ascending. Finishes a garbage collection that is
+ * under way. */
 static VALUE heap_pages(VALUE self)
 {
     size_t count;

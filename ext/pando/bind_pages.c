@@ -1,4 +1,4 @@
-/* Binds sys/pages.c. */
+/* Binds sys/pages.c. Runs in any process. */
 #include "bind_pages.h"
 #include "bind_sys.h"
 
@@ -6,13 +6,13 @@
 
 #include <stdlib.h>
 
-/* Of the objspace extension: exported by every Ruby, in no public header. */
+/* From the objspace extension: exported by every Ruby, but in no public header. */
 extern void rb_objspace_each_objects(int (*visit)(void *, void *, size_t, void *), void *data);
 
 static struct {
     uintptr_t *pages;
     size_t count, size;
-} heap; /* kept from count to count, so that they allocate nothing */
+} heap; /* kept from count to count, so that a count allocates nothing */
 
 static int compare(const void *left, const void *right)
 {
@@ -59,7 +59,8 @@ static VALUE private_memory(VALUE self)
     return found;
 }
 
-/* Gives free pages of malloc's back to the kernel. Of no effect where the C library (or another malloc) does so itself. */
+/* Gives malloc's free pages back to the kernel. Does nothing where the C library (or another malloc) does so by
+ * itself. */
 static VALUE trim_memory(VALUE self)
 {
     pando_trim_memory();

@@ -1,4 +1,4 @@
-/* The pages of Ruby's heap. */
+/* The pages of Ruby's heap. For any process. */
 #ifndef PANDO_BIND_PAGES_H
 #define PANDO_BIND_PAGES_H
 
@@ -7,7 +7,7 @@
 
 #include "sys/pages.h"
 
-/* Their addresses, each once, in rising order; valid until the next call. Raises NoMemoryError. */
+/* Their addresses, each once, ascending; valid until the next call. Raises NoMemoryError. */
 const uintptr_t *pando_heap_pages(size_t *count);
 
 #endif

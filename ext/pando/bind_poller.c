@@ -1,5 +1,5 @@
-/* Pando::Sys::Poller: epoll over anything with a descriptor, each with the
- * Ruby object that its readiness is about. */
+/* Pando::Sys::Poller: epoll over anything with a descriptor, each with the Ruby object that its events concern. Runs
+ * in any process. */
 #include "bind_sys.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ struct waiting {
 struct poller {
     int fd;
     VALUE subjects; /* descriptor => object */
-    struct waiting waiting; /* not on the stack: an exception may come between the events and whoever asked for them */
+    struct waiting waiting; /* not on the stack: an exception may come between the events and the caller */
 };
 
 static void poller_mark(void *data)
@@ -82,8 +82,8 @@ static uint32_t flags_of(VALUE manner)
     rb_raise(rb_eArgError, "nil, :exclusive or :edge, not %"PRIsVALUE, rb_inspect(manner));
 }
 
-/* add(io, subject, manner = nil). Of several processes that wait for it, :exclusive wakes one; :edge tells of each new
- * readiness once, as of an eventfd that is written but never read. */
+/* add(io, subject, manner = nil). :exclusive wakes only one of several processes that wait; :edge reports each new
+ * readiness once, for example of an eventfd that is written but never read. */
 static VALUE poller_add(int argc, VALUE *argv, VALUE self)
 {
     VALUE io, subject, manner;
@@ -96,7 +96,7 @@ static VALUE poller_add(int argc, VALUE *argv, VALUE self)
     return self;
 }
 
-/* To be called before the descriptor is closed: a registration follows the open file, not the number. */
+/* Call it before the descriptor is closed: a registration belongs to the open file, not to the number. */
 static VALUE poller_remove(VALUE self, VALUE io)
 {
     struct poller *poller = poller_get(self);
@@ -117,8 +117,8 @@ static void *wait_without_lock(void *data)
     return NULL;
 }
 
-/* The subjects that are ready; none after the timeout (seconds; nil: no limit) or a signal. What an exception took away
- * is told the next time: an edge comes once. */
+/* The subjects that are ready; none after the timeout (seconds; nil: no limit) or a signal. Reports again what an
+ * exception took away, since an edge comes only once. */
 static VALUE poller_wait(VALUE self, VALUE timeout)
 {
     struct poller *poller = poller_get(self);
@@ -141,7 +141,7 @@ static VALUE poller_wait(VALUE self, VALUE timeout)
     return ready;
 }
 
-/* In a forked child: drops the inherited epoll without touching the forker's registrations. */
+/* In a forked child: closes the inherited epoll without touching the forker's registrations. */
 static VALUE poller_close(VALUE self)
 {
     struct poller *poller;

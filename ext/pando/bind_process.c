@@ -1,4 +1,4 @@
-/* Binds sys/process.c and sys/crash.c. */
+/* Binds sys/process.c and sys/crash.c. Runs in any process. */
 #include "bind_sys.h"
 
 #include <errno.h>

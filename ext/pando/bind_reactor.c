@@ -1,4 +1,5 @@
-/* Pando::HTTP::Reactor: starts http/reactor_process.c, which knows no Ruby: its papers are filled in here. */
+/* Pando::HTTP::Reactor: fills in a reactor's papers and starts its process, http/reactor_process.c, which has no
+ * Ruby. Runs in the monitor. */
 #include "bind_http.h"
 #include "bind_sys.h"
 
@@ -8,7 +9,7 @@
 
 #include "http/reactor_process.h"
 
-#define MONITOR_SILENCE 30000u /* milliseconds; it tells us something each second */
+#define MONITOR_SILENCE 30000u /* milliseconds; the monitor sends word each second */
 
 static VALUE setting(VALUE settings, const char *name)
 {
@@ -27,7 +28,7 @@ static uint64_t bytes_of(VALUE settings, const char *name)
     return RTEST(value) ? NUM2ULL(value) : PANDO_REACTOR_NO_LIMIT;
 }
 
-/* Seconds to milliseconds, at least one; nil: without end. */
+/* Seconds to milliseconds, at least one; nil: no limit. */
 static uint32_t time_of(VALUE settings, const char *name)
 {
     VALUE value = setting(settings, name);
@@ -37,7 +38,7 @@ static uint32_t time_of(VALUE settings, const char *name)
     return milliseconds < 1 ? 1 : (uint32_t)fmin(milliseconds, UINT32_MAX);
 }
 
-/* none: what nil or false stands for */
+/* none: the value for nil or false */
 static uint32_t count_or(VALUE settings, const char *name, uint32_t none)
 {
     VALUE value = setting(settings, name);
@@ -70,7 +71,7 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->monitor_silence = MONITOR_SILENCE;
 }
 
-/* An Array of Strings: copied one behind the other, and an empty one. */
+/* Copies an Array of Strings one behind the other, then an empty string. */
 static void read_stream_paths(struct pando_reactor_papers *papers, VALUE paths)
 {
     size_t used = 0;
@@ -95,7 +96,7 @@ static void read_text(char *place, size_t room, VALUE value, const char *name)
     strcpy(place, text);
 }
 
-/* An Array of what answers fileno, number and flags. */
+/* An Array of objects with fileno, number and flags. */
 static void read_listeners(struct pando_reactor_papers *papers, VALUE listeners)
 {
     Check_Type(listeners, T_ARRAY);
@@ -109,7 +110,8 @@ static void read_listeners(struct pando_reactor_papers *papers, VALUE listeners)
     papers->config.listener_count = (uint32_t)count;
 }
 
-/* Of the Ruby arguments listeners, channel, wake, control, spool_directory, settings and grace. All that may raise. */
+/* Reads the arguments listeners, channel, wake, control, spool_directory, settings and grace. Everything that may
+ * raise happens here. */
 static void read_arguments(struct pando_reactor_papers *papers, const VALUE *arguments)
 {
     struct pando_reactor_config *config = &papers->config;
@@ -128,10 +130,9 @@ static void read_arguments(struct pando_reactor_papers *papers, const VALUE *arg
 
 /* fork(listeners, channel, wake, control, spool_directory, settings, grace)
  *
- * The pid of a new process, which is the reactor until the monitor says DRAIN,
- * or is gone; its exit status is one of the constants below. It has no other
- * descriptors than these and the standard ones, and may outlive this process by
- * `grace` seconds. The caller keeps its descriptors. */
+ * The pid of a new process, which is the reactor until the monitor sends DRAIN or is gone. Its exit status is one of
+ * the constants below. It has no other descriptors than these and the standard ones, and may outlive this process by
+ * `grace` seconds. The caller keeps its own descriptors. */
 static VALUE reactor_fork(int count, VALUE *arguments, VALUE module)
 {
     struct pando_reactor_papers papers = {0};
@@ -144,8 +145,8 @@ static VALUE reactor_fork(int count, VALUE *arguments, VALUE module)
 
 /* spawn(program, listeners, ...)
  *
- * The same, but the process executes that open file, which is to be
- * program/reactor_main.c, and so has nothing of this one's memory. */
+ * The same, but the process executes that open file, which must be program/reactor_main.c, and so has none of this
+ * process's memory. */
 static VALUE reactor_spawn(int count, VALUE *arguments, VALUE module)
 {
     struct pando_reactor_papers papers = {0};
@@ -168,12 +169,12 @@ void pando_init_http_reactor(void)
     rb_define_module_function(module, "fork", reactor_fork, -1);
     rb_define_module_function(module, "spawn", reactor_spawn, -1);
 
-    /* Exit statuses; 1 if it could not run. */
+    /* Exit statuses; 1: it could not run. */
     define_record(module, "DRAINED", PANDO_REACTOR_DRAINED);
     define_record(module, "ORPHANED", PANDO_REACTOR_ORPHANED);
     define_record(module, "CONFUSED", PANDO_REACTOR_CONFUSED);
 
-    /* Records of the control link: kind, lane, cause, 0; each 32 bits in the machine's order. */
+    /* Records of the control link: kind, lane, cause, 0; each 32 bits in the machine's byte order. */
     define_record(module, "LANE_OPEN", PANDO_REACTOR_LANE_OPEN);
     define_record(module, "LANE_DEAD", PANDO_REACTOR_LANE_DEAD);
     define_record(module, "LANE_CLOSE", PANDO_REACTOR_LANE_CLOSE);

@@ -1,4 +1,4 @@
-/* Binds sys/record.c. */
+/* Binds sys/record.c. Runs in any process. */
 #include "bind_sys.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@ static VALUE send_record(VALUE self, VALUE link, VALUE bytes, VALUE fds)
 
 /* receive_record(link, capacity = RECORD_CAPACITY)
  *
- * [bytes or nil when it did not fit, sender's pid, descriptors, bytes when only descriptors are missing];
- * false: nothing now; nil: the end. */
+ * [bytes (nil: they did not fit), sender's pid, descriptors, bytes if only descriptors did not fit]; false: nothing
+ * now; nil: the end of the link. */
 static VALUE receive_record(int count, VALUE *arguments, VALUE self)
 {
     VALUE link, wanted, memory = 0;

@@ -1,4 +1,4 @@
-/* A row of the scoreboard, between the files that bind it. */
+/* A row of the scoreboard, shared by the files that bind it. */
 #ifndef PANDO_BIND_ROW_H
 #define PANDO_BIND_ROW_H
 

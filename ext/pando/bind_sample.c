@@ -1,4 +1,5 @@
-/* What a Pando::Sys::Row knows of what its process has become, see sys/sample.h. */
+/* Samples in a Pando::Sys::Row of what its process has become, see sys/sample.h. Written by that process, read by the
+ * monitor. */
 #include "bind_row.h"
 
 #include "bind_sys.h"
@@ -15,7 +16,7 @@ static uint32_t count(VALUE number)
     return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
 
-/* take_sample(code_bytes, minor_gcs, major_gcs): by the process whose row it is. */
+/* take_sample(code_bytes, minor_gcs, major_gcs): called by the process whose row it is. */
 static VALUE row_take_sample(VALUE self, VALUE code_bytes, VALUE minor_gcs, VALUE major_gcs)
 {
     uint64_t bytes = NUM2ULL(code_bytes);
@@ -29,13 +30,13 @@ static VALUE seconds(uint64_t nanoseconds)
     return DBL2NUM((double)nanoseconds / 1e9);
 }
 
-/* Linear counting: how many were needed, each setting one of 64 bits by chance, to set so many. */
+/* Linear counting: estimates how many kinds, each setting one of 64 bits by chance, have set so many. */
 static uint32_t estimate(uint32_t bits)
 {
     return (uint32_t)lround(64 * log(64 / fmax(64.0 - bits, 1)));
 }
 
-/* The last one, nil before the first. */
+/* The last sample, nil before the first. */
 static VALUE row_sample(VALUE self)
 {
     struct pando_sample sample;

@@ -1,4 +1,4 @@
-/* Pando::Sys::Scoreboard and its rows. */
+/* Pando::Sys::Scoreboard and its rows. Runs in all processes of a cluster. */
 #include "bind_sys.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "sys/measure.h"
 #include "sys/scoreboard.h"
 
-#define LONGEST 1e9 /* seconds; Float::INFINITY is cut to it */
+#define LONGEST 1e9 /* seconds; longer times, such as Float::INFINITY, are cut to it */
 
 static VALUE cScoreboard, cRow;
 
@@ -96,7 +96,7 @@ static VALUE scoreboard_attach(VALUE klass, VALUE fd)
     return self;
 }
 
-/* A mapping outlives its descriptor: children close theirs. */
+/* A mapping outlives its descriptor: child processes close theirs. */
 static VALUE scoreboard_close_fd(VALUE self)
 {
     struct pando_scoreboard *board = board_of(self);
@@ -136,7 +136,7 @@ static VALUE scoreboard_row(VALUE self, VALUE seat)
     return wrap_row(self, row_at(board_of(self), NUM2SIZET(seat)));
 }
 
-/* Nothing of it can be written from now on. */
+/* From now on this process can write no row. */
 static VALUE scoreboard_guard(VALUE self)
 {
     if (pando_scoreboard_guard(board_of(self)) == -1) rb_sys_fail("scoreboard");
@@ -185,7 +185,7 @@ READER(soft_deadline, seconds)
 READER(hard_deadline, seconds)
 READER(connections, UINT2NUM)
 
-/* By the process whose row it is. */
+/* Called by the process whose row it is. */
 static VALUE row_set_connections(VALUE self, VALUE count)
 {
     atomic_store_explicit(&row_of(self)->connections, NUM2UINT(count), memory_order_release);
@@ -220,7 +220,8 @@ static VALUE row_beat(VALUE self)
 static VALUE row_start_job(VALUE self, VALUE verb, VALUE subject, VALUE soft, VALUE hard)
 {
     uint64_t now = pando_now();
-    uint64_t soft_at = deadline(now, soft), hard_at = deadline(now, hard); /* may run Ruby: before any pointer is taken */
+    uint64_t soft_at = deadline(now, soft), hard_at = deadline(now, hard); /* may run Ruby, so before any pointer is
+                                                                            * taken */
     StringValue(verb);
     StringValue(subject);
     pando_row_start(row_of(self), RSTRING_PTR(verb), (size_t)RSTRING_LEN(verb), RSTRING_PTR(subject),
@@ -228,7 +229,7 @@ static VALUE row_start_job(VALUE self, VALUE verb, VALUE subject, VALUE soft, VA
     return Qnil;
 }
 
-/* From now on, which is what it returns: monotonic seconds. */
+/* Counted from now; returns the present in monotonic seconds. */
 static VALUE row_set_deadlines(VALUE self, VALUE soft, VALUE hard)
 {
     struct pando_row *row = row_of(self);

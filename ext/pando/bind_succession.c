@@ -1,5 +1,5 @@
-/* Binds sys/succession.c. The lock of the interpreter is held all the while: no
- * thread of a process that only waits shall go on with what its heir does now. */
+/* Binds sys/succession.c. Runs in all processes of a test run. The GVL is held all the time: no thread of a process
+ * that only waits may go on with work that its heir does now. */
 #include "bind_sys.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Pando::Sys: thin Linux calls. Each failure is the Errno of its call. */
+/* Pando::Sys: thin Linux calls, for any process. Each failure raises the Errno of its call. */
 #include "bind_sys.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What the bindings of sys/ share. */
+/* Shared by the bindings of sys/. */
 #ifndef PANDO_BIND_SYS_H
 #define PANDO_BIND_SYS_H
 
@@ -22,9 +22,9 @@ void pando_init_title(void);
 void pando_init_succession(void);
 void pando_init_inspect(void);
 
-/* The number behind an Integer or an IO. */
+/* The descriptor of an Integer or an IO. */
 int pando_fd_of(VALUE io);
-/* Seconds as the kernel's milliseconds: rounded up, never negative, at most a day. */
+/* Seconds as milliseconds for the kernel: rounded up, never negative, at most a day. */
 int pando_milliseconds(VALUE seconds);
 
 #endif

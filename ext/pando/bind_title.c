@@ -1,16 +1,16 @@
-/* Binds sys/title.c. */
+/* Binds sys/title.c. Runs in workers. */
 #include "bind_sys.h"
 
 #include "sys/title.h"
 
-/* Whether the end of this title, which has just been set, can be rewritten in place. */
+/* Whether the end of this title, which the caller has just set, can be rewritten in place. */
 static VALUE locate_title(VALUE self, VALUE title)
 {
     StringValue(title);
     return pando_title_locate(RSTRING_PTR(title), (size_t)RSTRING_LEN(title)) == 0 ? Qtrue : Qfalse;
 }
 
-/* False if it is not there any more: the application may have set another. */
+/* False if the title is no longer there: the application may have set another. */
 static VALUE end_title(VALUE self, VALUE word)
 {
     StringValue(word);

@@ -1,3 +1,4 @@
+/* The table of object origins, see origins.h. Runs in processes that `pando doctor` starts. */
 #include "origins.h"
 
 #include <stdbool.h>
@@ -11,11 +12,11 @@ struct entry {
     struct pando_place place;
 };
 
-/* Entries are never taken out: what is freed leaves a stale one, which the next object there replaces. */
+/* Entries are never removed: a freed object leaves a stale one, which the next object at that address replaces. */
 static struct entry *entries;
 static size_t size, used;
 
-static char **paths; /* the same: open addressing */
+static char **paths; /* also open addressing */
 static size_t paths_size, paths_used;
 
 static size_t scatter(uintptr_t address)

@@ -1,4 +1,5 @@
-/* Entry point of the extension: defines Pando and lets each part add its own. */
+/* Entry point of the extension: defines Pando and lets each part add its own. Runs in every process with Ruby, when
+ * the extension is loaded. */
 #include "pando_ext.h"
 
 VALUE pando_mPando;

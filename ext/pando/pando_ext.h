@@ -1,4 +1,4 @@
-/* What the Ruby-facing halves of the extension share. */
+/* Shared by the Ruby-facing halves of the extension. */
 #ifndef PANDO_EXT_H
 #define PANDO_EXT_H
 

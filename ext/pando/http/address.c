@@ -1,3 +1,4 @@
+/* Writes peer addresses as text, see address.h. Runs in the reactor and in workers. Pure C. */
 #include "address.h"
 
 #include <arpa/inet.h>

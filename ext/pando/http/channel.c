@@ -1,3 +1,4 @@
+/* The channel's shared mapping, see channel.h. Runs in the monitor, the reactor and workers. */
 #include "channel.h"
 
 #include "sys/sealed.h"
@@ -6,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MAGIC 0x70616e646f633034ULL /* "pandoc04": layout version included */
+#define MAGIC 0x70616e646f633034ULL /* "pandoc04": includes the layout version */
 #define BYTES sizeof(struct pando_channel_shared)
 
 static int map(struct pando_channel *channel, int fd, int writable)

@@ -1,3 +1,4 @@
+/* The table of character classes, see chars.h. Pure C, for any process. */
 #include "chars.h"
 
 #define T PANDO_HTTP_TOKEN

@@ -1,4 +1,5 @@
-/* Character classes of RFC 9110 and RFC 3986, one table look-up per byte. */
+/* Character classes of RFC 9110 and RFC 3986, one table look-up for each byte. Used by the parser, in the reactor and
+ * in workers. */
 #ifndef PANDO_HTTP_CHARS_H
 #define PANDO_HTTP_CHARS_H
 
@@ -6,8 +7,8 @@
 
 enum {
     PANDO_HTTP_TOKEN = 1,  /* tchar, RFC 9110 section 5.6.2 */
-    PANDO_HTTP_PATH = 2,   /* pchar and "/", without "%"; and [ ] | which browsers send unescaped */
-    PANDO_HTTP_QUERY = 4,  /* query characters and "%"; and [ ] { } | \ ^ ` as above */
+    PANDO_HTTP_PATH = 2,   /* pchar and "/", without "%"; also [ ] | which browsers send unescaped */
+    PANDO_HTTP_QUERY = 4,  /* query characters and "%"; also [ ] { } | \ ^ ` as above */
     PANDO_HTTP_VALUE = 8,  /* field-vchar, SP and HTAB, RFC 9110 section 5.5 */
     PANDO_HTTP_HOST = 16,  /* reg-name without "%", RFC 3986 section 3.2.2 */
     PANDO_HTTP_HEX = 32,
@@ -26,7 +27,7 @@ static inline char pando_http_lower(char byte)
     return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
 }
 
-/* The value of a hexadecimal digit; the caller has checked the class. */
+/* The value of a hexadecimal digit; the caller has checked its class. */
 static inline unsigned pando_http_hex(char byte)
 {
     return byte <= '9' ? (unsigned)(byte - '0') : (unsigned)((byte | 0x20) - 'a' + 10);

@@ -1,9 +1,10 @@
+/* The decoder for chunked bodies, see chunked.h. Runs in the reactor and in workers. Pure C. */
 #include "chunked.h"
 #include "chars.h"
 
 #include <string.h>
 
-#define PLAIN_DIGITS 8 /* of a size that is read at once */
+#define PLAIN_DIGITS 8 /* of a size that is read in one step */
 
 enum {
     STATE_SIZE,
@@ -227,8 +228,8 @@ pando_http_chunk_result pando_http_chunked_next(pando_http_chunked *chunked, con
     return PANDO_HTTP_CHUNK_DONE;
 }
 
-/* The line that almost every chunk begins with, and the end of the chunk before it, at once: bytes read. 0: it is
- * another one, or not all here; then it is read byte by byte. */
+/* The fast path: reads the end of the last chunk and the usual size line in one step. Returns the bytes read. 0: the
+ * line is unusual or incomplete, and is read byte by byte. */
 static size_t read_plain_size(pando_http_chunked *chunked, const char *at, size_t len)
 {
     size_t from = chunked->state == STATE_DATA_CR ? 2 : 0, digits = 0;
@@ -259,7 +260,7 @@ pando_http_chunk_result pando_http_chunked_gather(pando_http_chunked *chunked, c
         const char *data = input + chunked->data_off;
         char *place = output + *bytes;
         if (chunked->data_len == 1)
-            *place = *data; /* what costs most for its size */
+            *place = *data; /* a call would cost more than the byte */
         else if (place != data)
             memmove(place, data, chunked->data_len);
         *bytes += chunked->data_len;

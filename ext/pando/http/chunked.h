@@ -1,8 +1,7 @@
-/* An incremental decoder for the chunked transfer coding (RFC 9112 section 7.1).
+/* An incremental decoder for the chunked transfer coding (RFC 9112 section 7.1). Runs in the reactor and in workers.
  *
- * It allocates nothing: a call says which part of the input is body data, or
- * puts all of it together. Extensions and trailer fields are checked, bounded
- * and dropped. */
+ * It allocates nothing: a call says which part of the input is body data, or joins all of it. It checks and bounds
+ * extensions and trailer fields, and drops them. */
 #ifndef PANDO_HTTP_CHUNKED_H
 #define PANDO_HTTP_CHUNKED_H
 
@@ -11,17 +10,17 @@
 
 #define PANDO_HTTP_CHUNK_MAX_DIGITS 15      /* of a size: below 2^60, so that no sum overflows */
 #define PANDO_HTTP_CHUNK_MAX_EXTENSIONS 8192 /* bytes, in the whole body */
-#define PANDO_HTTP_CHUNK_MAX_TRAILERS 8192   /* bytes of the trailer fields, with the ends of their lines */
+#define PANDO_HTTP_CHUNK_MAX_TRAILERS 8192   /* bytes of trailer fields, including the ends of lines */
 
 typedef enum {
-    PANDO_HTTP_CHUNK_MORE,  /* all input is used up */
+    PANDO_HTTP_CHUNK_MORE,  /* all input is used */
     PANDO_HTTP_CHUNK_DATA,  /* data_off and data_len are body; call again with the rest */
-    PANDO_HTTP_CHUNK_DONE,  /* the body ended; used is where the next request begins */
+    PANDO_HTTP_CHUNK_DONE,  /* the body has ended; used is where the next request begins */
     PANDO_HTTP_CHUNK_ERROR
 } pando_http_chunk_result;
 
 typedef struct {
-    uint64_t left; /* bytes of the current chunk still to come; its size as far as the digits are read */
+    uint64_t left; /* bytes of the current chunk still to come; while its digits are being read, its size so far */
     uint32_t extension_bytes;
     uint32_t trailer_bytes;
     uint8_t digits;
@@ -34,16 +33,16 @@ typedef struct {
 
 void pando_http_chunked_init(pando_http_chunked *chunked);
 
-/* Reads input from *used on and moves *used forward. */
+/* Reads input from *used on and advances *used. */
 pando_http_chunk_result pando_http_chunked_next(pando_http_chunked *chunked, const char *input, size_t len,
                                                 size_t *used);
 
-/* Puts all data of input from *used on at output, and adds its size to *bytes. output may be input, for data never
- * overtakes what is decoded. Never PANDO_HTTP_CHUNK_DATA. */
+/* Writes all data of input from *used on to output, and adds its size to *bytes. output may be input, for output
+ * never overtakes input. Never returns PANDO_HTTP_CHUNK_DATA. */
 pando_http_chunk_result pando_http_chunked_gather(pando_http_chunked *chunked, const char *input, size_t len,
                                                   size_t *used, char *output, size_t *bytes);
 
-/* Bytes of the current chunk still to come, from the end of its size line on. */
+/* Bytes of the current chunk still to come, known once its size line is complete. */
 uint64_t pando_http_chunked_announced(const pando_http_chunked *chunked);
 
 #endif

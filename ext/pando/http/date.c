@@ -1,9 +1,10 @@
+/* The Date field, see date.h. Runs in the reactor and in workers. */
 #include "date.h"
 
 #include <stdio.h>
 #include <time.h>
 
-/* RFC 9110 section 5.6.7; strftime would ask the locale. */
+/* RFC 9110 section 5.6.7; strftime would use the locale. */
 static void print_line(char line[PANDO_HTTP_DATE_LINE + 1], time_t second)
 {
     static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";

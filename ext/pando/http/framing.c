@@ -1,3 +1,4 @@
+/* Message framing, see framing.h. Runs in the reactor and in workers. Pure C. */
 #include "framing.h"
 #include "chars.h"
 
@@ -21,8 +22,8 @@ static int equals(const char *text, uint32_t len, const char *lower)
     return 1;
 }
 
-/* The next element of a comma-separated list, trimmed. *pos moves past it and
- * its comma, and past the end (len + 1) after the last one. */
+/* Finds the next element of a comma-separated list, trimmed. *pos moves past it and its comma, and past the end (len
+ * + 1) after the last one. */
 static int next_element(const char *text, uint32_t len, uint32_t *pos, uint32_t *start, uint32_t *size)
 {
     if (*pos > len)
@@ -59,7 +60,7 @@ static int parse_length(const char *text, uint32_t len, uint64_t *length, const 
     return 0;
 }
 
-/* RFC 9110 section 8.6: a list is one length said again, or an attack. */
+/* RFC 9110 section 8.6: a list repeats one length, or is an attack. */
 static int note_content_length(pando_http_parser *parser, const char *text, uint32_t len, const char **reason)
 {
     uint32_t pos = 0, start, size;
@@ -76,7 +77,7 @@ static int note_content_length(pando_http_parser *parser, const char *text, uint
     return 0;
 }
 
-/* RFC 9112 section 6.1. Empty elements are refused here, though lists elsewhere may have them. */
+/* RFC 9112 section 6.1. Empty elements are refused here, though other lists may have them. */
 static int note_transfer_encoding(pando_http_parser *parser, const char *text, uint32_t len, const char **reason)
 {
     uint32_t pos = 0, start, size;

@@ -1,7 +1,8 @@
+/* Checks host names and ports, see host.h. Runs in the reactor and in workers. Pure C. */
 #include "host.h"
 #include "chars.h"
 
-/* One decimal octet without leading zeros; the number of its digits, or 0. */
+/* Reads one decimal octet without leading zeros; returns the number of its digits, or 0. */
 static size_t octet_length(const char *text, size_t len)
 {
     unsigned value = 0;
@@ -37,7 +38,7 @@ static int has_dot(const char *text, size_t len)
     return 0;
 }
 
-/* RFC 3986 section 3.2.2: eight groups, fewer with one "::", the last two may be an IPv4 address. */
+/* RFC 3986 section 3.2.2: eight groups, or fewer with one "::"; the last two may be an IPv4 address. */
 static int ipv6_valid(const char *text, size_t len)
 {
     size_t pos = 0;

@@ -1,4 +1,5 @@
-/* A lane's memory and the offers on it, see lane.h. What is answered: lane_frames.c. */
+/* A lane's memory and the offers on it, see lane.h. lane_frames.c has the frames of answers. Runs in the monitor
+ * (which creates the memory), the reactor and workers. */
 #include "lane.h"
 
 #include "sys/sealed.h"
@@ -7,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define MAGIC 0x70616e646f6c3031ULL /* "pandol01": layout version included */
+#define MAGIC 0x70616e646f6c3031ULL /* "pandol01": includes the layout version */
 
 /* --- the memory --- */
 
@@ -17,7 +18,7 @@ int pando_lane_create(void)
     return pando_sealed_create("pando-lane", sizeof(struct pando_lane), &magic, sizeof(magic));
 }
 
-/* A child of the worker must not answer in its place, nor one of the reactor's monitor read along. */
+/* A child of the worker must not answer in its place, and no other process may read along. */
 static int keep_from_children(struct pando_lane *lane)
 {
     if (lane->magic != MAGIC) return errno = EINVAL, -1;
@@ -46,9 +47,8 @@ void pando_lane_unmap(struct pando_lane *lane)
 
 /* --- offers ---
  *
- * The side that moves the word from MADE has the request, alone: the worker by
- * CLAIMED, the reactor by NONE. The word names the turn, so that a
- * compare-and-swap that comes late finds another. */
+ * A request belongs to the side that moves its word away from MADE: the worker by CLAIMED, the reactor by NONE. The
+ * word names the turn, so that a late compare-and-swap fails. */
 
 static uint64_t word_of(uint32_t turn, enum pando_offer state)
 {
@@ -76,7 +76,7 @@ void pando_lane_offer(struct pando_lane *lane, uint32_t slot, uint32_t turn)
     atomic_store(&lane->offers[slot], word_of(turn, PANDO_OFFER_MADE));
 }
 
-/* Whatever its lengths say by now. */
+/* Wipes all of it, whatever its lengths say by now. */
 static void wipe(struct pando_slot *slot)
 {
     uint64_t bytes = (uint64_t)slot->head_bytes + slot->body_bytes;
@@ -100,13 +100,13 @@ enum pando_offer pando_lane_offered(const struct pando_lane *lane, uint32_t slot
     return (enum pando_offer)state_of(word);
 }
 
-/* A word that says CLAIMED by another than us is damaged: the reactor believes it, so the request is ours. */
+/* A word that says CLAIMED without our doing is damaged. The reactor believes it, so the request is ours. */
 static int is_mine(uint64_t word, uint32_t last)
 {
     return state_of(word) == PANDO_OFFER_MADE || (state_of(word) == PANDO_OFFER_CLAIMED && turn_of(word) != last);
 }
 
-/* -1: there is none. What is offered while we look may be seen without what was offered before it. */
+/* -1: no offer. An offer made during the search may be seen without an earlier one. */
 static int oldest_seen(const struct pando_lane *lane, uint32_t last, uint64_t *word)
 {
     int best = -1;
@@ -119,7 +119,7 @@ static int oldest_seen(const struct pando_lane *lane, uint32_t last, uint64_t *w
     return best;
 }
 
-/* Requests are answered in the order of their turns: all before one that was seen are seen by the next look. */
+/* Requests are answered in the order of their turns: a second search sees all offers made before one that was seen. */
 static int oldest(const struct pando_lane *lane, uint32_t last, uint64_t *word)
 {
     int slot = oldest_seen(lane, last, word);
@@ -170,7 +170,7 @@ int pando_lane_sleep(struct pando_lane *lane, uint64_t now)
     return 0;
 }
 
-/* Before the times of all who merely sleep, and before those that stepped back earlier. */
+/* Before the times of all workers that merely sleep, and before those that stepped back earlier. */
 #define LAST_OF_ALL 1000000000ULL
 #define STEP 100000000ULL
 
@@ -194,10 +194,10 @@ int pando_lane_close(struct pando_lane *lane)
 {
     atomic_store(&lane->closed, 1);
     pando_lane_awake(lane);
-    return pando_lane_offers(lane); /* the reactor takes it back as soon as it looks */
+    return pando_lane_offers(lane); /* the reactor takes them back as soon as it looks */
 }
 
 int pando_lane_rouse(struct pando_lane *lane)
 {
-    return atomic_load(&lane->asleep) && atomic_exchange(&lane->asleep, 0) != 0; /* whatever was written there */
+    return atomic_load(&lane->asleep) && atomic_exchange(&lane->asleep, 0) != 0; /* whatever value was written there */
 }

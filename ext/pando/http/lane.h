@@ -1,14 +1,11 @@
-/* A lane: the memory that the reactor shares with one worker, and with nobody
- * else. The reactor offers the worker a request there, the worker answers it
- * there. The monitor makes a new one for each worker and keeps it while that
- * lives, so that a new reactor finds it.
+/* A lane: the memory that the reactor shares with one worker only. The reactor offers requests there, and the worker
+ * answers them there. The monitor makes a new lane for each worker and keeps it as long as the worker lives, so that
+ * a new reactor finds it.
  *
- * No lock lives here. A request changes hands by one compare-and-swap on a
- * word that names its turn, so that a kill at any instruction leaves a state
- * that the reactor can read and finish. The reactor believes nothing of what it
- * reads here: it keeps what matters in private memory (whose request it offered,
- * how far it has read), and checks indices and lengths once, before it uses
- * them. No Ruby in here; see bind_lane.c. */
+ * A lane has no lock. A request changes hands by one compare-and-swap on a word that names its turn, so that a kill
+ * at any instruction leaves a state that the reactor can read and finish. The reactor trusts nothing that it reads
+ * here: it keeps what matters in private memory (whose request it offered, how far it has read), and checks indices
+ * and lengths once, before it uses them. No Ruby in here; see bind_lane.c. */
 #ifndef PANDO_HTTP_LANE_H
 #define PANDO_HTTP_LANE_H
 
@@ -18,60 +15,65 @@
 
 #define PANDO_LANE_SLOTS 32u             /* requests on offer at once */
 #define PANDO_SLOT_BYTES 16384u          /* head and body of a request that travels in memory */
-#define PANDO_LANE_BYTES 131072u         /* of the ring; a power of two */
+#define PANDO_LANE_BYTES 131072u         /* size of the ring; a power of two */
 #define PANDO_FRAME_PAYLOAD (PANDO_LANE_BYTES / 4 - 96)
-#define PANDO_LANE_RESERVE 64u           /* kept free for what ends a response, so that it never waits for a slow client */
+#define PANDO_LANE_RESERVE 64u           /* kept free for the frame that ends a response, so that it never waits for a
+                                          * slow client */
 
 enum pando_slot_flag {
     PANDO_SLOT_BODY_IN_FILE = 1,         /* the reactor passes a descriptor over the lane's socket on demand */
-    PANDO_SLOT_ALL_IN_FILE = 2,          /* the head too, in its first head_bytes, for it did not fit; data[] is empty */
-    PANDO_SLOT_RETRY = 4,                /* another worker died of it, or beside it */
-    PANDO_SLOT_CHUNKED = 8,              /* the body came chunked; here it is plain */
+    PANDO_SLOT_ALL_IN_FILE = 2,          /* the head did not fit either: the file's first head_bytes hold it, data[]
+                                          * is empty */
+    PANDO_SLOT_RETRY = 4,                /* another worker died while serving it */
+    PANDO_SLOT_CHUNKED = 8,              /* the body came chunked; here it is decoded */
     PANDO_SLOT_LAST = 16,                /* the connection ends with this answer: connection: close */
-    PANDO_SLOT_HALF_CLOSED = 64,         /* the client sends no more; it may still wait for the answer */
-    PANDO_SLOT_STREAMED = 128,           /* only the head is here: the worker is to take the socket and read on */
+    PANDO_SLOT_HALF_CLOSED = 64,         /* the client has half-closed; it may still wait for the answer */
+    PANDO_SLOT_STREAMED = 128,           /* only the head is here: the worker takes the socket and reads on */
 };
 
-/* A request on offer. The reactor fills it and never reads it; the worker copies it once. */
+/* A request on offer. The reactor fills the slot and never reads it; the worker copies it once. */
 struct pando_slot {
     uint32_t epoch;                      /* of the reactor that offers it */
     uint32_t turn;
-    uint32_t head_bytes;                 /* of data[], the request line and fields, with the empty line */
-    uint32_t body_bytes;                 /* behind the head in data[], if not in a file */
-    uint64_t file_bytes;                 /* of the whole file, body or head and body */
-    uint64_t arrived;                    /* CLOCK_MONOTONIC nanoseconds: when it was complete */
-    uint32_t listener;                   /* number of the listener it came by */
+    uint32_t head_bytes;                 /* of data[]: request line, fields and the empty line */
+    uint32_t body_bytes;                 /* behind the head in data[], unless in a file */
+    uint64_t file_bytes;                 /* of the whole file: the body, or head and body */
+    uint64_t arrived;                    /* CLOCK_MONOTONIC nanoseconds: when the request was complete */
+    uint32_t listener;                   /* number of the listener that accepted it */
     uint32_t flags;
     char remote[48];                     /* the client's address, terminated; empty on a UNIX socket */
     _Alignas(64) char data[PANDO_SLOT_BYTES];
 };
 
-/* The low half of an offer; the turn of the request is its high half. */
+/* The low half of an offer's word; the high half is the turn of the request. */
 enum pando_offer {
     PANDO_OFFER_NONE = 0,                /* the slot is the reactor's */
     PANDO_OFFER_MADE = 1,                /* the worker may claim it, the reactor may withdraw it */
-    PANDO_OFFER_CLAIMED = 2,             /* the worker's; it copies the slot */
+    PANDO_OFFER_CLAIMED = 2,             /* the slot is the worker's, which copies it */
     PANDO_OFFER_COPIED = 3,              /* the slot is the reactor's again, for the next offer */
-    PANDO_OFFER_DAMAGED = 4,             /* nothing of all this; never stored */
+    PANDO_OFFER_DAMAGED = 4,             /* none of these; never stored */
 };
 
-/* A frame on a lane. Its payload follows, padded to 8 bytes. A frame never wraps: PAD fills the end of the ring, and
- * where there is no room for a PAD both sides skip the end. Reader and writer of this is lane.c alone. */
+/* A frame on a lane, followed by its payload, padded to 8 bytes. A frame never wraps: PAD fills the end of the ring,
+ * and where a PAD does not fit, both sides skip the end. Only lane_frames.c reads and writes this. */
 enum pando_frame_kind {
     PANDO_FRAME_PAD = 1,
-    PANDO_FRAME_DATA = 2,                /* bytes of the response, head and body as they go to the client; `value` 1:
-                                          * a whole interim response, behind which any other may come */
-    PANDO_FRAME_END = 3,                 /* the response is whole; `value` 1: the connection may be kept */
+    PANDO_FRAME_DATA = 2,                /* bytes of the response, head and body, as they go to the client; `value` 1:
+                                          * a whole interim response, after which any other may come */
+    PANDO_FRAME_END = 3,                 /* the response is complete; `value` 1: the connection may be kept */
     PANDO_FRAME_ABORT = 4,               /* it cannot be finished: reset the connection if a byte was sent, else 502 */
-    PANDO_FRAME_FILE = 5,                /* a descriptor waits on the lane's socket: `value` bytes of it from offset 0 */
-    PANDO_FRAME_WANT_FILE = 6,           /* pass me the request's file */
-    PANDO_FRAME_WANT_SOCKET = 7,         /* hijack: pass me the connection when all before is sent, and forget it; that of
-                                          * a STREAMED request not before END or ABORT */
+    PANDO_FRAME_FILE = 5,                /* a descriptor waits on the lane's socket: send `value` bytes of it from
+                                          * offset 0 */
+    PANDO_FRAME_WANT_FILE = 6,           /* asks for the request's file */
+    PANDO_FRAME_WANT_SOCKET = 7,         /* hijack: asks for the client's socket once everything before is sent; the
+                                          * reactor then drops the connection, with a STREAMED request not before END
+                                          * or ABORT */
 };
 
 struct pando_frame {
     uint32_t kind;
-    uint32_t epoch;                      /* as in the slot, like the turn: a late frame of an earlier request is dropped */
+    uint32_t epoch;                      /* as in the slot, like the turn: a late frame of an earlier request is
+                                          * dropped */
     uint32_t turn;
     uint32_t bytes;                      /* of payload */
     uint64_t value;
@@ -80,88 +82,90 @@ struct pando_frame {
 #define PANDO_LANE_PAGE 65536 /* a multiple of every page size */
 
 struct pando_lane {
-    /* the reactor's: its worker maps it read-only */
+    /* The first part: the worker maps it read-only. */
     uint64_t magic;
     _Alignas(64) _Atomic uint32_t gone;      /* the turn that nobody waits for any more */
-    _Atomic uint32_t half_closed;            /* the turn whose client sends no more */
+    _Atomic uint32_t half_closed;            /* the turn whose client has half-closed */
     _Alignas(64) _Atomic uint64_t consumed;  /* bytes ever */
     struct pando_slot slots[PANDO_LANE_SLOTS];
     char unused[PANDO_LANE_PAGE - (192 + PANDO_LANE_SLOTS * sizeof(struct pando_slot)) % PANDO_LANE_PAGE];
 
-    /* the worker's */
-    _Alignas(64) _Atomic uint64_t offers[PANDO_LANE_SLOTS]; /* of each slot: turn << 32 | enum pando_offer */
+    /* The second part: the worker writes it; the reactor also writes the words offers, asleep and starved. */
+    _Alignas(64) _Atomic uint64_t offers[PANDO_LANE_SLOTS]; /* one word for each slot: turn << 32 | enum pando_offer */
     _Alignas(64) _Atomic uint32_t asleep;    /* it waits for its eventfd */
-    _Atomic uint32_t closed;                 /* it wants no request */
-    _Atomic uint64_t idle_since;             /* nanoseconds; the latest is woken first */
+    _Atomic uint32_t closed;                 /* it accepts no requests */
+    _Atomic uint64_t idle_since;             /* nanoseconds; the reactor wakes the latest first */
     _Alignas(64) _Atomic uint64_t written;   /* bytes ever */
     _Alignas(64) _Atomic uint32_t starved;   /* it waits for room: wake it when there is some */
-    _Alignas(64) _Atomic uint64_t taken[PANDO_LANE_SLOTS]; /* nanoseconds: when it claimed what is in the slot */
+    _Alignas(64) _Atomic uint64_t taken[PANDO_LANE_SLOTS]; /* nanoseconds: when it claimed the request in the slot */
     _Alignas(64) char ring[PANDO_LANE_BYTES];
 };
 
 _Static_assert(offsetof(struct pando_lane, offers) % PANDO_LANE_PAGE == 0, "what is the worker's is on pages of its own");
 
-/* A sealed memfd (close-on-exec) for one lane; or -1 with errno. */
+/* A sealed memfd (close-on-exec) for one lane, or -1 with errno. */
 int pando_lane_create(void);
-/* For the reactor and the worker, no one else. No child of a process has what that has mapped. NULL with errno. */
+/* Maps the lane, in the reactor or its worker only. Children do not inherit the mapping. NULL with errno. */
 struct pando_lane *pando_lane_map(int fd);
-/* By its worker, before it does anything else with it: what is not its own is read-only. 0, or -1 with errno. */
+/* The worker calls this first: what it may not write becomes read-only. 0, or -1 with errno. */
 int pando_lane_guard(struct pando_lane *lane);
 void pando_lane_unmap(struct pando_lane *lane);
 
 /* --- the reactor's side --- */
 
-/* Where to begin reading, at LANE_OPEN; what another reactor offered is taken back. Its frames may still be there. */
+/* Returns where to begin reading, at LANE_OPEN, and takes back what another reactor offered. That one's frames may
+ * still be there. */
 uint64_t pando_lane_join(struct pando_lane *lane);
-/* Whether a slot is the reactor's: after the worker has copied what was offered before, or before anything was. */
+/* Whether the slot is the reactor's: nothing was offered there yet, or the worker has copied it. */
 int pando_lane_has_room(const struct pando_lane *lane, uint32_t slot);
-/* Offers what was put into the slot. Afterwards the lane is to be roused. Turns grow, until they begin anew. */
+/* Offers the request in the slot. The caller must then rouse the lane. Turns grow, until they wrap. */
 void pando_lane_offer(struct pando_lane *lane, uint32_t slot, uint32_t turn);
-/* Takes an offer back and wipes the slot: 1, or 0 if the worker was faster. */
+/* Takes an offer back and wipes the slot: 1, or 0 if the worker has claimed it. */
 int pando_lane_withdraw(struct pando_lane *lane, uint32_t slot, uint32_t turn);
 /* The state of the offer with this turn, the slot's last one. */
 enum pando_offer pando_lane_offered(const struct pando_lane *lane, uint32_t slot, uint32_t turn);
-/* The worker slept and is to be woken by a write to its eventfd: 1, once. Choose the lane with the latest idle_since. */
+/* 1, once: the worker slept and must be woken by a write to its eventfd. Choose the lane with the latest idle_since. */
 int pando_lane_rouse(struct pando_lane *lane);
-/* Next frame of a lane after `position` (the reactor's own count). 1: frame and payload are set (payload points into
- * the ring: read it once), position not yet moved; 0: nothing; -1: the lane is corrupt. PAD frames are skipped.
- * Kind and length of a frame are checked here; whose it is, is the caller's to check. */
+/* The next frame of a lane after `position`, which is the reactor's own count. 1: frame and payload are set (payload
+ * points into the ring: read it once), position has not moved yet; 0: no frame; -1: the lane is corrupt. Skips PAD
+ * frames. Checks kind and length of a frame; the caller must check which request it is about. */
 int pando_lane_peek(const struct pando_lane *lane, uint64_t *position, struct pando_frame *frame, const char **payload);
-/* Moves position behind that frame and gives its room back; 1: the worker waits for room, write to its eventfd. */
+/* Moves position behind that frame and frees its room. 1: the worker waits for room, write to its eventfd. */
 int pando_lane_consume(struct pando_lane *lane, uint64_t *position, const struct pando_frame *frame);
 
 /* --- the worker's side --- */
 
-/* Claims the oldest request on offer: its slot, or -1 if there is none. `last` is the turn that was claimed last, or 0. */
+/* Claims the oldest request on offer: its slot, or -1 if there is none. `last` is the last turn claimed, or 0. */
 int pando_lane_claim(struct pando_lane *lane, uint32_t last, uint32_t *turn);
-/* The slot was copied. */
+/* The worker has copied the slot. */
 void pando_lane_copied(struct pando_lane *lane, uint32_t slot, uint32_t turn);
 /* Whether a request is on offer. */
 int pando_lane_offers(const struct pando_lane *lane);
-/* 1: nothing is on offer, the reactor will wake this lane. 0: something is. Requests are welcome from now on. */
+/* 1: nothing is on offer, and the reactor will wake this lane. 0: a request is on offer. The lane accepts requests
+ * from now on. */
 int pando_lane_sleep(struct pando_lane *lane, uint64_t now);
-/* In that time: behind the times of all who merely sleep. */
+/* Above every time of a worker that merely sleeps. */
 #define PANDO_LANE_FIRST (1ULL << 63)
-/* Is woken first, until it sleeps anew. */
+/* The reactor wakes this lane first, until it sleeps again. */
 void pando_lane_step_forward(struct pando_lane *lane, uint64_t now);
-/* Is woken only if nobody else can be, until it sleeps anew. */
+/* The reactor wakes this lane only if it can wake no other, until it sleeps again. */
 void pando_lane_step_back(struct pando_lane *lane, uint64_t now);
-/* Needs no waking. Before claim, so that no wake-up is spent on it. */
+/* The worker needs no wake-up. Call it before claim, so that no wake-up is wasted. */
 void pando_lane_awake(struct pando_lane *lane);
-/* Wants no request until it sleeps anew, and gives back what is on offer: 1 if there was something. */
+/* Accepts no requests until it sleeps again, and gives back what is on offer: 1 if there was something. */
 int pando_lane_close(struct pando_lane *lane);
-/* Puts a frame with its payload gathered from parts: 1; 0 when there is no room now; -1 (EMSGSIZE) if payload is larger
- * than PANDO_FRAME_PAYLOAD. Afterwards pando_channel_rouse_reactor. */
+/* Puts a frame with a payload gathered from parts: 1; 0: no room now; -1 (EMSGSIZE): the payload is larger than
+ * PANDO_FRAME_PAYLOAD. Call pando_channel_rouse_reactor afterwards. */
 struct iovec;
 int pando_lane_put(struct pando_lane *lane, const struct pando_frame *frame, const struct iovec *parts, size_t count);
 /* Puts a frame that ends a response (END, ABORT), without a payload; it may use the reserve. 1 or 0. */
 int pando_lane_put_end(struct pando_lane *lane, const struct pando_frame *frame);
-/* As pando_lane_put, and END behind it, seen by the reactor at once. */
+/* Like pando_lane_put, followed by END; the reactor sees both at once. */
 int pando_lane_put_last(struct pando_lane *lane, const struct pando_frame *frame, const struct iovec *parts,
                         size_t count, int keep);
-/* There was no room: 1: wait for the eventfd; 0: meanwhile there is room for any frame. */
+/* After a put found no room. 1: wait for the eventfd; 0: by now there is room for any frame. */
 int pando_lane_starve(struct pando_lane *lane);
-/* Waits no more. */
+/* The worker no longer waits for room. */
 void pando_lane_fed(struct pando_lane *lane);
 
 #endif

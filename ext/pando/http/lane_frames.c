@@ -1,4 +1,5 @@
-/* The ring of frames on a lane, by which a worker answers: see lane.h. */
+/* The ring of frames on a lane, by which a worker answers: see lane.h. Runs in the reactor (which reads) and in
+ * workers (which write). */
 #include "lane.h"
 
 #include <errno.h>
@@ -10,18 +11,17 @@
 
 _Static_assert((PANDO_LANE_BYTES & RING_MASK) == 0, "a power of two");
 _Static_assert(HEADER % 8 == 0 && PANDO_LANE_BYTES % 8 == 0, "frames are aligned to 8 bytes");
-/* Two frames with the padding before them fit whenever half of the ring is free. */
+/* Two frames with their padding fit whenever half of the ring is free. */
 _Static_assert(2 * (PANDO_FRAME_PAYLOAD + 2 * HEADER) + PANDO_LANE_RESERVE <= PANDO_LANE_BYTES / 2, "half is enough");
 
-/* `written` and `consumed` only grow; a frame exists once `written` has passed
- * it. Where fewer bytes than a frame's header are left at the end of the ring,
- * both sides go on at its beginning. */
+/* `written` and `consumed` only grow; a frame exists once `written` has passed it. Where less than a frame header is
+ * left at the end of the ring, both sides continue at its beginning. */
 static uint64_t padded(uint64_t bytes)
 {
     return (bytes + 7) & ~7ULL;
 }
 
-/* Where a frame of so many bytes, header included, begins if the ring stands at `position`. */
+/* Where a frame of so many bytes, including its header, begins if the ring stands at `position`. */
 static uint64_t place_for(uint64_t position, uint64_t bytes)
 {
     uint64_t tail = PANDO_LANE_BYTES - (position & RING_MASK);
@@ -63,7 +63,7 @@ static int has_room(const struct pando_lane *lane, uint64_t end)
     return end - atomic_load(&lane->consumed) <= PANDO_LANE_BYTES;
 }
 
-/* Ours, but in memory that others can write: never believed to be aligned. */
+/* The worker's own value, but in memory that others can write: never trust its alignment. */
 static uint64_t write_position(const struct pando_lane *lane)
 {
     return atomic_load_explicit(&lane->written, memory_order_relaxed) & ~7ULL;
@@ -115,7 +115,7 @@ static int sane(uint64_t written, uint64_t consumed)
     return written - consumed <= PANDO_LANE_BYTES && ((written | consumed) & 7) == 0;
 }
 
-/* The worker that wrote what makes no sense is about to be killed: peek finds that again, unless we begin behind it. */
+/* If the ring makes no sense, its worker is about to be killed. Begin behind that, or else peek would find it again. */
 uint64_t pando_lane_join(struct pando_lane *lane)
 {
     for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++)
@@ -125,7 +125,7 @@ uint64_t pando_lane_join(struct pando_lane *lane)
     return atomic_load(&lane->consumed) & ~7ULL;
 }
 
-/* One copy, which the compiler may not replace by a second look. */
+/* One copy, which the compiler may not turn into two reads. */
 static void read_header(const struct pando_lane *lane, uint64_t position, struct pando_frame *frame)
 {
     memcpy(frame, lane->ring + (position & RING_MASK), HEADER);
@@ -164,7 +164,7 @@ int pando_lane_consume(struct pando_lane *lane, uint64_t *position, const struct
 {
     *position += HEADER + padded(frame->bytes);
     atomic_store(&lane->consumed, *position);
-    /* One wake-up for half a ring, not one for each frame. */
+    /* One wake-up for each half of the ring, not for each frame. */
     if (!atomic_load(&lane->starved)) return 0;
     if (atomic_load(&lane->written) - *position > PANDO_LANE_BYTES / 2) return 0;
     return atomic_exchange(&lane->starved, 0) != 0;

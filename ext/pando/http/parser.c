@@ -1,3 +1,4 @@
+/* The request head parser, see parser.h. Runs in the reactor and in workers. Pure C. */
 #include "parser.h"
 #include "chars.h"
 #include "framing.h"
@@ -56,7 +57,7 @@ static pando_http_span span_from_mark(const pando_http_parser *parser, uint32_t 
     return (pando_http_span){parser->mark, end - parser->mark};
 }
 
-/* A run of bytes of one class; where it ends. */
+/* Skips bytes of one class and returns where they end. */
 static uint32_t skip(const char *buffer, uint32_t pos, uint32_t end, int classes)
 {
     while (pos < end && pando_http_is(buffer[pos], classes))
@@ -67,7 +68,7 @@ static uint32_t skip(const char *buffer, uint32_t pos, uint32_t end, int classes
 static pando_http_result read_method(pando_http_parser *parser, const char *buffer, uint32_t end)
 {
     parser->pos = skip(buffer, parser->pos, end, PANDO_HTTP_TOKEN);
-    /* RFC 9112 section 3: a method longer than any we know deserves 501. */
+    /* RFC 9112 section 3: a method longer than any known one gets 501. */
     if (parser->pos - parser->mark > PANDO_HTTP_MAX_METHOD)
         return fail(parser, 501, "method too long");
     if (parser->pos == end)
@@ -120,7 +121,7 @@ static pando_http_result read_name(pando_http_parser *parser, const char *buffer
     parser->pos = skip(buffer, parser->pos, end, PANDO_HTTP_TOKEN);
     if (parser->pos == end)
         return PANDO_HTTP_MORE;
-    /* White space before the colon and folded lines end up here as well (RFC 9112 sections 5.1, 5.2). */
+    /* Also refuses white space before the colon and folded lines (RFC 9112 sections 5.1, 5.2). */
     if (buffer[parser->pos] != ':' || parser->pos == parser->mark)
         return fail(parser, 400, "malformed field name");
     if (parser->field_count == parser->limits.max_fields)

@@ -1,11 +1,9 @@
-/* An incremental parser for the head of an HTTP/1.x request (RFC 9112).
+/* An incremental parser for the head of an HTTP/1.x request (RFC 9112). Runs in the reactor and in workers.
  *
- * It allocates nothing and copies nothing: the caller owns one growing buffer
- * that begins at the request's first byte and an array of fields; the result
- * is offsets into that buffer. The buffer may move between two calls, its
- * contents may not change. What it accepts does not depend on how the bytes
- * were cut into calls. Where RFC 9112 leaves a choice between repairing and
- * refusing, it refuses. */
+ * It allocates nothing and copies nothing: the caller owns one growing buffer that begins at the request's first
+ * byte, and an array of fields; the result is offsets into that buffer. The buffer may move between two calls, its
+ * contents may not change. What the parser accepts does not depend on how the bytes were split over calls. Where RFC
+ * 9112 leaves a choice between repairing and refusing, the parser refuses. */
 #ifndef PANDO_HTTP_PARSER_H
 #define PANDO_HTTP_PARSER_H
 
@@ -17,7 +15,7 @@ typedef struct {
     uint32_t len;
 } pando_http_span;
 
-/* Fields that the parser itself understands; the rest are PANDO_HTTP_OTHER. */
+/* Fields that the parser understands; all others are PANDO_HTTP_OTHER. */
 enum {
     PANDO_HTTP_OTHER,
     PANDO_HTTP_FIELD_HOST,
@@ -30,7 +28,7 @@ enum {
 
 typedef struct {
     pando_http_span name;
-    pando_http_span value; /* without the white space around it */
+    pando_http_span value; /* without surrounding white space */
     uint8_t id;
 } pando_http_field;
 
@@ -59,7 +57,7 @@ typedef struct {
     pando_http_limits limits;
     pando_http_field *fields;
 
-    /* where the scan stands */
+    /* the state of the scan */
     uint32_t pos;
     uint32_t mark; /* start of the token, value or version being read */
     uint8_t state;
@@ -74,7 +72,7 @@ typedef struct {
     pando_http_span query;     /* without the "?" */
     pando_http_span host;      /* from the target or from Host, brackets included; may be empty */
     pando_http_span port;
-    pando_http_span authority; /* the target's authority or Host's value */
+    pando_http_span authority; /* the target's authority, or the value of Host */
     pando_http_form form;
     pando_http_body body;
     uint64_t content_length; /* of a sized body */
@@ -86,10 +84,10 @@ typedef struct {
     uint8_t keep_alive;      /* Connection: keep-alive */
     uint8_t upgrade;         /* Connection: upgrade */
     uint8_t expect_continue;
-    uint8_t forwarded;       /* a proxy, or somebody, says for whom it speaks */
+    uint8_t forwarded;       /* a proxy (or anyone) says which client it speaks for */
 
     /* after PANDO_HTTP_ERROR */
-    uint16_t status;    /* the answer that the request deserves */
+    uint16_t status;    /* the status that the request deserves */
     const char *reason; /* a constant English phrase for a log */
 
     /* the transfer codings seen so far */
@@ -100,11 +98,11 @@ typedef struct {
 
 void pando_http_parser_init(pando_http_parser *parser, pando_http_limits limits, pando_http_field *fields);
 
-/* Makes ready for the next request with the same limits and fields. */
+/* Prepares for the next request with the same limits and fields. */
 void pando_http_parser_reset(pando_http_parser *parser);
 
-/* Goes on where the last call stopped; len is the length of the whole buffer.
- * After DONE or ERROR every further call gives the same answer. */
+/* Continues where the last call stopped; len is the length of the whole buffer. After DONE or ERROR every further
+ * call returns the same. */
 pando_http_result pando_http_parser_run(pando_http_parser *parser, const char *buffer, size_t len);
 
 #endif

@@ -1,3 +1,4 @@
+/* The PROXY protocol parser, see proxy.h. Runs in the reactor and in workers. Pure C. */
 #include "proxy.h"
 #include "address.h"
 #include "chars.h"
@@ -24,7 +25,7 @@ typedef struct {
     const char *at, *end;
 } line;
 
-/* Up to the next space, or the end of the line. 0: there is nothing, or too much. */
+/* Reads up to the next space or the end of the line. 0: nothing, or too much. */
 static size_t next_word(line *rest, char *word, size_t room)
 {
     size_t len = 0;
@@ -37,7 +38,7 @@ static size_t next_word(line *rest, char *word, size_t room)
     return len;
 }
 
-/* One space, and only one, parts two words. */
+/* Exactly one space separates two words. */
 static int skip_space(line *rest)
 {
     return rest->at < rest->end && *rest->at++ == ' ';
@@ -50,7 +51,7 @@ static int read_address(line *rest, int family, struct in6_addr *address)
     return len > 0 && strlen(word) == len && inet_pton(family, word, address) == 1;
 }
 
-/* Decimal without a zero in front. */
+/* Reads a decimal number without leading zeros. */
 static int read_port(line *rest, uint16_t *port)
 {
     char word[8];
@@ -87,7 +88,7 @@ static int read_line(line *rest, pando_proxy_header *header)
         return read_endpoints(rest, AF_INET, header);
     if (strcmp(protocol, "TCP6") == 0)
         return read_endpoints(rest, AF_INET6, header);
-    header->local = 1; /* whatever follows UNKNOWN is to be ignored */
+    header->local = 1; /* everything after UNKNOWN is to be ignored */
     return strcmp(protocol, "UNKNOWN") == 0;
 }
 
@@ -129,7 +130,7 @@ static int read_v6(const char *block, size_t len, pando_proxy_header *header)
     return note_address(header, AF_INET6, &source);
 }
 
-/* The TLVs behind the addresses are none of ours. A datagram's client has an address as good as a stream's. */
+/* Ignores the TLVs behind the addresses. The address of a datagram's client is as good as a stream's. */
 static int read_block(uint8_t family, const char *block, size_t len, pando_proxy_header *header)
 {
     switch (family) {
@@ -164,7 +165,7 @@ static pando_proxy_result parse_v2(const char *bytes, size_t len, pando_proxy_he
         return PANDO_PROXY_MORE;
 
     header->bytes = (uint32_t)(V2_FIXED + block);
-    header->local = numbers[12] == COMMAND_LOCAL; /* its family and addresses are to be ignored */
+    header->local = numbers[12] == COMMAND_LOCAL; /* a LOCAL command's family and addresses are to be ignored */
     return header->local || read_block(numbers[13], bytes + V2_FIXED, block, header) ? PANDO_PROXY_DONE
                                                                                     : PANDO_PROXY_BAD;
 }

@@ -1,4 +1,89 @@
-/* The reactor's loop: what happened, what follows from it, who sleeps. */
+/* The reactor's main file: its loop, its start and its end. Runs in the reactor's process, in its only serving thread.
+ *
+ * A turn of the loop (take_turn) handles the events of epoll, reads the lanes of the workers, dispatches requests,
+ * reads the monitor's orders, accepts connections, continues connections that have more to do, and expires timers.
+ * Then the loop sleeps until the next event or deadline.
+ *
+ * The states of a connection (enum pando_connection_state). The names in parentheses are the functions that change
+ * the state. A function of this directory is given without its prefix pando_reactor_; the file is named where there
+ * is room for doubt.
+ *
+ *                   accept (connection_open, called by accept_one)
+ *                        |
+ *           +------------+----------------+
+ *           | PROXIED listener            | any other listener
+ *           v                             |
+ *   +---------------+                     |
+ *   | READING_PROXY |                     |
+ *   +---------------+                     |
+ *           | PROXY header complete       |
+ *           | (introduced)                |
+ *           v                             v
+ *   +-------------------------------------------+   next request on a kept connection (next_request)
+ *   |               READING_HEAD                |<--------------------------------------------+
+ *   +-------------------------------------------+                                             |
+ *       |                 |                 |                                                 |
+ *       | head complete,  | head complete,  | health check (answer in reactor_health.c)       |
+ *       | with a body     | no body or a    | refusal, timeout or overload                    |
+ *       | (body_begin)    | streamed one    | (answer in reactor_refusal.c)                   |
+ *       v                 | (publish)       |                                                 |
+ *   +--------------+      |                 |                                                 |
+ *   | READING_BODY |------|---------------->|  refusal, timeout, overload                     |
+ *   +--------------+      |                 |  (answer in reactor_refusal.c)                  |
+ *       | body complete   |                 |                                                 |
+ *       | (publish)       |                 |                                                 |
+ *       v                 v                 |                                                 |
+ *   +-------------------------+             |                                                 |
+ *   |        IN_FLIGHT        |             |                                                 |
+ *   +-------------------------+             |                                                 |
+ *       |                                   |                                                 |
+ *       | END frame (connection_answered)   |                                                 |
+ *       | 502, 503, 504 before the answer   |                                                 |
+ *       | began (answer in reactor_refusal) |                                                 |
+ *       v                                   v                                                 |
+ *   +-------------------------------------------+   all sent, connection kept                 |
+ *   |                 FINISHING                 |---------------------------------------------+
+ *   +-------------------------------------------+   (connection_flushed)
+ *       |                              |
+ *       | all sent, connection ends,   | all sent, connection ends,
+ *       | input unread or `linger`     | nothing unread, or shutdown fails
+ *       | (end)                        | (end)
+ *       v                              |
+ *   +-----------+                      |
+ *   | LINGERING |                      |
+ *   +-----------+                      |
+ *       | EOF, error, or 2 s in all    |
+ *       | (drop_input)                 |
+ *       | 500 ms of silence            |
+ *       | (connection_expired)         |
+ *       v                              v
+ *   +-------------------------------------------+  end of the turn
+ *   |                  CLOSED                   |------------------> spare object or free (connections_bury)
+ *   +-------------------------------------------+
+ *
+ * "publish" is request_publish. If it finds the queue full, the memory used up or no worker left, it sheds the request
+ * with a 503: FINISHING. READING_PROXY leads to FINISHING, too, when a limit on connections or memory is reached (503).
+ *
+ * Within IN_FLIGHT, request.place says where the request is (enum pando_request_place):
+ *
+ *   QUEUED or SET_ASIDE --> OFFERED   offer
+ *   OFFERED --> TAKEN                 dispatch_look: its worker has claimed it and is done with the request before
+ *   OFFERED --> OFFERED               steal, offer: unclaimed, and another worker can have it sooner
+ *   OFFERED --> QUEUED                request_wait_again: unclaimed, and its lane is closed or lost
+ *   OFFERED, TAKEN --> QUEUED         lost: its worker died, and the request may be retried
+ *
+ * These events lead straight to CLOSED:
+ *
+ *   READING_PROXY   malformed header (input_proxy); EOF or header_timeout (input_unfinished)
+ *   READING_HEAD    EOF or header_timeout before the first byte (input_unfinished); idle_timeout (connection_expired)
+ *   both of these   evicted, or silent while the server drains or the listener closes (connection_close_idle)
+ *   IN_FLIGHT       the worker failed after the answer had begun (request_fail); the worker has the socket (given_away)
+ *   IN_FLIGHT and   hang-up or error of the socket (connection_event); a client that takes too little (too_slow), or is
+ *   FINISHING       the slowest when answers have no more room (room_cut); an answer that cannot be kept or read back
+ *                   (out_of_memory, send_file, send_spooled)
+ *   reading states  too many connections of its address (accept_admit); recv fails (input_receive); the monitor is
+ *                   gone (orphan; LINGERING too)
+ *   any             send fails (sent in reactor_output.c); the reactor stops (connections_drop) */
 #include "reactor_private.h"
 
 #include <errno.h>
@@ -10,7 +95,7 @@
 #include <unistd.h>
 
 #define EVENTS 256
-#define QUEUE_TICK 100u  /* milliseconds: nobody sleeps for longer beside a waiting request, whatever went wrong */
+#define QUEUE_TICK 100u  /* milliseconds between two checks for a lost wake-up while a request waits */
 #define AUDIT_TICK 1000u
 #define STANDSTILL 1000u
 
@@ -26,9 +111,9 @@ static void look_at_the_clock(struct pando_reactor *reactor)
     reactor->now = pando_reactor_nanoseconds() / 1000000u;
 }
 
-/* A turn does little; one that took so much longer than it was to wait stood still with the whole machine, a frozen
- * container or a stopped server, and that is no client's fault. Beside a request no turn is to wait for longer than
- * AUDIT_TICK, so that hardly any of that time is missed. */
+/* A turn takes little time. If much more time has passed than the turn was meant to wait, the whole machine stood
+ * still (a frozen container, a stopped server), and no client is to blame. While a request is in flight, a turn never
+ * waits for longer than AUDIT_TICK, so that hardly any of that time goes unnoticed. */
 static void make_up_for_a_standstill(struct pando_reactor *reactor, uint64_t turned)
 {
     if (reactor->asked == -1)
@@ -60,12 +145,13 @@ static void take_event(struct pando_reactor *reactor, const struct epoll_event *
     case PANDO_WATCH_CONNECTION:
         pando_reactor_connection_event(reactor, pando_owner(watch, struct pando_connection, watch), event->events);
         break;
-    case PANDO_WATCH_WAKE: /* edge-triggered and never read: that it woke us is all */
+    case PANDO_WATCH_WAKE: /* edge-triggered and never read: waking the loop is its only purpose */
         break;
     }
 }
 
-/* Those that had more to do than one turn allows; who is put on the list now has the next turn. */
+/* Connections with more to do than one turn allows. A connection that joins the list now has its turn in the next
+ * round. */
 static void go_on(struct pando_reactor *reactor)
 {
     struct pando_node turn;
@@ -83,14 +169,14 @@ static void go_on(struct pando_reactor *reactor)
         if (connection->state == PANDO_CLOSED)
             continue;
         if (reactor->idle_until == 0 && pando_reactor_must_end(reactor, connection) &&
-            pando_reactor_input_silent(connection)) /* its last answer said nothing of an end */
+            pando_reactor_input_silent(connection)) /* its last answer did not announce the end of the connection */
             pando_reactor_connection_close_idle(reactor, connection);
         else
             pando_reactor_connection_advance(reactor, connection);
     }
 }
 
-/* A lost wake-up, a damaged lane, a full link or a full disk would leave this undone. */
+/* A safety net: these steps catch up on what a lost wake-up, a damaged lane, a full link or a full disk left undone. */
 static void tick(struct pando_reactor *reactor)
 {
     if (reactor->now >= reactor->wake_at) {
@@ -130,7 +216,7 @@ static void take_turn(struct pando_reactor *reactor, const struct epoll_event *e
     reactor->accept_ready = reactor->control_ready = 0;
     for (int i = 0; i < count; i++)
         take_event(reactor, &events[i]);
-    pando_reactor_reserve_fill(reactor); /* before anybody else takes what came free */
+    pando_reactor_reserve_fill(reactor); /* before anything else takes the freed descriptors */
     pando_reactor_dispatch(reactor);
     pando_reactor_lanes_read(reactor);
     pando_reactor_dispatch(reactor);
@@ -181,7 +267,8 @@ static int time_to_wait(const struct pando_reactor *reactor)
     return wait > 86400000 ? 86400000 : (int)wait;
 }
 
-/* A worker puts a frame, or falls asleep, and then looks whether we sleep; we look at the lanes behind that. */
+/* No wake-up is lost: a worker puts a frame or falls asleep first and then checks whether the reactor sleeps; the
+ * reactor declares itself asleep first and then checks the lanes. */
 static int wait_for_events(struct pando_reactor *reactor, struct epoll_event *events)
 {
     int timeout = 0, sleeps = pando_list_empty(&reactor->again) && !pando_reactor_lanes_pending(reactor);
@@ -193,7 +280,8 @@ static int wait_for_events(struct pando_reactor *reactor, struct epoll_event *ev
     }
     reactor->asked = timeout;
     int count = epoll_wait(reactor->epoll, events, EVENTS, timeout);
-    if (count == -1 && errno == EINTR) /* as after a stop, see signal(7): who was in time meanwhile is not late */
+    if (count == -1 && errno == EINTR) /* after SIGCONT for example, see signal(7): take first what arrived in time,
+                                        * so that nothing in time counts as late */
         count = epoll_wait(reactor->epoll, events, EVENTS, 0);
     if (sleeps)
         pando_channel_awake(&reactor->channel);
@@ -251,7 +339,8 @@ static int start(struct pando_reactor *reactor)
         pando_queue_init(&reactor->heavy, config->max_queue) == -1)
         return -1;
     reactor->epoch = (uint32_t)pando_channel_new_epoch(&reactor->channel);
-    reactor->turn = reactor->epoch << 24; /* no turn that a worker remembers of another reactor is ours */
+    reactor->turn = reactor->epoch << 24; /* so that no turn of a former reactor, which a worker may remember, looks
+                                           * like one of this reactor */
     reactor->stats = &reactor->channel.shared->stats;
     reactor->fields = calloc(config->max_headers ? config->max_headers : 1, sizeof(*reactor->fields));
     reactor->scratch = calloc(1, PANDO_SCRATCH_BYTES);

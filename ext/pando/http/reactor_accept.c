@@ -1,4 +1,4 @@
-/* Taking connections from the listeners, as many as there is room for. */
+/* Accepts connections from the listeners, as many as there is room for. Runs in the reactor. */
 #include "reactor_private.h"
 
 #include "address.h"
@@ -11,11 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define AT_ONCE 64        /* connections a turn and listener */
+#define AT_ONCE 64        /* connections per turn and listener */
 #define LONGEST_QUEUE 65536
-#define PAUSE 100         /* milliseconds, when the kernel has no room for more */
+#define PAUSE 100         /* milliseconds without accepting when the kernel has no room for more */
 #define TO_BE_REFUSED 128 /* connections beyond the limit that may wait for their 503 */
-#define TO_BE_TOLD 8      /* the same for one address; those beyond are closed without a word */
+#define TO_BE_TOLD 8      /* the same for one address; the reactor closes further ones without an answer */
 
 static int count_addresses(struct pando_reactor *reactor)
 {
@@ -69,13 +69,13 @@ static int somebody_idle(const struct pando_reactor *reactor)
     return !pando_list_empty(&reactor->timers[PANDO_TIMER_IDLE]);
 }
 
-/* Closes the connection that has been idle for longest. 0: none is idle. */
+/* Closes the connection that has been idle for longest. 0: no connection is idle. */
 static int make_room(struct pando_reactor *reactor)
 {
     while (somebody_idle(reactor)) {
         struct pando_node *first = reactor->timers[PANDO_TIMER_IDLE].next;
         if (!pando_reactor_connection_close_idle(reactor, pando_owner(first, struct pando_connection, timer.node)))
-            continue; /* it is idle no longer */
+            continue; /* it is no longer idle */
         pando_stat_add(&reactor->stats->evicted, 1);
         return 1;
     }
@@ -117,11 +117,12 @@ static int accept_failed(struct pando_reactor *reactor, uint32_t listener)
     case EBADF:
     case EINVAL:
     case ENOTSOCK:
-    case EOPNOTSUPP: /* no listener: a mistake of ours, not to be tried again at once; unless we have just shut it */
+    case EOPNOTSUPP: /* not a listener: a bug of ours, so pause before the next try, unless this listener was just
+                      * shut down */
         if (!reactor->listeners[listener].left)
             pando_reactor_accept_pause(reactor);
         return 0;
-    default: /* the client went again, or a signal came: accept(2) */
+    default: /* the client left again, or a signal came: accept(2) */
         return 1;
     }
 }
@@ -144,7 +145,7 @@ static int accept_one(struct pando_reactor *reactor, uint32_t listener)
     pando_stat_add(&reactor->stats->accepted, 1);
     struct pando_connection *connection = pando_reactor_connection_open(reactor, fd, listener);
     if (!connection) {
-        make_room(reactor); /* for the next one */
+        make_room(reactor); /* for the next connection */
         pando_reactor_turn_away(reactor, fd);
         return 1;
     }

@@ -1,3 +1,4 @@
+/* The table of client addresses, see reactor_addresses.h. Runs in the reactor. */
 #include "reactor_addresses.h"
 
 #include <arpa/inet.h>
@@ -6,7 +7,7 @@
 #include <sys/socket.h>
 
 #define SMALLEST 64u
-#define LARGEST (1u << 20) /* entries: 16 MiB, of which only what is used is real */
+#define LARGEST (1u << 20) /* entries: 16 MiB, of which only used pages take memory */
 
 struct pando_address pando_address_of(const char *remote)
 {
@@ -41,7 +42,7 @@ void pando_addresses_drop(struct pando_addresses *addresses)
     addresses->entries = NULL;
 }
 
-/* Where the search for an address begins: multiply and fold, twice. */
+/* Where the search for an address begins. The hash: multiply and fold, twice. */
 static uint32_t home(const struct pando_addresses *addresses, const struct pando_address *address)
 {
     uint64_t mixed = (address->network ^ addresses->seed) + address->family;
@@ -63,7 +64,7 @@ uint32_t pando_addresses_add(struct pando_addresses *addresses, const struct pan
 {
     struct pando_address *entry = find(addresses, address);
     if (entry->count == 0) {
-        if (addresses->used > addresses->mask - addresses->mask / 4) /* else a search would not end */
+        if (addresses->used > addresses->mask - addresses->mask / 4) /* a full table would make a search endless */
             return 0;
         addresses->used++;
         entry->network = address->network;
@@ -72,7 +73,7 @@ uint32_t pando_addresses_add(struct pando_addresses *addresses, const struct pan
     return ++entry->count;
 }
 
-/* Closes the gap, so that no search ends at it too early: whoever is not between home and place moves up. */
+/* Closes the gap, so that no search ends at it too early: an entry whose home is not between gap and place moves up. */
 static void close_gap(struct pando_addresses *addresses, uint32_t gap)
 {
     uint32_t mask = addresses->mask, place = gap;

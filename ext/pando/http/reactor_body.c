@@ -1,13 +1,13 @@
-/* Reading bodies: sized or chunked, kept behind the head while both fit into
- * a slot, in a file as soon as they do not. */
+/* Reads request bodies, with a content-length or chunked. A body stays behind the head while both fit into a slot,
+ * and moves to a file when they do not. Runs in the reactor. */
 #include "reactor_private.h"
 
 #include <string.h>
 
-#define PIECE 8192u      /* of a decoded body is written to its file at once, or more */
-#define ROOM 4096u       /* to receive more into meanwhile */
-#define CHUNK_END 64u    /* room in a slot that is kept for what is not decoded yet */
-#define CONTROL_COST 4u  /* a byte that only frames others costs as much time as so many that are moved */
+#define PIECE 8192u      /* bytes of a decoded body that are worth a write to its file */
+#define ROOM 4096u       /* room for further input meanwhile */
+#define CHUNK_END 64u    /* room in a slot that is kept for bytes not yet decoded */
+#define CONTROL_COST 4u  /* a byte of chunk framing costs as much time as moving so many bytes */
 
 static const char continue_line[] = "HTTP/1.1 100 Continue\r\n\r\n"; /* RFC 9110 section 10.1.1 */
 
@@ -24,8 +24,8 @@ static int is_chunked(const struct pando_connection *connection)
     return connection->parser.body == PANDO_HTTP_CHUNKED_BODY;
 }
 
-/* Whether the disk can never have room for a body that must wait there. A sized one of up to body_memory need not: when
- * there is no memory now, there may be later. */
+/* Whether the disk can never have room for a body that must wait there. A body with a content-length of up to
+ * body_memory need not wait there: memory that is full now may be free later. */
 static int never_fits(const struct pando_reactor *reactor, const struct pando_connection *connection, uint64_t body)
 {
     uint64_t head = connection->head_bytes, most = reactor->config->spool_total;
@@ -51,7 +51,7 @@ static int write_out(struct pando_reactor *reactor, struct pando_connection *con
     return 0;
 }
 
-/* The part of the body that waits in memory joins the file; before it a head that fits into no slot. 0: refused. */
+/* Moves the part of the body in memory to the file, preceded by a head that fits into no slot. 0: refused. */
 static int move_to_file(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t expected)
 {
     uint32_t from = connection->head_bytes, bytes = connection->body_bytes;
@@ -69,7 +69,7 @@ static int move_to_file(struct pando_reactor *reactor, struct pando_connection *
     return write_out(reactor, connection, connection->in.data + from, bytes);
 }
 
-/* Whether head and body, as far as we know it, fit into no slot. */
+/* Whether head and body, as far as its size is known, exceed a slot. */
 static int needs_file(const struct pando_connection *connection)
 {
     uint64_t body = is_chunked(connection) ? connection->body_bytes + CHUNK_END : connection->parser.content_length;
@@ -91,9 +91,9 @@ static void complete(struct pando_reactor *reactor, struct pando_connection *con
     pando_reactor_request_publish(reactor, connection);
 }
 
-/* --- a sized body --- */
+/* --- a body with a content-length --- */
 
-/* Takes what belongs to the body; *used says how much that was. 1: more is wanted; 0: complete; -1: refused. A file is
+/* Takes what belongs to the body; *used says how much. 1: more is wanted; 0: complete; -1: refused. The file is
  * opened for the first byte of a body, not for a client that only announces one. */
 static int feed_sized(struct pando_reactor *reactor, struct pando_connection *connection, const char *input,
                       size_t bytes, size_t *used)
@@ -102,7 +102,7 @@ static int feed_sized(struct pando_reactor *reactor, struct pando_connection *co
     *used = mine;
     connection->body_left -= mine;
     if (!needs_file(connection)) {
-        connection->body_bytes += (uint32_t)mine; /* where it lies it stays */
+        connection->body_bytes += (uint32_t)mine; /* it stays where it is */
         return connection->body_left > 0;
     }
     if (mine > 0 && connection->spool == -1 &&
@@ -115,7 +115,7 @@ static int feed_sized(struct pando_reactor *reactor, struct pando_connection *co
 
 /* --- a chunked body --- */
 
-/* The bytes behind the head are decoded in place: data never overtakes what is decoded. As feed_sized. */
+/* Decodes the bytes behind the head in place: output never overtakes input. Returns as feed_sized does. */
 static int feed_chunked(struct pando_reactor *reactor, struct pando_connection *connection, size_t *used)
 {
     char *behind = connection->in.data + connection->head_bytes;
@@ -140,7 +140,7 @@ static int feed_chunked(struct pando_reactor *reactor, struct pando_connection *
 
 /* --- both --- */
 
-/* Takes the bytes that lie behind the head. */
+/* Takes the bytes behind the head. */
 static int feed_from_memory(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     size_t used = 0;
@@ -159,7 +159,7 @@ static int feed_from_memory(struct pando_reactor *reactor, struct pando_connecti
     return 0;
 }
 
-/* The path is one of those to be streamed, or below one. */
+/* Whether the path is a stream path, or lies below one. */
 static int is_streamed(const struct pando_reactor *reactor, const struct pando_connection *connection)
 {
     pando_http_span path = connection->parser.path;
@@ -199,8 +199,8 @@ void pando_reactor_body_begin(struct pando_reactor *reactor, struct pando_connec
         pando_reactor_output_bytes(reactor, connection, continue_line, sizeof(continue_line) - 1, 0);
 }
 
-/* A chunked body is decoded in memory, and goes from there to its file if it has one; a sized body that has one goes
- * there by the scratch buffer. */
+/* A chunked body is decoded in memory and moves from there to its file. A body with a content-length goes to its file
+ * by way of the scratch buffer. */
 static int by_scratch(const struct pando_connection *connection)
 {
     return !is_chunked(connection) && needs_file(connection);
@@ -227,7 +227,7 @@ static size_t receive_to_memory(struct pando_reactor *reactor, struct pando_conn
     return bytes;
 }
 
-/* Never more than belongs to the body. */
+/* Never receives more than belongs to the body. */
 static size_t receive_to_scratch(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     size_t room = connection->body_left < PANDO_SCRATCH_BYTES ? (size_t)connection->body_left : PANDO_SCRATCH_BYTES;

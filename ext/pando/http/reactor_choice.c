@@ -1,11 +1,12 @@
-/* Which lane the next request is for. Workers write what is read here, and harm themselves alone by it. */
+/* Chooses the lane that gets the next request. Runs in the reactor. The words read here are written by workers; a
+ * worker that writes nonsense harms only itself. */
 #include "reactor_private.h"
 
 #include <stdatomic.h>
 
-#define AHEAD 1000u /* microseconds of work that a lane holds ahead */
-#define FAST 250u   /* microseconds from one request to the next */
-#define SLOW 5000u  /* the same of a worker that is given nothing ahead: its client's turn may come before it is done */
+#define AHEAD 1000u /* microseconds of work that a lane may hold ahead */
+#define FAST 250u   /* microseconds from one request to the next, at most, for a worker that counts as fast */
+#define SLOW 5000u  /* a slower worker gets nothing ahead: another worker may well be free sooner */
 
 uint32_t pando_reactor_choice_slot(const struct pando_reactor_lane *lane)
 {
@@ -48,7 +49,7 @@ int pando_reactor_choice_is_fast(const struct pando_reactor_lane *lane)
     return lane->pace > 0 && lane->pace <= FAST;
 }
 
-/* What came behind would wait as long as that takes. */
+/* A request behind a heavy one would wait as long as that takes. */
 static int serves_heavy(const struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
 {
     if (reactor->heavy_served == 0)
@@ -59,7 +60,7 @@ static int serves_heavy(const struct pando_reactor *reactor, const struct pando_
     return heavy;
 }
 
-/* How many it may have ahead. */
+/* The number of requests that a lane may have ahead. */
 static uint32_t depth_of(const struct pando_reactor_lane *lane)
 {
     if (lane->pace > SLOW)

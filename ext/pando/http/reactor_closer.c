@@ -1,6 +1,6 @@
-/* Closes the files of answers and bodies aside. To close a nameless file gives
- * its space back, and a file system may take 0.1 s for the 20 MB of one slow
- * reader: a thread of the reactor's waits for that, and no client. */
+/* Closes the files of answers and bodies in a thread of its own. Closing a nameless file frees its disk space, and a
+ * file system may take 0.1 s for the 20 MB of one slow reader: this thread waits for that, and no client does. Runs
+ * in the reactor. */
 #include "reactor_private.h"
 
 #include <errno.h>
@@ -18,12 +18,13 @@ static void *close_all(void *place)
     int from = *(int *)place, files[AT_ONCE];
     ssize_t bytes;
     while ((bytes = read(from, files, sizeof(files))) > 0 || (bytes == -1 && errno == EINTR))
-        for (ssize_t i = 0; i < bytes / (ssize_t)sizeof(*files); i++) /* a pipe never splits what was written as one */
+        for (ssize_t i = 0; i < bytes / (ssize_t)sizeof(*files); i++) /* a pipe never splits what was written in one
+                                                                       * piece */
             close(files[i]);
     return NULL;
 }
 
-/* Signals are for the thread that serves. */
+/* Only the thread that serves handles signals. */
 static int begin(struct pando_reactor_closer *closer)
 {
     sigset_t all, before;
@@ -55,8 +56,8 @@ void pando_reactor_closer_start(struct pando_reactor *reactor)
     close(ends[1]);
 }
 
-/* By ourselves where there is no thread, or when it has too much to do; and where the disk has less than we are allowed,
- * so that the space is there for the next. */
+/* The serving thread closes the file itself if there is no closer thread, if the pipe is full, or if the disk has
+ * less free space than the settings allow: then the space is free for the next file at once. */
 void pando_reactor_closer_take(struct pando_reactor *reactor, int fd)
 {
     if (fd == -1)

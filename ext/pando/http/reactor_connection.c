@@ -1,4 +1,4 @@
-/* The life of a connection, from accept to close. */
+/* The life of a connection, from accept to close. reactor.c shows its states. Runs in the reactor. */
 #include "reactor_private.h"
 
 #include <errno.h>
@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SPARE 1024          /* objects kept for the next connection */
-#define MANY 2048u          /* connections whose memory is worth to be given back */
-#define WORK 262144u        /* of one connection before others have their turn: bytes received, or as much as so many */
-#define STEP_COST 8192u     /* a system call, a head, or a request put into the queue */
+#define SPARE 1024          /* connection objects kept for reuse */
+#define MANY 2048u          /* at a peak of so many connections, giving memory back is worth a call */
+#define WORK 262144u        /* budget of one connection per turn: bytes received, or the equivalent */
+#define STEP_COST 8192u     /* the equivalent of a system call, a parsed head or a queued request */
 #define LINGER_TOTAL 2000u  /* milliseconds */
 
 static struct pando_connection *allocate(struct pando_reactor *reactor)
@@ -74,7 +74,7 @@ void pando_reactor_connection_again(struct pando_reactor *reactor, struct pando_
         pando_list_append(&reactor->again, &connection->again);
 }
 
-/* 0: it is over. */
+/* 0: nothing left to do for now. */
 static int drop_input(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (!connection->readable)
@@ -154,8 +154,8 @@ static void next_request(struct pando_reactor *reactor, struct pando_connection 
     pando_reactor_connection_again(reactor, connection);
 }
 
-/* RFC 9112 section 9.6: a close with unread input is a reset, which may overtake what was sent, and drops what is still
- * to be sent: hence shutdown first. */
+/* RFC 9112 section 9.6: closing a socket with unread input sends a reset. The reset may overtake what was sent and
+ * drops what is still to be sent, hence the shutdown first. */
 static void end(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     int unread = connection->raw < connection->in_end || connection->readable;
@@ -236,9 +236,10 @@ void pando_reactor_connection_forget(struct pando_reactor *reactor, struct pando
     }
 }
 
-/* Nobody else holds the socket: close sends the end at once and takes it out of the epoll. But one that a worker was
- * lent may live on in what the application has forked: epoll(7) would tell of it under the name of whoever has the
- * connection's memory by then. */
+/* The reactor alone holds the socket, so close sends the FIN at once and removes it from the epoll set. A socket that
+ * was lent to a worker is different: a process that the app forked may keep a copy. epoll(7) would go on reporting
+ * events, under the address of a connection object that may already belong to another client. Such a socket is
+ * removed from the epoll set first. */
 void pando_reactor_connection_close(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (connection->state == PANDO_CLOSED)
@@ -250,7 +251,7 @@ void pando_reactor_connection_close(struct pando_reactor *reactor, struct pando_
     pando_reactor_connection_forget(reactor, connection);
 }
 
-/* A request that it sent a moment ago is served. */
+/* First reads once more: the reactor still serves a request that the client sent a moment ago. */
 int pando_reactor_connection_close_idle(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     connection->readable = 1;
@@ -265,7 +266,8 @@ void pando_reactor_connection_reset(struct pando_reactor *reactor, struct pando_
     struct linger none = {.l_onoff = 1, .l_linger = 0};
     if (connection->state == PANDO_CLOSED)
         return;
-    setsockopt(connection->watch.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)); /* else it is a plain close */
+    setsockopt(connection->watch.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)); /* if this fails, a plain close
+                                                                                   * follows */
     pando_reactor_connection_close(reactor, connection);
 }
 
@@ -276,12 +278,12 @@ void pando_reactor_connections_trim(struct pando_reactor *reactor)
     if (reactor->connection_peak < MANY || reactor->connection_count > reactor->connection_peak / 4)
         return;
     reactor->connection_peak = reactor->connection_count;
-#ifdef __GLIBC__ /* musl gives it back by itself */
+#ifdef __GLIBC__ /* musl gives memory back by itself */
     malloc_trim(0);
 #endif
 }
 
-/* No event of this turn can name them any more. */
+/* Safe now: no event of this turn can refer to them any more. */
 void pando_reactor_connections_bury(struct pando_reactor *reactor)
 {
     while (!pando_list_empty(&reactor->graveyard)) {

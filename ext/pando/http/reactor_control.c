@@ -1,4 +1,4 @@
-/* The link to the monitor: its orders, and the little we have to tell. */
+/* The link to the monitor: carries out its orders and reports to it. Runs in the reactor. */
 #include "reactor_health.h"
 #include "reactor_private.h"
 
@@ -9,7 +9,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define IDLE_GRACE 500u /* milliseconds: who asks once more is told, in the answer, that it was the last time */
+#define IDLE_GRACE 500u /* milliseconds: a client that sends another request meanwhile learns from the answer that the
+                         * connection ends */
 
 int pando_reactor_control_tell(struct pando_reactor *reactor, uint32_t kind, uint32_t lane)
 {
@@ -17,7 +18,7 @@ int pando_reactor_control_tell(struct pando_reactor *reactor, uint32_t kind, uin
     return pando_record_send(reactor->control.fd, &record, sizeof(record), NULL, 0);
 }
 
-/* Clients that ask for nothing go, and those that have not finished asking get a 408. */
+/* Closes silent connections, and sends 408 to clients that have not finished a request. */
 static void close_idle(struct pando_reactor *reactor)
 {
     struct pando_node *node = reactor->connections.next, *next;
@@ -33,7 +34,7 @@ static void close_idle(struct pando_reactor *reactor)
     }
 }
 
-/* Clients that have connected before are served still. */
+/* Clients that have connected before are still served. */
 static void drain(struct pando_reactor *reactor)
 {
     if (reactor->draining)
@@ -56,7 +57,7 @@ void pando_control_finish_draining(struct pando_reactor *reactor)
         if (reactor->connection_count == 0 || reactor->now >= reactor->deadline)
             pando_reactor_end(reactor, PANDO_REACTOR_ORPHANED);
     } else if (reactor->draining && reactor->connection_count == 0) {
-        pando_reactor_control_tell(reactor, PANDO_REACTOR_DRAINED_ALL, 0); /* our exit status says it too */
+        pando_reactor_control_tell(reactor, PANDO_REACTOR_DRAINED_ALL, 0); /* the exit status says it too */
         pando_reactor_end(reactor, PANDO_REACTOR_DRAINED);
     }
 }
@@ -64,7 +65,7 @@ void pando_control_finish_draining(struct pando_reactor *reactor)
 static void orphan(struct pando_reactor *reactor)
 {
     struct pando_node *node = reactor->connections.next, *next;
-    epoll_ctl(reactor->epoll, EPOLL_CTL_DEL, reactor->control.fd, NULL); /* an end stays readable */
+    epoll_ctl(reactor->epoll, EPOLL_CTL_DEL, reactor->control.fd, NULL); /* else EOF would wake the loop for ever */
     reactor->orphaned = reactor->draining = 1;
     atomic_store(&reactor->channel.shared->draining, 1);
     reactor->deadline = reactor->now + reactor->config->grace;
@@ -81,7 +82,7 @@ static void open_listener(struct pando_reactor *reactor, const struct pando_reac
 {
     struct pando_listener listener = {.fd = fd, .number = order->lane, .flags = order->cause};
     if (pando_reactor_listener_open(reactor, &listener) == -1)
-        pando_reactor_accept_pause(reactor); /* and then it is tried again */
+        pando_reactor_accept_pause(reactor); /* accepting resumes after the pause */
 }
 
 static void close_listener(struct pando_reactor *reactor, uint32_t number)
@@ -101,7 +102,7 @@ static uint32_t most_of(uint32_t kind)
     return of_listener ? PANDO_REACTOR_LISTENERS : PANDO_CHANNEL_LANES;
 }
 
-/* 0: no record of ours */
+/* 0: not a valid record */
 static int obey(struct pando_reactor *reactor, const struct pando_reactor_record *order, int *fds, int count)
 {
     if (order->reserved != 0 || count != takes_fds(order->kind) || order->lane >= most_of(order->kind))

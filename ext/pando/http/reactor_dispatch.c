@@ -1,18 +1,17 @@
-/* Which worker gets which request.
+/* Decides which worker gets which request. Runs in the reactor.
  *
- * A request waits in the queue, in memory of our own, until a worker is idle:
- * then it is offered on that worker's lane, and the worker is woken. While all
- * are busy, each lane gets some requests ahead, so that a worker which ends one
- * finds the next without waiting for us: as many as it does in a moment, and at
- * least one; a fast worker before others are woken. There is one queue all the
- * same: as soon as another worker is idle, it is given what waits for a busy
- * one, and what waits for a fast one soon. */
+ * A request waits in the queue, in the reactor's private memory, until a worker is idle. Then the reactor offers it
+ * on that worker's lane and wakes the worker. While all workers are busy, each lane gets some requests ahead, so that
+ * a worker that finishes one request finds the next without waiting for the reactor: as many as it serves in a
+ * moment, and at least one. A fast worker gets requests ahead before the reactor wakes others. It is still one queue:
+ * as soon as another worker is idle, it gets the requests that wait for a busy worker at once, and those that wait
+ * for a fast one soon after. */
 #include "reactor_private.h"
 
 #include <stdatomic.h>
 
-#define STALE 5u       /* milliseconds ahead of a busy worker, after which another's next request is this one */
-#define LATE 100u      /* milliseconds in which an idle worker claims what it was woken for */
+#define STALE 5u       /* milliseconds ahead of a busy worker, after which another worker gets the request next */
+#define LATE 100u      /* milliseconds in which an idle worker should claim what it was woken for */
 #define SLOWEST 60000000u
 
 static struct pando_reactor_lane *open_lane(struct pando_reactor *reactor, uint32_t place)
@@ -29,7 +28,7 @@ static uint32_t next_turn(struct pando_reactor *reactor)
     return reactor->turn;
 }
 
-/* It is on no lane now, or its place there is settled otherwise. */
+/* Clears the reactor's own record of the offer; the caller settles the word on the lane. */
 static void clear(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     struct pando_request *request = &connection->request;
@@ -40,7 +39,7 @@ static void clear(struct pando_reactor *reactor, struct pando_connection *connec
     reactor->offered_count -= !request->claimed;
 }
 
-/* 1: it is nowhere now; 0: its worker has claimed it. */
+/* 1: the request has no place now; 0: its worker has claimed it. */
 static int take_back(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     struct pando_request *request = &connection->request;
@@ -54,7 +53,7 @@ static int take_back(struct pando_reactor *reactor, struct pando_connection *con
     return 1;
 }
 
-/* A worker that wants no request has not claimed these: they are the first of those that wait. */
+/* Takes unclaimed offers back from a worker that accepts no more requests; they go to the front of the queue. */
 static void take_back_from_closed(struct pando_reactor *reactor, struct pando_reactor_lane *lane)
 {
     if (lane->offers == 0 || !atomic_load(&lane->shared->closed))
@@ -71,7 +70,7 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
     struct pando_reactor_lane *lane = &reactor->lanes[number];
     struct pando_request *request = &connection->request;
     request->slot = pando_reactor_choice_slot(lane);
-    if (request->slot == PANDO_NONE) { /* there was one a moment ago: its worker has written where it must not */
+    if (request->slot == PANDO_NONE) { /* there was one a moment ago: the worker has written where it must not */
         pando_reactor_request_wait_again(reactor, connection);
         return;
     }
@@ -88,7 +87,8 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
     lane->ended = 0;
     reactor->offered_count++;
     pando_lane_offer(lane->shared, request->slot, request->turn);
-    /* The offer must be visible before we look whether it sleeps: its worker does the same, the other way round. */
+    /* The offer must be visible before the reactor checks whether the worker sleeps. The worker does the same in
+     * reverse. */
     request->staged = !pando_lane_rouse(lane->shared);
     if (!request->staged) {
         lane->last_taken = 0;
@@ -97,7 +97,7 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
     take_back_from_closed(reactor, lane);
 }
 
-/* When all is offered: a wake-up may cost us the processor. */
+/* Wakes workers only after all offers are made: a wake-up may cost the reactor its CPU. */
 static void wake_roused(struct pando_reactor *reactor)
 {
     for (uint32_t i = 0; i < reactor->open_count; i++) {
@@ -134,13 +134,13 @@ void pando_reactor_dispatch_forget(struct pando_reactor *reactor, struct pando_c
 
 static uint64_t believable(const struct pando_reactor *reactor, uint64_t taken, uint64_t arrived)
 {
-    if (taken >= arrived && taken / 1000000u <= reactor->now) /* mostly: the clock need not be asked */
+    if (taken >= arrived && taken / 1000000u <= reactor->now) /* the usual case, without asking the clock */
         return taken;
     uint64_t now = pando_reactor_nanoseconds();
     return taken >= arrived && taken <= now ? taken : now;
 }
 
-/* 0: of some, nobody can tell. */
+/* 0: the state of some offer is unreadable. */
 static int note_once(struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
 {
     int sound = 1;
@@ -163,7 +163,8 @@ static int note_once(struct pando_reactor *reactor, const struct pando_reactor_l
     return sound;
 }
 
-/* The worker goes on while we look: a claim that we see may have followed one in a slot that we had looked at before. */
+/* The worker goes on claiming while the reactor looks: a claim in one slot may have followed a claim in a slot that
+ * was checked before. Hence the repetition. */
 int pando_reactor_dispatch_note(struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
 {
     int sound;
@@ -175,7 +176,7 @@ int pando_reactor_dispatch_note(struct pando_reactor *reactor, const struct pand
     return sound;
 }
 
-/* A slow one counts little: it may be the processor that was another's. */
+/* A long interval counts little: the CPU may have been given to another process. */
 static void note_pace(struct pando_reactor_lane *lane, uint64_t taken)
 {
     uint64_t since = lane->last_taken && taken > lane->last_taken ? (taken - lane->last_taken) / 1000 : 0;
@@ -215,14 +216,14 @@ void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t number)
     note_pace(lane, first->request.taken);
 }
 
-/* --- who gets what --- */
+/* --- choosing the next request for a worker --- */
 
 static struct pando_connection *older(struct pando_connection *one, struct pando_connection *other)
 {
     return !one || (other && other->request.arrived < one->request.arrived) ? other : one;
 }
 
-/* Others may have it: to wake them would take longer than its worker takes to come to it, if that is fast and goes on. */
+/* Whether another worker may have it. Waking one takes longer than a fast, busy worker takes to reach it. */
 static int is_anybodys(const struct pando_reactor *reactor, const struct pando_reactor_lane *lane,
                        const struct pando_connection *one)
 {
@@ -231,7 +232,7 @@ static int is_anybodys(const struct pando_reactor *reactor, const struct pando_r
     return !pando_reactor_choice_is_fast(lane) || reactor->now - one->request.offered_at >= PANDO_PATIENCE;
 }
 
-/* The request that has waited for a busy worker longest, at least so many milliseconds. */
+/* The request that has waited longest for a busy worker, at least `age` milliseconds. */
 static struct pando_connection *oldest_ahead(struct pando_reactor *reactor, uint32_t age)
 {
     struct pando_connection *oldest = NULL;
@@ -246,7 +247,7 @@ static struct pando_connection *oldest_ahead(struct pando_reactor *reactor, uint
     return oldest;
 }
 
-/* A request that its worker claims at this moment stays there. */
+/* A request that its worker claims at this very moment stays there. */
 static struct pando_connection *steal(struct pando_reactor *reactor, uint32_t age)
 {
     struct pando_connection *connection;
@@ -264,7 +265,7 @@ static struct pando_connection *next_for_idle(struct pando_reactor *reactor)
     return connection ? connection : pando_reactor_heavy_next(reactor);
 }
 
-/* Stale requests are looked for once in a millisecond. */
+/* Searches for stale requests at most once per millisecond. */
 static struct pando_connection *next_for_busy(struct pando_reactor *reactor)
 {
     struct pando_connection *connection = reactor->stale_at == reactor->now ? NULL : steal(reactor, STALE);
@@ -301,7 +302,7 @@ void pando_reactor_dispatch(struct pando_reactor *reactor)
     wake_roused(reactor);
 }
 
-/* A worker that is idle can have something that waits. */
+/* Whether an idle worker can have a request that waits. */
 int pando_reactor_dispatch_due(const struct pando_reactor *reactor)
 {
     return reactor->told_waiting > 0 && pando_reactor_choice_idle(reactor) != PANDO_NONE;
@@ -328,7 +329,8 @@ uint32_t pando_reactor_dispatch_waiting(const struct pando_reactor *reactor)
     return reactor->queue.count + reactor->heavy.count + reactor->offered_count;
 }
 
-/* Those for which a worker was woken, or will not have to be, are as good as taken. */
+/* Leaves out requests for which a worker was woken, or that a fast worker will reach soon: they are as good as
+ * taken. */
 static uint32_t without_worker(const struct pando_reactor *reactor)
 {
     uint32_t count = reactor->queue.count + pando_reactor_heavy_due(reactor);

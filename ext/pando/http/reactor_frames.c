@@ -1,5 +1,5 @@
-/* Workers speak in frames on their lanes. A frame was copied before it is
- * looked at; its payload is only ever sent on. */
+/* Handles the frames that workers put on their lanes: answers, and requests for descriptors. Runs in the reactor. The
+ * reactor copies a frame's header before it looks at it, and only passes the payload on. */
 #include "reactor_private.h"
 
 #include "sys/record.h"
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILES 4u /* that wait for one client: descriptors are scarce, and a worker passes one for an answer */
+#define FILES 4u /* files queued for one client: descriptors are scarce, and a worker passes one per answer */
 
 static int is_offered(const struct pando_reactor_lane *lane, uint32_t turn)
 {
@@ -29,7 +29,7 @@ static struct pando_connection *connection_of(struct pando_reactor *reactor, uin
         return lane->taken;
     if (!is_offered(lane, frame->turn))
         return NULL;
-    if (lane->taken) /* it speaks of the next one, and never ended this */
+    if (lane->taken) /* the frame is about the next request, and this one was never ended */
         pando_reactor_request_fail(reactor, lane->taken, 502);
     pando_reactor_dispatch_look(reactor, number);
     return lane->taken && lane->taken->request.turn == frame->turn ? lane->taken : NULL;
@@ -37,7 +37,7 @@ static struct pando_connection *connection_of(struct pando_reactor *reactor, uin
 
 /* --- descriptors --- */
 
-/* The descriptor that belongs to a frame. Those of frames that were dropped are still in front of it. -1: none */
+/* The descriptor that belongs to a frame, or -1. Descriptors of dropped frames may still be queued in front of it. */
 static int take_file(int socket, const struct pando_frame *frame)
 {
     struct pando_reactor_ticket ticket;
@@ -73,7 +73,7 @@ static void want_file(struct pando_reactor *reactor, int socket, const struct pa
         pando_reactor_request_fail(reactor, connection, 502);
 }
 
-/* The client stays connected, to the worker alone. */
+/* The client stays connected, but only to the worker. */
 static void given_away(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     pando_reactor_request_settle(reactor, connection);
@@ -120,13 +120,13 @@ static void file(struct pando_reactor *reactor, int socket, const struct pando_f
 
 /* --- the answer --- */
 
-/* As consume does. */
+/* The position behind a frame, computed as in pando_lane_consume. */
 static uint64_t behind(uint64_t position, const struct pando_frame *frame)
 {
     return position + sizeof(*frame) + (((uint64_t)frame->bytes + 7) & ~(uint64_t)7);
 }
 
-/* Whether the end of a request's answer is already in the ring: its worker has given up. */
+/* Whether the end of a request's answer is already in the ring: then the worker has given up. */
 static int whole_in_ring(struct pando_reactor *reactor, uint32_t lane, const struct pando_frame *frame)
 {
     const struct pando_lane *shared = reactor->lanes[lane].shared;
@@ -142,14 +142,14 @@ static int whole_in_ring(struct pando_reactor *reactor, uint32_t lane, const str
     return 0;
 }
 
-/* A client that takes nothing makes its worker wait when there is no place left for its answer. */
+/* When no room is left for the answer of a client that takes nothing, its worker must wait. */
 static int must_wait(struct pando_reactor *reactor, uint32_t number, const struct pando_frame *frame,
                      struct pando_connection *connection)
 {
     return !reactor->lanes[number].dead && pando_reactor_room_wait(reactor, number, connection, frame->bytes);
 }
 
-/* Before it goes to its worker, a client gets all that was answered; not if that worker has given up. */
+/* Before the socket goes to the worker, the client gets everything answered so far, unless the worker has given up. */
 static int must_flush(struct pando_reactor *reactor, uint32_t number, const struct pando_frame *frame,
                       struct pando_connection *connection)
 {
@@ -189,7 +189,7 @@ static void data(struct pando_reactor *reactor, uint32_t lane, const struct pand
 
 static void end(struct pando_reactor *reactor, const struct pando_frame *frame, struct pando_connection *connection)
 {
-    if (!connection->request.answered) { /* an answer without a status line is none */
+    if (!connection->request.answered) { /* an answer without a status line is no answer */
         pando_reactor_request_fail(reactor, connection, 502);
         return;
     }
@@ -199,7 +199,8 @@ static void end(struct pando_reactor *reactor, const struct pando_frame *frame, 
     pando_reactor_connection_answered(reactor, connection, frame->value == 1);
 }
 
-/* From a worker whose client is gone, or whose request is another reactor's: it may wait for a descriptor. */
+/* A frame from a worker whose client is gone, or whose request belongs to a former reactor: the worker may be waiting
+ * for a descriptor. */
 static void late(const struct pando_reactor_lane *lane, const struct pando_frame *frame)
 {
     if (frame->kind == PANDO_FRAME_WANT_FILE || frame->kind == PANDO_FRAME_WANT_SOCKET)
@@ -218,7 +219,7 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
         late(&reactor->lanes[lane], frame);
         return PANDO_FRAME_DONE;
     }
-    if (connection->request.lent) { /* it has nothing else to say */
+    if (connection->request.lent) { /* its other frames mean nothing any more */
         if (last)
             given_away(reactor, connection);
         return PANDO_FRAME_DONE;
@@ -253,7 +254,7 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
             return PANDO_FRAME_NOT_NOW;
         want_socket(reactor, socket, frame, connection);
         break;
-    default: /* peek lets no other kind through, but it may learn new ones */
+    default: /* peek lets no other kind through today */
         break;
     }
     return PANDO_FRAME_DONE;

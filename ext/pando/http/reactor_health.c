@@ -1,5 +1,5 @@
-/* Load balancers and orchestrators ask the same again and again: the reactor answers by itself, so that no worker need
- * be free, or alive. Ready: new requests are welcome. Live: reactor and monitor are at work. */
+/* Answers the health checks of load balancers and orchestrators in the reactor itself, so that no worker need be
+ * free, or alive. Ready: new requests are welcome. Live: reactor and monitor are at work. Runs in the reactor. */
 #include "date.h"
 #include "reactor_health.h"
 #include "reactor_private.h"
@@ -30,7 +30,8 @@ static int asks_at(const struct pando_connection *connection, const char *path)
     return path && asked.len == strlen(path) && memcmp(connection->in.data + asked.off, path, asked.len) == 0;
 }
 
-/* RFC 9112 section 9.3: an old client must be told that its connection lasts, a new one that it does not. */
+/* RFC 9112 section 9.3: an HTTP/1.0 client must be told that its connection persists, an HTTP/1.1 client that it does
+ * not. */
 static const char *persistence(const struct pando_connection *connection)
 {
     if (!connection->persistent)
@@ -42,7 +43,7 @@ static void answer(struct pando_reactor *reactor, struct pando_connection *conne
 {
     char text[512], later[48] = "";
     const char *body = well ? "OK\n" : "Service Unavailable\n";
-    if (connection->parser.body != PANDO_HTTP_NO_BODY) { /* we do not read it: nothing behind it is a request */
+    if (connection->parser.body != PANDO_HTTP_NO_BODY) { /* the body is never read, so no request can follow */
         connection->persistent = 0;
         connection->linger = 1;
     }

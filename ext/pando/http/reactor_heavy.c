@@ -1,11 +1,10 @@
-/* Heavy requests: those to whose path an answer has filled answer_memory and
- * gone on to a file, as its client took it slowly. While clients together leave
- * much unread, half of the workers at most serve such requests, and each reader
- * that is cut for want of room stops the next for a moment. All others go past
- * them: a crowd of slow readers waits for itself. */
+/* Heavy requests. A path is heavy when one of its answers has filled answer_memory and gone on to a file, because the
+ * client took it slowly. While clients together leave much unread, at most half of the workers serve heavy requests,
+ * and after each reader that is cut for lack of room no heavy request is served for a moment. All other requests
+ * overtake them, so that a crowd of slow readers waits for itself. Runs in the reactor. */
 #include "reactor_private.h"
 
-#define TIMES 8u       /* answers in a row that were taken in time, after which a route is heavy no longer */
+#define TIMES 8u       /* answers in a row taken in time, after which a path is no longer heavy */
 #define PAUSE 1000u    /* milliseconds, after a reader was cut */
 
 int pando_reactor_heavy_times(const struct pando_reactor *reactor)
@@ -13,14 +12,14 @@ int pando_reactor_heavy_times(const struct pando_reactor *reactor)
     return reactor->out_total + reactor->spooled_answers >= reactor->config->answer_total / 2;
 }
 
-/* --- routes --- */
+/* --- paths --- */
 
 static int is_digit(char byte)
 {
     return byte >= '0' && byte <= '9';
 }
 
-/* FNV-1a of the path, in which any number stands for all: /files/17 is /files/18. Never 0. */
+/* FNV-1a of the path. Every number hashes alike: /files/17 equals /files/18. Never 0. */
 static uint32_t route_of(const struct pando_connection *connection)
 {
     pando_http_span target = connection->parser.target;
@@ -55,7 +54,7 @@ static int is_heavy(struct pando_reactor *reactor, const struct pando_connection
     return heavy_route(reactor, connection) != NULL;
 }
 
-/* --- those that are served --- */
+/* --- requests being served --- */
 
 static void serve(struct pando_reactor *reactor, struct pando_connection *connection)
 {
@@ -75,7 +74,8 @@ void pando_reactor_heavy_settle(struct pando_reactor *reactor, struct pando_conn
     connection->request.heavy = 0;
 }
 
-/* As much as a client may have in memory; a short answer goes to a file, too, when others have filled that. */
+/* The threshold is one client's share of memory: a short answer goes to a file too when others have filled the
+ * memory. */
 static int leaves_much(const struct pando_reactor *reactor, const struct pando_connection *connection)
 {
     uint64_t spooled = connection->overflow == -1 ? 0 : connection->overflow_end - connection->overflow_given;
@@ -101,7 +101,7 @@ void pando_reactor_heavy_answered(struct pando_reactor *reactor, const struct pa
         route->times--;
 }
 
-/* --- the next one --- */
+/* --- the next request --- */
 
 static int may_serve(const struct pando_reactor *reactor)
 {
@@ -127,7 +127,7 @@ int pando_reactor_heavy_set_aside(struct pando_reactor *reactor, struct pando_co
         pando_queue_push(&reactor->heavy, connection) == -1)
         return 0;
     connection->request.place = PANDO_SET_ASIDE;
-    reactor->roomier |= reactor->waiting > 0; /* their workers look again, see may_wait in reactor_room.c */
+    reactor->roomier |= reactor->waiting > 0; /* blocked lanes try again, see may_wait in reactor_room.c */
     return 1;
 }
 
@@ -140,7 +140,7 @@ struct pando_connection *pando_reactor_heavy_next_light(struct pando_reactor *re
     return NULL;
 }
 
-/* Those that were set aside have waited longest. */
+/* Requests that were set aside have waited longest. */
 struct pando_connection *pando_reactor_heavy_next(struct pando_reactor *reactor)
 {
     struct pando_connection *connection = NULL;

@@ -1,4 +1,5 @@
-/* Heavy requests, see reactor_heavy.c. Of reactor_private.h, for the parts that queue requests and keep answers. */
+/* Heavy requests, see reactor_heavy.c. Included by reactor_private.h, for the parts of the reactor that queue
+ * requests and keep answers. */
 #ifndef PANDO_HTTP_REACTOR_HEAVY_H
 #define PANDO_HTTP_REACTOR_HEAVY_H
 
@@ -9,31 +10,31 @@ struct pando_reactor;
 
 #define PANDO_REACTOR_ROUTES 1024u
 
-/* Requests that are alike: the answer to one has waited in a file. */
+/* A path whose answer has waited in a file. */
 struct pando_reactor_route {
     uint32_t route;                     /* a hash of the path */
-    uint32_t times;                     /* answers that were taken in time, until it is forgotten; 0: it is */
+    uint32_t times;                     /* answers taken in time before the entry is forgotten; 0: forgotten */
 };
 
 /* Whether clients together leave so much unread that heavy requests are held back. */
 int pando_reactor_heavy_times(const struct pando_reactor *reactor);
-/* More of the answer to this connection's request is in a file now: if that is much, its like are heavy. */
+/* More of the answer to this connection's request has moved to a file: if that is much, its path becomes heavy. */
 void pando_reactor_heavy_note(struct pando_reactor *reactor, struct pando_connection *connection);
 /* An answer is complete. */
 void pando_reactor_heavy_answered(struct pando_reactor *reactor, const struct pando_connection *connection);
-/* A reader had to be cut. */
+/* A reader was cut. */
 void pando_reactor_heavy_cut(struct pando_reactor *reactor);
-/* It is given to a worker; that has it no longer. */
+/* offer: the request goes to a worker; settle: the worker no longer has it. */
 void pando_reactor_heavy_offer(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_heavy_settle(struct pando_reactor *reactor, struct pando_connection *connection);
-/* A request that waits is put among its like while there is little room. 0: it is light, or there is no memory. */
+/* Sets a waiting heavy request aside while there is little room. 0: it is light, or there is no memory. */
 int pando_reactor_heavy_set_aside(struct pando_reactor *reactor, struct pando_connection *connection);
-/* How many were set aside and may be served now. */
+/* Number of requests that were set aside and may be served now. */
 uint32_t pando_reactor_heavy_due(const struct pando_reactor *reactor);
-/* The next request of all that wait, or of those that are not heavy; NULL: there is none for now. */
+/* The next of all waiting requests, or the next light one; NULL: none for now. */
 struct pando_connection *pando_reactor_heavy_next(struct pando_reactor *reactor);
 struct pando_connection *pando_reactor_heavy_next_light(struct pando_reactor *reactor);
-/* The one that was set aside, and makes room in a full queue. */
+/* The request to refuse from a full queue, among those set aside. */
 struct pando_connection *pando_reactor_heavy_victim(struct pando_reactor *reactor,
                                                     const struct pando_connection *newcomer);
 

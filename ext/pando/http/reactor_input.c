@@ -1,5 +1,5 @@
-/* Reading heads, and what a proxy says before the first. Input stays where it was received: the head at the start of
- * the connection's buffer, what follows it behind. */
+/* Reads request heads, and the PROXY header before the first. Runs in the reactor. Input stays where it was received:
+ * the head at the start of the connection's buffer, whatever follows behind it. */
 #include "proxy.h"
 #include "reactor_health.h"
 #include "reactor_private.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define LOOKED_AT 64 /* requests, for one that is refused in favour of a new one */
+#define LOOKED_AT 64 /* requests examined to find one to refuse in favour of a new one */
 
 int pando_reactor_input_silent(const struct pando_connection *connection)
 {
@@ -36,7 +36,8 @@ size_t pando_reactor_input_receive(struct pando_reactor *reactor, struct pando_c
     } while (bytes == -1 && errno == EINTR);
 
     if (bytes > 0) {
-        /* Less than there was room for: all that there is, and epoll tells of more; except of an end already told. */
+        /* Fewer bytes than there was room for: the socket is empty, and epoll reports more. Not after RDHUP, whose
+         * edge has already been seen. */
         if ((size_t)bytes < room && !connection->read_ended)
             connection->readable = 0;
         reactor->work += (uint32_t)bytes;
@@ -49,7 +50,7 @@ size_t pando_reactor_input_receive(struct pando_reactor *reactor, struct pando_c
     connection->readable = 0;
     connection->read_ended = 1;
     if (bytes == 0)
-        pando_reactor_input_unfinished(reactor, connection, 400, &reactor->stats->refused_cut_off); /* he may read */
+        pando_reactor_input_unfinished(reactor, connection, 400, &reactor->stats->refused_cut_off); /* it may read it */
     else
         pando_reactor_connection_close(reactor, connection);
     return 0;
@@ -81,7 +82,7 @@ void pando_reactor_input_rest(struct pando_reactor *reactor, struct pando_connec
     pando_http_parser_reset(&connection->parser);
 }
 
-/* The largest of those that this timer has seen for longest. */
+/* The largest buffer among the connections that have run this timer for longest. */
 static struct pando_connection *largest_of(const struct pando_reactor *reactor, enum pando_timer_kind kind)
 {
     const struct pando_node *list = &reactor->timers[kind];
@@ -105,7 +106,8 @@ int pando_reactor_input_give_way(struct pando_reactor *reactor)
     return slow != NULL;
 }
 
-/* The fields of a head that comes in pieces are the connection's own: the others use the reactor's. */
+/* A head that arrives in pieces keeps its fields in memory of its connection; all other heads use the reactor's
+ * array. */
 static int keep_fields(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (connection->fields.data)
@@ -118,7 +120,7 @@ static int keep_fields(struct pando_reactor *reactor, struct pando_connection *c
     return 0;
 }
 
-/* Requests to a proxy, or to a server for https: no application behind us is one. */
+/* Requests meant for a proxy, or for an https server: no application behind Pando is one. */
 static int not_for_us(const pando_http_parser *parser)
 {
     if (parser->form == PANDO_HTTP_AUTHORITY_FORM)
@@ -162,8 +164,8 @@ static void head_complete(struct pando_reactor *reactor, struct pando_connection
         pando_reactor_body_begin(reactor, connection);
 }
 
-/* Room for a head of the greatest length, and a byte more, so that the parser and not the buffer decides. When there is
- * none, a head that has just begun has it in the place of the slowest, and one that wants more is refused. */
+/* Makes room for a head of the maximum length and one byte more, so that the parser decides, not the buffer. Without
+ * memory, a new head takes the place of the slowest one, and a head that needs more is refused. */
 static int make_room(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (connection->in.data && connection->in_end < connection->in.capacity)
@@ -195,7 +197,7 @@ static int receive_head(struct pando_reactor *reactor, struct pando_connection *
     return 1;
 }
 
-/* 0: where the client comes from too many come. */
+/* 0: too many connections come from the client's address. */
 static int introduced(struct pando_reactor *reactor, struct pando_connection *connection,
                       const pando_proxy_header *header)
 {
@@ -227,7 +229,7 @@ int pando_reactor_input_proxy(struct pando_reactor *reactor, struct pando_connec
 
 int pando_reactor_input_head(struct pando_reactor *reactor, struct pando_connection *connection)
 {
-    /* Bytes behind the last request are looked at before more is received. */
+    /* Parses the bytes that followed the last request before it receives more. */
     int fresh = connection->in_end > 0 && connection->parser.pos == 0;
     if (!fresh && !receive_head(reactor, connection))
         return 0;

@@ -1,4 +1,4 @@
-/* The lanes that are open: reading them in turn, waking their workers. */
+/* The open lanes: reads their frames in turn and wakes their workers. Runs in the reactor. */
 #include "reactor_private.h"
 
 #include "sys/fds.h"
@@ -6,14 +6,14 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#define FRAMES 64 /* of one lane before others have their turn */
+#define FRAMES 64 /* frames read from one lane before others have their turn */
 
 void pando_reactor_lane_wake(const struct pando_reactor_lane *lane)
 {
     pando_eventfd_signal(lane->wake);
 }
 
-/* Its worker can be told nothing: it must go. */
+/* The lane cannot be used: the monitor is told to replace its worker. */
 static void refuse(struct pando_reactor *reactor, uint32_t number, int wake_fd, int socket)
 {
     close(wake_fd);
@@ -49,7 +49,7 @@ void pando_reactor_lane_corrupt(struct pando_reactor *reactor, uint32_t number)
     pando_reactor_requests_lost(reactor, number, PANDO_REACTOR_SUSPECT);
 }
 
-/* 0: nothing is left to read, for now */
+/* 0: nothing left to read for now. */
 static int read_frame(struct pando_reactor *reactor, uint32_t number)
 {
     struct pando_reactor_lane *lane = &reactor->lanes[number];
@@ -74,7 +74,7 @@ static int read_frame(struct pando_reactor *reactor, uint32_t number)
     }
 }
 
-/* Space came free that may be for any of those that wait. */
+/* Space was freed that any of the blocked lanes may use. */
 static void try_again(struct pando_reactor *reactor)
 {
     reactor->roomier = 0;
@@ -165,7 +165,7 @@ void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t number, uin
         pando_reactor_requests_give_up(reactor);
 }
 
-/* A worker that sleeps has answered what it took, or has forgotten it; and its slot is ours. */
+/* Whether a sleeping worker holds a request it has not answered, or a slot it should have given back. */
 static int is_amiss(const struct pando_reactor_lane *lane)
 {
     if (!atomic_load(&lane->shared->asleep) || atomic_load(&lane->shared->written) != lane->position)

@@ -1,5 +1,5 @@
-/* Lists through a member of what they hold: circular, doubly linked, so that
- * everything but a search takes constant time and no memory. */
+/* Intrusive lists: circular and doubly linked through a member of the objects they hold, so that everything but a
+ * search takes constant time and no memory. Used by the reactor. */
 #ifndef PANDO_HTTP_REACTOR_LIST_H
 #define PANDO_HTTP_REACTOR_LIST_H
 
@@ -27,7 +27,7 @@ static inline void pando_list_append(struct pando_node *list, struct pando_node 
     list->prev = node;
 }
 
-/* Also of a node that is in no list, if it was initialised. */
+/* Also works on an initialised node that is in no list. */
 static inline void pando_list_remove(struct pando_node *node)
 {
     node->prev->next = node->next;

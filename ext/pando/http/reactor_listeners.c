@@ -1,4 +1,5 @@
-/* Which listeners there are: those of the start, and what the monitor has opened and closed since. */
+/* The set of listeners: those given at the start, and those that the monitor has opened and closed since. Runs in the
+ * reactor. */
 #include "reactor_private.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* One that is watched already, or is not, is as it shall be. */
+/* A listener that is already watched, or already not watched, is fine. */
 static int watch(struct pando_reactor *reactor, struct pando_reactor_listener *listener, int operation)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &listener->watch};
@@ -55,11 +56,12 @@ int pando_reactor_listener_open(struct pando_reactor *reactor, const struct pand
     listener->left = 0;
     if (wanted->number >= reactor->listener_count)
         reactor->listener_count = wanted->number + 1;
-    return reactor->accept_at > 0 ? 0 : watch(reactor, listener, EPOLL_CTL_ADD); /* in a pause: when it is over */
+    return reactor->accept_at > 0 ? 0 : watch(reactor, listener, EPOLL_CTL_ADD); /* during a pause: added when it is
+                                                                                  * over */
 }
 
-/* A connection that waited until the last process closes the listener would be reset then. Of a UNIX socket, who is in
- * the queue when it is shut down can be accepted still. */
+/* Accepts first: a connection left in the backlog would be reset when the last process closes the listener. On a UNIX
+ * socket, connections that were in the backlog at shutdown can still be accepted. */
 void pando_reactor_listener_close(struct pando_reactor *reactor, uint32_t number)
 {
     struct pando_reactor_listener *listener = &reactor->listeners[number];

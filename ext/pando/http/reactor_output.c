@@ -1,5 +1,5 @@
-/* Bytes go to a client at once as far as its socket takes them, the rest from a
- * queue of buffers and files. */
+/* Sends bytes to clients: at once as far as the socket takes them, the rest from a queue of buffers and files. Runs
+ * in the reactor. */
 #include "reactor_private.h"
 
 #include <errno.h>
@@ -12,12 +12,13 @@
 #include <unistd.h>
 
 #define PARTS 16
-#define FILE_PORTION (1u << 20)    /* of a file, before others have their turn */
+#define FILE_PORTION (1u << 20)    /* bytes of a file sent before others have their turn */
 #define OUTPUT_BYTES 16384u
 #define LITTLE 4096u
-#define LARGE 16384                /* bytes of answers from which on it is worth a system call to bound the kernel's */
-#define UNSENT (128 << 10)         /* that the kernel keeps of it, beside what is on its way */
-#define RELIEF (128u << 10)        /* room that there must be before a worker that has waited goes on */
+#define LARGE 16384                /* from so many answer bytes on, bounding the kernel's buffer is worth a system
+                                    * call */
+#define UNSENT (128 << 10)         /* bytes that the kernel may hold unsent, in addition to those in flight */
+#define RELIEF (128u << 10)        /* room there must be before a worker that waited goes on */
 
 static void account(struct pando_reactor *reactor, struct pando_connection *connection, int64_t change)
 {
@@ -76,7 +77,7 @@ void pando_reactor_output_release(struct pando_reactor *reactor, struct pando_co
 
 /* --- to the socket --- */
 
-/* Bytes sent, 0 if it takes none now, -1 if the connection is closed. */
+/* Bytes sent; 0: the socket takes none now; -1: the connection is closed. */
 static ssize_t sent(struct pando_reactor *reactor, struct pando_connection *connection, ssize_t bytes)
 {
     if (bytes >= 0) {
@@ -117,8 +118,8 @@ static ssize_t send_data(struct pando_reactor *reactor, struct pando_connection 
     return bytes;
 }
 
-/* By a copy: a page that sendfile(2) has passed on is the client's until it has read it, and to give back the space of
- * what was sent would change it. */
+/* Sends a copy. A page passed on by sendfile(2) belongs to the socket until the client has read it, and punching a
+ * hole where data was sent would change that page. */
 static ssize_t send_spooled(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     struct pando_output *first = connection->out;
@@ -151,7 +152,7 @@ static ssize_t send_file(struct pando_reactor *reactor, struct pando_connection 
     struct pando_output *first = connection->out;
     size_t wanted = first->left < FILE_PORTION ? (size_t)first->left : FILE_PORTION;
     ssize_t bytes = sendfile(connection->watch.fd, first->fd, &first->offset, wanted);
-    if (bytes == 0 && wanted > 0) { /* it has shrunk, and the client was promised more */
+    if (bytes == 0 && wanted > 0) { /* the file has shrunk, and the client was promised more */
         pando_reactor_connection_reset(reactor, connection);
         return -1;
     }
@@ -195,7 +196,7 @@ void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_conn
         pando_reactor_connection_flushed(reactor, connection);
 }
 
-/* --- from whoever answers --- */
+/* --- what the answer's author has to send --- */
 
 static int enqueue(struct pando_reactor *reactor, struct pando_connection *connection, const char *data, size_t bytes)
 {
@@ -214,7 +215,7 @@ static int enqueue(struct pando_reactor *reactor, struct pando_connection *conne
     return 0;
 }
 
-/* Bytes that are in the file now, or -1: there is no memory to remember them. */
+/* The number of bytes now in the file, or -1: no memory to record them. */
 static ssize_t spool(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
                      size_t bytes)
 {
@@ -235,7 +236,7 @@ static ssize_t spool(struct pando_reactor *reactor, struct pando_connection *con
     return (ssize_t)bytes;
 }
 
-/* Bytes that find no place although they should are kept in memory: it is one frame, and the next one is not taken. */
+/* Keeps bytes in memory if they find no other place: it is one frame, and the reactor takes no further one. */
 static int keep(struct pando_reactor *reactor, struct pando_connection *connection, const char *data, size_t bytes)
 {
     ssize_t spooled = 0;
@@ -246,7 +247,7 @@ static int keep(struct pando_reactor *reactor, struct pando_connection *connecti
     return enqueue(reactor, connection, data + spooled, bytes - (size_t)spooled);
 }
 
-/* Nobody can be made to wait for it: others make way. 0: it had to go itself. */
+/* Nobody can be made to wait for these bytes, so others make way. 0: the connection itself had to go. */
 static int make_room(struct pando_reactor *reactor, struct pando_connection *connection, size_t bytes)
 {
     while (bytes > 0 && connection->state != PANDO_CLOSED && !pando_reactor_room_for(reactor, connection, bytes))
@@ -255,7 +256,8 @@ static int make_room(struct pando_reactor *reactor, struct pando_connection *con
     return connection->state != PANDO_CLOSED;
 }
 
-/* TCP_NOTSENT_LOWAT: else the kernel takes some MiB for a client that reads slowly. Other sockets have no such thing. */
+/* TCP_NOTSENT_LOWAT: without it the kernel takes several MiB for a client that reads slowly. Only TCP has the
+ * option. */
 static void bound_unsent(struct pando_connection *connection)
 {
     int most = UNSENT;
@@ -264,7 +266,7 @@ static void bound_unsent(struct pando_connection *connection)
     connection->unsent_bounded = 1;
 }
 
-/* An answer has begun, and there is no room for the rest: no other can follow. */
+/* The answer has begun and there is no room for the rest. No other answer can follow. */
 static void out_of_memory(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     pando_stat_add(&reactor->stats->shed_resources, 1);
@@ -277,7 +279,8 @@ void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_conn
     if (connection->sent + bytes >= LARGE)
         bound_unsent(connection);
     if (!connection->out && connection->writable) {
-        int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (ends ? MSG_MORE : 0); /* the last bytes and the end travel as one */
+        int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (ends ? MSG_MORE : 0); /* so that the last bytes and the FIN travel
+                                                                          * together */
         ssize_t now = send(connection->watch.fd, data, bytes, flags);
         now = sent(reactor, connection, now);
         if (now == -1)

@@ -1,6 +1,5 @@
-/* The part of an answer that finds no room in memory is in a file of its
- * connection's own, without a name, written at the end and sent from the
- * beginning. The file is closed as soon as nothing of it waits. */
+/* Holds the part of an answer that finds no room in memory, in a nameless file of its connection's own. The reactor
+ * appends to it, sends from its beginning, and closes it as soon as none of it waits. Runs in the reactor. */
 #include "reactor_private.h"
 
 #include <errno.h>
@@ -8,10 +7,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define LEAST 16u       /* files that there may be, however few descriptors we have */
-#define HOLE (4u << 20) /* bytes sent that are worth a system call to give their space back */
+#define LEAST 16u       /* files allowed in any case, however few descriptors there are */
+#define HOLE (4u << 20) /* bytes sent that make punching a hole worth a system call */
 
-/* Half of what connections leave of the descriptors; bodies and workers want some too. */
+/* Half of the descriptors that connections leave; bodies and workers need some too. */
 void pando_reactor_overflow_init(struct pando_reactor *reactor)
 {
     struct rlimit files;
@@ -71,7 +70,7 @@ static void give_back(struct pando_reactor *reactor, struct pando_connection *co
     reactor->roomier = 1;
 }
 
-/* A file system that knows no holes keeps the space until the file is closed. */
+/* A file system without hole punching keeps the space until the file is closed. */
 void pando_reactor_overflow_sent(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t until)
 {
     uint64_t from = connection->overflow_given, bytes = until - from;

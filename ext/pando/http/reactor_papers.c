@@ -1,3 +1,5 @@
+/* Writes and reads the papers of a reactor, see reactor_papers.h. Sealing runs in the monitor, reading in the
+ * reactor. */
 #include "reactor_papers.h"
 
 #include "sys/fds.h"
@@ -30,7 +32,7 @@ int pando_reactor_papers_seal(struct pando_reactor_papers *papers)
     return pando_sealed_memory("pando reactor", (const char *)papers, sizeof(*papers));
 }
 
-/* A list of texts ends with an empty one. */
+/* A list of strings ends with an empty one. */
 static int all_end(const struct pando_reactor_papers *papers)
 {
     const char *paths = papers->stream_paths + sizeof(papers->stream_paths);

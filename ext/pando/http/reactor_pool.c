@@ -1,3 +1,4 @@
+/* The buffer pool, see reactor_pool.h. Runs in the reactor. */
 #include "reactor_pool.h"
 
 #include <errno.h>
@@ -6,15 +7,15 @@
 
 #define SMALLEST 4096u
 #define REGION (256u << 10) /* bytes, and its alignment */
-#define SPARES 16u          /* empty regions that are kept: 4 MiB */
+#define SPARES 16u          /* empty regions kept: 4 MiB */
 
-/* At the beginning of each region, in the place of its first piece. */
+/* At the beginning of each region, in place of its first piece. */
 struct pando_pool_region {
-    struct pando_node node;             /* in the pool's list, unless all is lent */
-    struct pando_pool_region *next;     /* of the spare ones */
+    struct pando_node node;             /* in the pool's list, unless all pieces are lent */
+    struct pando_pool_region *next;     /* in the spare list */
     struct pando_pool_piece *free;
     uint32_t class, lent;
-    uint32_t cut;                       /* pieces that were ever lent; those behind them were never touched */
+    uint32_t cut;                       /* pieces ever lent; the ones behind were never touched */
 };
 
 struct pando_pool_piece {
@@ -153,7 +154,7 @@ static int below(const struct pando_pool *pool, uint64_t bytes, uint64_t most)
     return used <= most && bytes <= most - used;
 }
 
-/* A quarter is kept for those that want little. */
+/* A quarter is kept for small buffers. */
 int pando_reactor_pool_allows(const struct pando_pool *pool, uint64_t bytes)
 {
     return below(pool, bytes, pool->most - pool->most / 4);

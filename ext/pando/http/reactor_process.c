@@ -1,3 +1,5 @@
+/* Starts the reactor's process: a fork or an exec in the monitor, then the start of the reactor itself in the new
+ * process. */
 #include "reactor_process.h"
 
 #include "sys/fds.h"
@@ -15,16 +17,16 @@
 #include <unistd.h>
 
 #define TITLE "pando reactor"
-#define REST 500 /* milliseconds, to end by itself */
+#define REST 500 /* milliseconds that it has to exit by itself */
 
-/* Signals that tell of a crash must end the reactor; all else is the monitor's to say, over the link. SIGXFSZ is none:
- * a body that is longer than a file may be (RLIMIT_FSIZE) fails to be written, with EFBIG. */
+/* Signals of a crash end the reactor; all else is ordered by the monitor, over the link. SIGXFSZ is not among them: a
+ * write beyond the maximum size of a file (RLIMIT_FSIZE) just fails, with EFBIG. */
 static const int deadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGXCPU};
 
-/* The parent's handlers are for an interpreter that does not run here. */
+/* The parent's signal handlers belong to an interpreter that does not run here. */
 static void forget_handlers(void)
 {
-    for (int number = 1; number <= SIGRTMAX; number++) signal(number, SIG_IGN); /* refused where it must be */
+    for (int number = 1; number <= SIGRTMAX; number++) signal(number, SIG_IGN); /* fails where it must */
     for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++) signal(deadly[i], SIG_DFL);
 }
 
@@ -41,7 +43,7 @@ static void die(const char *what)
     _exit(PANDO_REACTOR_FAILED);
 }
 
-/* Each connection is a descriptor, and the soft limit is one for programs that use select(2). */
+/* Each connection takes a descriptor, and the soft limit exists only for programs that use select(2). */
 static void raise_limit(void)
 {
     struct rlimit limit;
@@ -77,7 +79,7 @@ void pando_reactor_live(const struct pando_reactor_config *config, pid_t monitor
     _exit(status);
 }
 
-/* No signal may find the child with its parent's handlers, nor a program that has not set its own. */
+/* No signal may reach the child while it has its parent's handlers, nor a program that has not set its own. */
 static void block_signals(sigset_t *before)
 {
     sigset_t all;
@@ -103,9 +105,9 @@ pid_t pando_reactor_fork(struct pando_reactor_papers *papers)
     return pid;
 }
 
-/* --- as a program --- */
+/* Puts each descriptor at its new number, where it stays. A child of vfork(2) has a descriptor table of its own. */
 
-/* Each in a number of its own, which it keeps: the table of a child of vfork(2) is its own. */
+/* Puts each descriptor at a new number, where it stays. A child of vfork(2) has a descriptor table of its own. */
 static int hand_over(const struct pando_reactor_papers *papers, int sealed)
 {
     const struct pando_reactor_config *config = &papers->config;
@@ -116,7 +118,7 @@ static int hand_over(const struct pando_reactor_papers *papers, int sealed)
     return 0;
 }
 
-/* The child borrows our memory until it is another program or has ended: it changes nothing but `failure`. */
+/* The child borrows the parent's memory until it executes the program or exits: it writes to nothing but `failure`. */
 static pid_t execute(int program, const struct pando_reactor_papers *papers, int sealed, char *variable,
                      volatile int *failure)
 {

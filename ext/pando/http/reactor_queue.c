@@ -1,3 +1,4 @@
+/* The request queue, see reactor_queue.h. Runs in the reactor. */
 #include "reactor_queue.h"
 
 #include "reactor_private.h"
@@ -5,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#define MOST 65536u /* requests of one client that are told apart by their number */
+#define MOST 65536u /* requests of one client that are counted exactly */
 
 int pando_queue_init(struct pando_queue *queue, uint32_t limit)
 {
@@ -30,7 +31,7 @@ void pando_queue_drop(struct pando_queue *queue)
 
 /* --- clients --- */
 
-/* Multiply and fold, twice. */
+/* A hash: multiply and fold, twice. */
 static struct pando_queue_client **chain_of(struct pando_queue *queue, uint64_t network, uint32_t family)
 {
     uint64_t mixed = (network ^ queue->seed) + family;
@@ -81,7 +82,7 @@ static void leave(struct pando_queue *queue, struct pando_queue_client *client)
     queue->spare = client;
 }
 
-/* --- by how many they wait for --- */
+/* --- clients by the number of their requests --- */
 
 static struct pando_node *peers_of(struct pando_queue *queue, uint32_t count)
 {
@@ -91,7 +92,7 @@ static struct pando_node *peers_of(struct pando_queue *queue, uint32_t count)
     return list;
 }
 
-/* By one more, or one less: so the heaviest is never more than one list away. */
+/* The count changes by one only, so the heaviest client is never more than one list away. */
 static void change_count(struct pando_queue *queue, struct pando_queue_client *client, int change)
 {
     client->count = (uint32_t)((int64_t)client->count + change);
@@ -158,7 +159,7 @@ struct pando_connection *pando_queue_shift(struct pando_queue *queue)
         return NULL;
     struct pando_queue_client *client = pando_owner(queue->turns.next, struct pando_queue_client, turn);
     struct pando_connection *first = pando_owner(client->requests.next, struct pando_connection, queued);
-    pando_list_remove(&client->turn); /* it was its turn: the others come first now */
+    pando_list_remove(&client->turn); /* its turn is over: the others come first now */
     pando_list_append(&queue->turns, &client->turn);
     pando_queue_remove(queue, first);
     return first;

@@ -1,13 +1,12 @@
-/* How fast a client takes its answer. A reader is a client that has not taken
- * all of what is to go to it: one that takes nothing for long, or too little
- * all in all, is reset. */
+/* Measures how fast clients take their answers. A reader is a client with output queued: one that takes nothing for
+ * long, or too little overall, is reset. Runs in the reactor. */
 #include "reactor_private.h"
 
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-/* SIOCOUTQ, tcp(7). To write tells little: a socket takes some 64 KiB at a time, for which a slow client needs long. It
- * never goes back: what others of us have written beside is not in `sent`. */
+/* SIOCOUTQ, tcp(7). Writes say little: a socket takes some 64 KiB at a time, for which a slow client needs long. The
+ * value never decreases, because `sent` lacks bytes that another process wrote to the same socket. */
 uint64_t pando_reactor_reader_taken(const struct pando_connection *connection)
 {
     int left = 0;
@@ -17,7 +16,8 @@ uint64_t pando_reactor_reader_taken(const struct pando_connection *connection)
     return taken > connection->taken ? taken : connection->taken;
 }
 
-/* A 100 Continue goes out late: the timer is that of the body, or of the queue where the request waits already. */
+/* A 100 Continue still waits to be sent: the running timer is that of the body, or of the queue if the request waits
+ * already. */
 static int timed_otherwise(const struct pando_connection *connection)
 {
     return connection->state == PANDO_READING_BODY || pando_reactor_timer_runs(connection, PANDO_TIMER_QUEUE);
@@ -39,7 +39,7 @@ void pando_reactor_reader_end(struct pando_reactor *reactor, struct pando_connec
         pando_reactor_timer_stop(reactor, connection);
 }
 
-/* While a body is read, as behind 100 Continue, that has its own timer. */
+/* While a body is read (after 100 Continue), the body has its own timer. */
 void pando_reactor_reader_watch(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     int waits = connection->out && connection->state != PANDO_READING_BODY;

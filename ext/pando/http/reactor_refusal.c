@@ -1,4 +1,4 @@
-/* The reactor's own answers. */
+/* Composes and sends the reactor's own answers: refusals and errors. Runs in the reactor. */
 #include "date.h"
 #include "reactor_private.h"
 
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define ANSWER_BYTES 512
-#define DRAUGHTS 16 /* of PANDO_SCRATCH_BYTES, that are read of a client who is turned away */
+#define DRAUGHTS 16 /* reads of PANDO_SCRATCH_BYTES from a client that is turned away */
 
 static const char *phrase(int status)
 {
@@ -94,7 +94,7 @@ void pando_reactor_shed(struct pando_reactor *reactor, struct pando_connection *
     pando_reactor_refuse_for(reactor, connection, 503, reason);
 }
 
-/* The client's bytes are read, for to close a socket with unread ones resets it, and takes the answer back: tcp(7). */
+/* Reads the client's bytes first: closing a socket with unread input resets it and discards the answer, tcp(7). */
 void pando_reactor_turn_away(struct pando_reactor *reactor, int fd)
 {
     char text[ANSWER_BYTES];

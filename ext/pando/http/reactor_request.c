@@ -1,14 +1,14 @@
-/* Requests on their way through a worker, and what becomes of them when that
- * goes, or the client. */
+/* Follows a request through a worker, and decides what happens to it when the worker or the client goes away. Runs in
+ * the reactor. */
 #include "reactor_private.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-#define LONGEST 3600000000000u /* nanoseconds in the queue that are believed */
-#define ANNOUNCE 16 /* requests put into the queue before workers are woken: a wake-up may cost us the processor */
+#define LONGEST 3600000000000u /* longest time in the queue that is believed, in nanoseconds */
+#define ANNOUNCE 16 /* requests queued before the reactor wakes workers: a wake-up may cost it the CPU */
 
-/* Before all others: -1 if there is no memory for it. */
+/* To the front of the queue. -1: no memory. */
 static int push_back(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (pando_queue_push_back(&reactor->queue, connection) == -1)
@@ -27,7 +27,7 @@ static int push(struct pando_reactor *reactor, struct pando_connection *connecti
     return 0;
 }
 
-/* 0: there is no memory for it. */
+/* 0: no memory. */
 static int enqueue(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     struct pando_request *request = &connection->request;
@@ -46,10 +46,10 @@ static void shed(struct pando_reactor *reactor, struct pando_connection *connect
     pando_reactor_shed(reactor, connection, reason);
 }
 
-/* The queue is full: whoever has most in it goes without its newest. 0: that is this one. */
+/* The queue is full: the client with most requests in it loses its newest one. 0: that is this request. */
 static int make_room(struct pando_reactor *reactor, const struct pando_connection *connection)
 {
-    pando_reactor_dispatch(reactor); /* it may have been claimed meanwhile */
+    pando_reactor_dispatch(reactor); /* workers may have claimed some meanwhile */
     if (pando_reactor_dispatch_waiting(reactor) < reactor->config->max_queue)
         return 1;
     struct pando_connection *victim = pando_reactor_heavy_victim(reactor, connection);
@@ -74,7 +74,7 @@ void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_c
     }
     if (connection->spool != -1)
         pando_reactor_spool_seal(connection);
-    if (pando_reactor_must_end(reactor, connection)) /* since the head was read */
+    if (pando_reactor_must_end(reactor, connection)) /* may have become true since the head was read */
         connection->persistent = 0;
     connection->request = (struct pando_request){.lane = PANDO_NONE, .arrived = pando_reactor_nanoseconds()};
     connection->state = PANDO_IN_FLIGHT;
@@ -146,7 +146,8 @@ void pando_reactor_request_lend(struct pando_reactor *reactor, struct pando_conn
     pando_reactor_input_release(reactor, connection);
 }
 
-/* RFC 9112 section 9.6: no reason not to answer. The application may ask for it. */
+/* RFC 9112 section 9.6: a half-closed connection still gets its answer. The flag is there for an application that
+ * asks. */
 void pando_reactor_request_half_closed(struct pando_reactor *reactor, const struct pando_connection *connection)
 {
     const struct pando_request *request = &connection->request;
@@ -154,7 +155,7 @@ void pando_reactor_request_half_closed(struct pando_reactor *reactor, const stru
         atomic_store(&reactor->lanes[request->lane].shared->half_closed, request->turn);
 }
 
-/* Its worker is told that nobody wants the answer: it looks at each frame, and when it has read the slot. */
+/* Tells the worker that nobody wants the answer. The worker checks at each frame, and after it has read the slot. */
 static void tell_gone(struct pando_reactor *reactor, const struct pando_request *request)
 {
     if (request->place == PANDO_OFFERED || request->place == PANDO_TAKEN)
@@ -171,7 +172,7 @@ void pando_reactor_request_abandon(struct pando_reactor *reactor, struct pando_c
     pando_reactor_request_settle(reactor, connection);
 }
 
-/* If a worker has it meanwhile, its time in the queue was short enough. */
+/* If a worker has claimed it meanwhile, it was in time. */
 void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (pando_reactor_dispatch_withdraw(reactor, connection))
@@ -195,7 +196,7 @@ void pando_reactor_request_fail(struct pando_reactor *reactor, struct pando_conn
     }
 }
 
-/* RFC 9110 section 9.2.1: what a safe method asks for may be done twice. */
+/* RFC 9110 section 9.2.1: a safe request may be made twice. */
 static int may_retry(const struct pando_reactor *reactor, const struct pando_connection *connection, uint32_t cause)
 {
     const struct pando_request *request = &connection->request;
@@ -207,7 +208,7 @@ static void lost(struct pando_reactor *reactor, struct pando_connection *connect
 {
     struct pando_request *request = &connection->request;
     if (request->lent && reactor->lanes[request->lane].corrupt)
-        request->answered = 1; /* for all we know */
+        request->answered = 1; /* nobody can say, so assume the worst */
     if (may_retry(reactor, connection, cause)) {
         note_wait(reactor, request);
         pando_reactor_dispatch_forget(reactor, connection);
@@ -221,14 +222,15 @@ static void lost(struct pando_reactor *reactor, struct pando_connection *connect
     pando_reactor_request_fail(reactor, connection, cause == PANDO_REACTOR_TIMEOUT ? 504 : 502);
 }
 
-/* It goes on waiting, before all others. */
+/* The request goes back to the front of the queue. */
 void pando_reactor_request_wait_again(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (push_back(reactor, connection) == -1)
         shed(reactor, connection, &reactor->stats->shed_resources);
 }
 
-/* It may have been claimed, and its worker have damaged the word that said so. */
+/* The oldest offer on a lane without a known claim: its worker may have claimed it and damaged the word that
+ * said so. */
 static struct pando_connection *suspect_of(const struct pando_reactor_lane *lane)
 {
     struct pando_connection *oldest = NULL;
@@ -249,7 +251,7 @@ void pando_reactor_requests_lost(struct pando_reactor *reactor, uint32_t number,
         struct pando_connection *offered = lane->offered[slot - 1];
         if (offered && pando_reactor_dispatch_withdraw(reactor, offered))
             pando_reactor_request_wait_again(reactor, offered);
-        else if (offered) /* what comes behind another has not caused the damage */
+        else if (offered) /* a request behind another has not caused the damage */
             lost(reactor, offered, offered->request.claimed || offered == suspect ? cause : PANDO_REACTOR_DIED);
     }
     if (lane->taken)

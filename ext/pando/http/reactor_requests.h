@@ -1,5 +1,5 @@
-/* Requests on their way to a worker, and the lanes that the answers come by. Of reactor_private.h, for the parts that
- * speak to workers. */
+/* Requests on their way to a worker, and the lanes that bring the answers: queue, dispatch and answer of
+ * reactor_private.h, which includes this header. Used by the reactor only. */
 #ifndef PANDO_HTTP_REACTOR_REQUESTS_H
 #define PANDO_HTTP_REACTOR_REQUESTS_H
 
@@ -16,128 +16,132 @@ struct pando_reactor;
 enum pando_request_place {
     PANDO_NOWHERE,                      /* there is no request */
     PANDO_QUEUED,
-    PANDO_SET_ASIDE,                    /* as heavy: in the queue of these */
+    PANDO_SET_ASIDE,                    /* heavy, in the queue for heavy requests */
     PANDO_OFFERED,                      /* on a lane; its worker may have claimed it */
-    PANDO_TAKEN,                        /* by the worker of a lane */
+    PANDO_TAKEN,                        /* by a lane's worker */
 };
 
 /* The request of a connection that is in flight. */
 struct pando_request {
-    uint64_t arrived;                   /* in the queue; nanoseconds */
-    uint64_t taken;                     /* by a worker, as that says; 0: not yet, as far as we know */
-    uint32_t turn;                      /* of its offer, under which the worker answers */
+    uint64_t arrived;                   /* when it joined the queue; nanoseconds */
+    uint64_t taken;                     /* when a worker claimed it, as that worker says; 0: not yet, as far as known */
+    uint32_t turn;                      /* turn of its offer; the worker's frames carry it */
     uint32_t lane, slot;                /* where it was offered; PANDO_NONE: nowhere */
     uint64_t offered_at;                /* milliseconds */
     uint8_t place;
-    uint8_t staged;                     /* offered to a worker that is, or seems, busy: others may have it */
-    uint8_t claimed;                    /* by its worker; the end of what that took before may be unread */
+    uint8_t staged;                     /* offered to a worker that is or seems busy: others may have it */
+    uint8_t claimed;                    /* by its worker; the end of the answer before it may be unread */
     uint8_t answered, retried;
-    uint8_t informed;                   /* of an interim response: no second try, but still a 502 */
-    uint8_t heavy;                      /* counted among those that are served, see reactor_heavy.c */
-    uint8_t noted;                      /* the path of this one is heavy for its own answer */
-    uint8_t lent;                       /* its worker has the socket too: ours if that dies before it answers */
+    uint8_t informed;                   /* an interim response was sent: no retry, but still a 502 */
+    uint8_t heavy;                      /* counts in heavy_served, see reactor_heavy.c */
+    uint8_t noted;                      /* its own answer has marked its path as heavy */
+    uint8_t lent;                       /* its worker has the socket too; if it dies before it answers, the reactor
+                                         * answers */
 };
 
 _Static_assert(PANDO_LANE_SLOTS <= 32, "a bit for each slot");
 
-/* Each slot that holds an offer, as of the beginning. */
+/* Each slot that holds an offer when the loop begins. */
 #define PANDO_EACH_OFFER(lane, slot) \
     for (uint32_t rest_ = (lane)->slots, slot; rest_ && (slot = (uint32_t)__builtin_ctz(rest_), 1); rest_ &= rest_ - 1)
 
 struct pando_reactor_lane {
     struct pando_lane *shared;
     uint8_t open, dead, corrupt, unreported, again;
-    uint8_t roused;                     /* it slept, and is to be woken for what it was offered */
-    uint8_t ended;                      /* the last that it took is answered: it is about to look for another */
-    uint8_t suspected;                  /* looks in a row that found its worker asleep, and a request taken */
+    uint8_t roused;                     /* its worker slept, and must be woken for its offers */
+    uint8_t ended;                      /* its last request is answered: the worker is about to look for the next */
+    uint8_t suspected;                  /* consecutive checks that found its worker asleep with a request taken */
     int wake, socket;
     struct pando_connection *taken;     /* whose request the worker serves, or NULL */
-    struct pando_connection *offered[PANDO_LANE_SLOTS]; /* whose are on offer, or claimed and not yet `taken`; or NULL */
-    uint32_t offers;                    /* how many these are */
-    uint32_t slots;                     /* that these are in: a bit for each */
-    uint32_t pace;                      /* microseconds from one request to the next, lately; 0: not known */
-    uint64_t last_taken;                /* nanoseconds: when it took the last one, by its own word; 0: it has slept since */
+    struct pando_connection *offered[PANDO_LANE_SLOTS]; /* whose requests are on offer, or claimed but not yet
+                                                         * `taken`; or NULL */
+    uint32_t offers;                    /* number of entries in `offered` */
+    uint32_t slots;                     /* the slots in use, one bit each */
+    uint32_t pace;                      /* microseconds from one request to the next, lately; 0: unknown */
+    uint64_t last_taken;                /* nanoseconds: when it took its last request, by its own account; 0: it has
+                                         * slept since */
     uint64_t position;
-    uint64_t seen;                      /* `written` when it was last read */
-    struct pando_connection *blocker;   /* takes no more for now */
+    uint64_t seen;                      /* value of `written` when the lane was last read */
+    struct pando_connection *blocker;   /* the lane waits until this client takes more */
     uint32_t place;                     /* in reactor->open */
 };
 
 /* reactor_request.c */
 void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Copies all that its worker is to read. */
+/* Copies everything the worker is to read into the slot. */
 void pando_reactor_request_copy(const struct pando_reactor *reactor, const struct pando_connection *connection,
                                 struct pando_slot *slot);
-/* It was taken back from a lane, and goes on waiting, before all others. */
+/* The request was taken back from a lane, and goes to the front of the queue. */
 void pando_reactor_request_wait_again(struct pando_reactor *reactor, struct pando_connection *connection);
-/* The connection has no more interest in its request. */
+/* The connection no longer wants an answer. */
 void pando_reactor_request_abandon(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Its answer is through, or will not come. */
+/* The answer is complete, or will not come. */
 void pando_reactor_request_settle(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Its worker has the socket, and we keep it until that begins to answer. */
+/* The worker has the socket; the reactor keeps it too until the worker begins to answer. */
 void pando_reactor_request_lend(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Its client has announced its end. */
+/* The client has announced the end of its input. */
 void pando_reactor_request_half_closed(struct pando_reactor *reactor, const struct pando_connection *connection);
-/* There will be no (more) answer: 502 or 504, or a reset. */
+/* There will be no (more) answer: sends 502 or 504, or resets the connection. */
 void pando_reactor_request_fail(struct pando_reactor *reactor, struct pando_connection *connection, int status);
-/* The requests of a worker that is gone; those that it had not claimed are offered to others. */
+/* A worker is gone: its requests are retried or fail. Those it had not claimed go back to the queue. */
 void pando_reactor_requests_lost(struct pando_reactor *reactor, uint32_t lane, uint32_t cause);
-/* Draining, and no worker is left: nobody will take what waits. */
+/* Whether the server drains and no worker is left to take the requests that wait. */
 int pando_reactor_deserted(const struct pando_reactor *reactor);
-/* 503 for all that waits. */
+/* Sends 503 to all requests that wait. */
 void pando_reactor_requests_give_up(struct pando_reactor *reactor);
 
 /* reactor_dispatch.c */
 #define PANDO_PATIENCE 1u               /* milliseconds that a request ahead of a fast worker stays there */
-/* Gives what waits to workers, those that were busy last first; what no idle worker can have, to busy ones as their
- * next, until one is idle. */
+/* Offers waiting requests to idle workers, the most recently busy first. The rest go to busy workers as their next
+ * requests, until another worker is idle. */
 void pando_reactor_dispatch(struct pando_reactor *reactor);
-/* Whether there is something to do for dispatch. */
+/* Whether dispatch has something to do. */
 int pando_reactor_dispatch_due(const struct pando_reactor *reactor);
-/* Takes a request back that its worker has not claimed. 1, or 0: it has. */
+/* Takes back a request that its worker has not claimed. 1, or 0: the worker has claimed it. */
 int pando_reactor_dispatch_withdraw(struct pando_reactor *reactor, struct pando_connection *connection);
 /* The connection gives up its place on a lane, claimed or not. */
 void pando_reactor_dispatch_forget(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Notes which of them the worker has claimed; none without those before it. 0: of some, nobody can tell. */
+/* Records which offers the worker has claimed, in the order of the claims. 0: the state of some offer is unreadable. */
 int pando_reactor_dispatch_note(struct pando_reactor *reactor, const struct pando_reactor_lane *lane);
-/* Looks whether the worker has claimed what it was offered. */
+/* Checks whether the worker has claimed its next offer. */
 void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t lane);
-/* An offer that an idle worker has not claimed for long is anybody's. Every now and then. */
+/* Periodically: makes an offer available to others if an idle worker has not claimed it for long. */
 void pando_reactor_dispatch_late(struct pando_reactor *reactor);
-/* How many requests no worker has claimed, as far as we know. */
+/* Number of requests that no worker has claimed, as far as known. */
 uint32_t pando_reactor_dispatch_waiting(const struct pando_reactor *reactor);
-/* Workers that sleep are told how many wait. */
+/* Tells sleeping workers how many requests wait. */
 void pando_reactor_dispatch_tell(struct pando_reactor *reactor);
 
-/* reactor_choice.c; PANDO_NONE: there is none */
-/* A slot for the next offer. */
+/* reactor_choice.c; PANDO_NONE: none */
+/* A free slot for the next offer. */
 uint32_t pando_reactor_choice_slot(const struct pando_reactor_lane *lane);
-/* An idle worker's, the most recently idle first: it is the warmest, and those that sleep long stay shared. */
+/* The lane of the most recently idle worker: it is the warmest, and the memory of workers that sleep long stays
+ * shared. */
 uint32_t pando_reactor_choice_idle(const struct pando_reactor *reactor);
-/* A busy worker's that comes to the next request sooner than another would wake up. */
+/* The lane of a busy worker that reaches its next request sooner than another would wake up. */
 uint32_t pando_reactor_choice_fast(const struct pando_reactor *reactor);
-/* A busy worker's, to be given a request ahead: that with the fewest. */
+/* The busy worker's lane with the fewest requests ahead that may have one more. */
 uint32_t pando_reactor_choice_busy(const struct pando_reactor *reactor);
-/* Whether what its worker has ahead is as good as taken. */
+/* Whether requests ahead of its worker are as good as taken. */
 int pando_reactor_choice_is_fast(const struct pando_reactor_lane *lane);
 
 /* reactor_lanes.c */
-/* The descriptors are the reactor's from here on. */
+/* The reactor owns the descriptors from here on. */
 void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t lane, int wake, int socket, int memory);
 void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t lane, uint32_t cause);
 void pando_reactor_lanes_read(struct pando_reactor *reactor);
-/* Whether a lane has something that was not looked at. */
+/* Whether a lane has frames that were not read. */
 int pando_reactor_lanes_pending(const struct pando_reactor *reactor);
-/* It is not read on until this client takes more, or there is more room for what clients do not take. */
+/* Stops reading the lane until this client takes more, or until there is more room for answers. */
 void pando_reactor_lane_block(struct pando_reactor *reactor, uint32_t lane, struct pando_connection *connection);
-/* Its blocker takes more again. */
+/* The lane's blocker takes more again. */
 void pando_reactor_lane_unblock(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_lane_corrupt(struct pando_reactor *reactor, uint32_t lane);
 void pando_reactor_lane_wake(const struct pando_reactor_lane *lane);
-/* Finds requests that workers have forgotten, and lanes that they have damaged. Every now and then. */
+/* Periodically: finds requests that workers have forgotten, and lanes that workers have damaged. */
 void pando_reactor_lanes_audit(struct pando_reactor *reactor);
-/* Tells of corrupt lanes that the link had no room for. */
+/* Reports corrupt lanes again if the link had no room for the report. */
 void pando_reactor_lanes_report(struct pando_reactor *reactor);
 void pando_reactor_lanes_drop(struct pando_reactor *reactor);
 

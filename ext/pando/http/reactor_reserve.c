@@ -1,5 +1,5 @@
-/* Descriptors that are kept for a lane's: at the limit of open files (EMFILE), the order that opens it would come
- * without them, and a worker could not be heard. */
+/* Keeps descriptors in reserve for new lanes. At the limit of open files (EMFILE), an order to open a lane would
+ * arrive without its descriptors, and the worker could not be heard. Runs in the reactor. */
 #include "reactor_private.h"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@ void pando_reactor_reserve_init(struct pando_reactor *reactor)
         reactor->reserve[i] = -1;
 }
 
-/* As far as there is room: the rest in a later turn. */
+/* Fills as many as possible; a later turn fills the rest. */
 void pando_reactor_reserve_fill(struct pando_reactor *reactor)
 {
     for (int i = 0; i < PANDO_RESERVE; i++)

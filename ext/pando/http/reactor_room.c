@@ -1,11 +1,10 @@
-/* Where an answer waits that its client does not take: in memory, then in a
- * file; when both are full its worker waits, but never more than half of all
- * workers do: instead of one more, the slowest reader is reset. */
+/* Decides where the unread part of an answer waits: in memory, then in a file. When both are full, its worker waits,
+ * but never more than half of all workers: instead of one more, the slowest reader is reset. Runs in the reactor. */
 #include "reactor_private.h"
 
-#define SMALL 3072u         /* bytes that have a place even when there is none */
-#define SUBSTANTIAL 16384u  /* memory that is worth a reset */
-#define YOUNG 2000u         /* milliseconds after which a reader's rate says something */
+#define SMALL 3072u         /* bytes that are accepted even without room */
+#define SUBSTANTIAL 16384u  /* bytes of memory that make a reset worthwhile */
+#define YOUNG 2000u         /* milliseconds after which a reader's rate means something */
 
 int pando_reactor_room_of_all(const struct pando_reactor *reactor, size_t bytes)
 {
@@ -20,8 +19,8 @@ int pando_reactor_room_in_memory(const struct pando_reactor *reactor, const stru
     if (!connection->out && bytes <= SMALL)
         return 1;
     if (connection->out_last && connection->out_last->spooled && pando_reactor_overflow_possible(reactor, connection, bytes))
-        return 0; /* it joins what is in the file */
-    /* Without a disk a client has no less than it would have had with one. */
+        return 0; /* it joins the bytes in the file */
+    /* Without a disk a client has as much room as it would have had with one. */
     uint64_t most = reactor->now < reactor->spool_shut_until ? config->answer_total : config->answer_memory;
     return connection->out_bytes + bytes <= most && pando_reactor_room_of_all(reactor, bytes);
 }
@@ -33,9 +32,9 @@ int pando_reactor_room_for(const struct pando_reactor *reactor, const struct pan
            pando_reactor_overflow_possible(reactor, connection, bytes);
 }
 
-/* --- the slowest --- */
+/* --- the slowest reader --- */
 
-/* Whether its reset would make room, or set a worker free. */
+/* Whether its reset would make room or free a worker. */
 static int holds(const struct pando_connection *connection)
 {
     return connection->overflow != -1 || connection->blocks != PANDO_NONE || connection->out_bytes >= SUBSTANTIAL;
@@ -48,7 +47,7 @@ static uint64_t rate(const struct pando_reactor *reactor, const struct pando_con
     return bytes * 1000 / (reactor->now - connection->reader_since + 1);
 }
 
-/* Those of whom little is known come behind all others, the oldest first. */
+/* Young readers rank behind all others, the oldest first. */
 static uint64_t rank(const struct pando_reactor *reactor, const struct pando_connection *connection)
 {
     if (reactor->now - connection->reader_since < YOUNG)
@@ -84,13 +83,13 @@ int pando_reactor_room_cut(struct pando_reactor *reactor)
     return 1;
 }
 
-/* Not while heavy requests wait for such a worker: they would wait for a reader that takes its time. */
+/* Not while heavy requests wait for such a worker: they would wait for a slow reader. */
 static int may_wait(const struct pando_reactor *reactor)
 {
     return reactor->waiting < reactor->open_count / 2 && reactor->heavy.count == 0;
 }
 
-/* A client for whom nothing waits is never waited for: its socket may take all of it. */
+/* No lane waits for a client with an empty output queue: its socket may take all of it. */
 int pando_reactor_room_wait(struct pando_reactor *reactor, uint32_t lane, struct pando_connection *connection,
                             size_t bytes)
 {

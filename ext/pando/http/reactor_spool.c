@@ -1,6 +1,5 @@
-/* Where a request waits that is too large for a slot: a memfd while it is
- * small, an unlinked file on disk if it may be large. And how much of the disk
- * we may have, answers included. */
+/* Keeps requests that are too large for a slot: in a memfd while small, in an unlinked file on disk if they may be
+ * large. Also tracks how much of the disk Pando may use, answers included. Runs in the reactor. */
 #include "reactor_private.h"
 
 #include <errno.h>
@@ -11,8 +10,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define MARGIN 8u  /* the share of what is free that is left: a file that was given up is there for a moment yet */
-#define SHUT 1000u /* milliseconds, after it took nothing */
+#define MARGIN 8u  /* this fraction of the free space is left alone: a file that was given up takes space for a moment
+                    * longer */
+#define SHUT 1000u /* milliseconds without a try after the disk took nothing */
 
 static int named_file(const char *directory)
 {
@@ -35,11 +35,12 @@ int pando_reactor_spool_file(const struct pando_reactor *reactor)
 {
     const char *directory = directory_of(reactor);
     int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    /* Not every file system has nameless files: open(2) */
+    /* Not every file system supports nameless files: open(2) */
     return fd == -1 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT) ? named_file(directory) : fd;
 }
 
-/* A file system may have less than we are allowed: what is free on it now, and what we have there already. statvfs(3) */
+/* A file system may have less room than the settings allow: what is free on it now, and what Pando has there already.
+ * statvfs(3) */
 void pando_reactor_spool_measure(struct pando_reactor *reactor)
 {
     struct statvfs place;
@@ -52,7 +53,7 @@ void pando_reactor_spool_measure(struct pando_reactor *reactor)
         reactor->spool_most = most;
 }
 
-/* What is free changes while we have something there; and where it is too little, others may free some. */
+/* The free space changes while Pando has files there; where it was too small, others may free some. */
 void pando_reactor_spool_look(struct pando_reactor *reactor)
 {
     uint64_t used = reactor->spooled_answers + reactor->spooled_bodies;
@@ -73,7 +74,7 @@ void pando_reactor_spool_failed(struct pando_reactor *reactor)
     int reason = errno;
     pando_stat_set(&reactor->stats->spool_error, (uint64_t)reason);
     pando_stat_add(&reactor->stats->spool_failed, 1);
-    if (reason != EFBIG) /* that is about one file */
+    if (reason != EFBIG) /* that concerns one file only */
         reactor->spool_shut_until = reactor->now + SHUT;
     pando_reactor_spool_measure(reactor);
     errno = reason;
@@ -93,7 +94,8 @@ size_t pando_reactor_spool_put(int fd, const char *data, size_t bytes, uint64_t 
     return done;
 }
 
-/* Any bytes in a file of their own: a frame that the disk does not take would have to stay in memory. */
+/* Tests the disk with a few bytes in a file of their own: a real frame that the disk refuses would have to stay in
+ * memory. */
 static int takes_bytes(const struct pando_reactor *reactor)
 {
     int fd = pando_reactor_spool_file(reactor);
@@ -135,7 +137,7 @@ void pando_reactor_spool_count(struct pando_reactor *reactor)
     reactor->pool.elsewhere = reactor->spool_memory + spooled;
 }
 
-/* The longest body that is still being read makes way for one that is shorter. 0: there is none. */
+/* Refuses the longest body still being read, if it is longer than this one. 0: there is none. */
 static int refuse_a_longer_one(struct pando_reactor *reactor, const struct pando_connection *connection, uint64_t bytes)
 {
     struct pando_connection *longest = NULL;
@@ -154,7 +156,8 @@ static int refuse_a_longer_one(struct pando_reactor *reactor, const struct pando
     return 1;
 }
 
-/* Slow readers make way for a request, and then longer requests. -1 with EDQUOT: they have not enough. */
+/* Longer requests make way where bodies alone fill the disk, then slow readers where answers take the rest. -1 with
+ * EDQUOT: still not enough room; with ENOBUFS: the files are in memory, which is full. */
 static int reserve(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t bytes)
 {
     uint64_t total = reactor->spool_most;
@@ -192,7 +195,7 @@ int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connect
 int pando_reactor_spool_write(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
                               size_t bytes)
 {
-    /* As they come: what is announced only takes nobody's place. */
+    /* Reserves space as bytes arrive: a body that is only announced takes no space from others. */
     if (connection->spool_memory == 0 && reserve(reactor, connection, bytes) == -1)
         return -1;
     size_t written = pando_reactor_spool_put(connection->spool, data, bytes, connection->spooled);
@@ -203,7 +206,7 @@ int pando_reactor_spool_write(struct pando_reactor *reactor, struct pando_connec
     return -1;
 }
 
-/* A memfd can be sealed; of another file the workers get a description that cannot write. */
+/* A memfd can be sealed. For a file on disk, workers get an open file that cannot write. */
 void pando_reactor_spool_seal(struct pando_connection *connection)
 {
     char path[64];
@@ -212,7 +215,7 @@ void pando_reactor_spool_seal(struct pando_connection *connection)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", connection->spool);
     int read_only = open(path, O_RDONLY | O_CLOEXEC);
     if (read_only == -1)
-        return; /* no /proc: the worker gets ours */
+        return; /* no /proc: the worker gets the reactor's own */
     close(connection->spool);
     connection->spool = read_only;
 }

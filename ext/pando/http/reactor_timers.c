@@ -1,11 +1,11 @@
-/* Deadlines. All of a kind last equally long, so each kind is a list in order
- * of expiry: starting, stopping and expiring take constant time. */
+/* Timeouts of connections. Runs in the reactor. All timers of a kind have the same duration, so each kind is a list
+ * in order of expiry: starting, stopping and expiring take constant time. */
 #include "reactor_private.h"
 
-#define NEVER (UINT64_MAX >> 2) /* so far that sums with it are numbers still */
+#define NEVER (UINT64_MAX >> 2) /* far away, but sums with it do not overflow */
 #define LINGER_SILENCE 500u
-#define SLOWEST 1024 /* bytes per second that keep a client welcome */
-#define WINDOW 10000 /* milliseconds that are earned at most: what was sent fast does not count for ever */
+#define SLOWEST 1024 /* bytes per second that a client must keep up */
+#define WINDOW 10000 /* milliseconds of credit at most: a fast start does not count for ever */
 
 void pando_reactor_timers_init(struct pando_reactor *reactor)
 {
@@ -90,10 +90,10 @@ int64_t pando_reactor_timers_next(const struct pando_reactor *reactor)
     return next;
 }
 
-/* --- the least rate ---
+/* --- the minimum rate ---
  *
- * Time runs up a debt, bytes pay it off: a second for each SLOWEST of them. A client may be `allowance` in debt, and
- * pay WINDOW in advance. The debt is in units of 1/SLOWEST ms, of which a byte pays 1000. */
+ * Each millisecond adds to a client's debt, each byte pays some of it off: SLOWEST bytes pay for one second. A client
+ * may be `allowance` in debt, and up to WINDOW in advance. The debt is in units of 1/SLOWEST ms; a byte pays 1000. */
 
 void pando_reactor_pace_begin(struct pando_reactor *reactor, struct pando_connection *connection)
 {
@@ -105,7 +105,7 @@ int pando_reactor_pace_moved(struct pando_reactor *reactor, struct pando_connect
                              uint32_t allowance)
 {
     uint64_t passed = reactor->now - connection->pace_at;
-    if (passed > allowance) /* its timer says no to that, unless we were stopped meanwhile */
+    if (passed > allowance) /* more would have fired its timer, unless the reactor was stopped meanwhile */
         passed = allowance;
     int64_t debt = connection->pace_debt + (int64_t)passed * SLOWEST - (int64_t)bytes * 1000;
     connection->pace_debt = debt < -WINDOW * SLOWEST ? -WINDOW * SLOWEST : debt;

@@ -1,3 +1,4 @@
+/* Checks response fields and writes chunk size lines, see response.h. Runs in workers. Pure C. */
 #include "response.h"
 #include "chars.h"
 

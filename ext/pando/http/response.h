@@ -1,11 +1,11 @@
-/* Rules for names and values that an application puts into the head of a response. */
+/* Rules for the names and values that an application puts into a response head. Used by workers. */
 #ifndef PANDO_HTTP_RESPONSE_H
 #define PANDO_HTTP_RESPONSE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Response fields that decide about framing or that the server itself writes. */
+/* Response fields that decide about framing, or that the server writes itself. */
 enum {
     PANDO_HTTP_RESPONSE_OTHER,
     PANDO_HTTP_RESPONSE_CONTENT_LENGTH,
@@ -23,7 +23,7 @@ int pando_http_value_valid(const char *value, size_t len);
 
 int pando_http_response_field(const char *name, size_t len);
 
-/* The line before a chunk's data: size in hexadecimal and CRLF. Returns its length. */
+/* Writes the line before a chunk's data, the size in hexadecimal and CRLF, and returns its length. */
 #define PANDO_HTTP_CHUNK_LINE_MAX 18
 size_t pando_http_chunk_line(uint64_t size, char line[PANDO_HTTP_CHUNK_LINE_MAX]);
 

@@ -1,76 +1,76 @@
-/* The reactor's counts, for whoever maps the channel. Only the reactor
- * writes here, so that counting needs no locked instruction; it reads nothing
- * back but the count it adds to, and steers by none of it. */
+/* The reactor's statistics, for every process that maps the channel. Only the reactor writes them, so that counting
+ * needs no locked instruction. It reads back only the count it adds to, and bases no decision on it. */
 #ifndef PANDO_HTTP_STATS_H
 #define PANDO_HTTP_STATS_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Now; as of the last turn of the reactor's loop. A new reactor begins at 0. */
+/* Gauges, as of the last turn of the reactor's loop. A new reactor begins at 0. */
 #define PANDO_STATS_GAUGES(_) \
     _(connections)            \
     _(idle)                   /* kept alive, between two requests */ \
     _(in_flight)              /* requests queued or being served */ \
     _(queued)                 /* of these, requests that no worker has taken */ \
-    _(set_aside)              /* of these, heavy ones that wait for each other */ \
-    _(head_bytes)             /* memory for requests that are read or served, with what of their bodies fits into a slot */ \
+    _(set_aside)              /* of these, heavy requests that were set aside */ \
+    _(head_bytes)             /* memory for requests being read or served, including bodies that fit into a slot */ \
     _(body_bytes)             /* memory for larger bodies */ \
     _(answer_bytes)           /* memory for answers that clients have not taken */ \
-    _(spooled_answers)        /* bytes of the same in files */ \
-    _(spooled_bodies)         /* bytes on disk that requests' bodies take, or will */ \
-    _(waiting_workers)        /* whose clients take nothing */ \
-    _(cut_family)             /* AF_INET or AF_INET6: of the last client that was reset as the slowest reader; or 0 */ \
-    _(cut_network)            /* its address as far as one counts, see reactor_addresses.h */ \
-    _(cut_rate)               /* bytes that it took in a second */ \
-    _(spool_error)            /* errno of the last write to a file that failed */
+    _(spooled_answers)        /* bytes of such answers in files */ \
+    _(spooled_bodies)         /* bytes on disk that request bodies take or have reserved */ \
+    _(waiting_workers)        /* workers blocked by a client that takes nothing */ \
+    _(cut_family)             /* AF_INET or AF_INET6: of the last client reset as the slowest reader; or 0 */ \
+    _(cut_network)            /* the counted part of its address, see reactor_addresses.h */ \
+    _(cut_rate)               /* bytes per second that it took */ \
+    _(spool_error)            /* errno of the last failed write to a file */
 
-/* Ever; a new reactor goes on counting. */
+/* Counters; a new reactor continues them. */
 #define PANDO_STATS_COUNTERS(_) \
     _(accepted)               /* connections */ \
-    _(requests)               /* put into the queue for the first time */ \
-    _(responses)              /* whole ones from a worker */ \
+    _(requests)               /* queued for the first time */ \
+    _(responses)              /* complete ones from a worker */ \
     _(hijacked)               /* connections handed over to a worker */ \
-    _(retried)                /* requests put into the queue again */ \
+    _(retried)                /* requests queued again */ \
     _(evicted)                /* idle connections closed to make room for others */ \
     _(shed_connections)       /* 503: max_connections */ \
     _(shed_address)           /* 503, or closed at once: max_connections_per_address */ \
     _(shed_queue)             /* 503: max_queue */ \
     _(shed_queue_time)        /* 503: queue_timeout */ \
-    _(shed_stopping)          /* 503: the server stops, and has no worker left */ \
-    _(shed_spool)             /* 503: the disk space that we may use is full */ \
+    _(shed_stopping)          /* 503: the server stops and has no worker left */ \
+    _(shed_spool)             /* 503: the disk space that Pando may use is full */ \
     _(shed_memory)            /* 503: buffer_memory */ \
-    _(shed_resources)         /* 503, or a reset where an answer had begun: no memory, or no room on the disk */ \
-    _(shed_file_size)         /* 503: a body longer than a file may be, RLIMIT_FSIZE */ \
+    _(shed_resources)         /* 503, or a reset after the answer had begun: no memory, or no room on the disk */ \
+    _(shed_file_size)         /* 503: a body longer than the maximum file size, RLIMIT_FSIZE */ \
     _(refused_malformed)      /* 400 and the like */ \
-    _(refused_cut_off)        /* 400: the client sent no more in the middle of a request */ \
+    _(refused_cut_off)        /* 400: the client stopped sending in the middle of a request */ \
     _(refused_too_large)      /* 414, 431 */ \
     _(refused_body_size)      /* 413: max_body_bytes */ \
-    _(refused_spool_size)     /* 413: larger than all the disk space that we may use */ \
+    _(refused_spool_size)     /* 413: larger than all disk space that Pando may use */ \
     _(refused_unsupported)    /* 501, 505 */ \
-    _(refused_proxy)          /* closed: no PROXY header where there must be one */ \
+    _(refused_proxy)          /* closed: the PROXY header is missing or malformed */ \
     _(refused_header_time)    /* 408: header_timeout */ \
-    _(refused_body_time)      /* 408: body_timeout, or below the rate */ \
-    _(health_well)            /* answers that all is well, given by the reactor itself */ \
-    _(health_unwell)          /* and that it is not: 503 */ \
-    _(slow_readers)           /* connections reset: write_timeout, or below the rate */ \
-    _(cut_readers)            /* connections reset: the slowest, as there was no room for more of anybody's answer */ \
-    _(spool_failed)           /* writes to a file that failed */ \
+    _(refused_body_time)      /* 408: body_timeout, or below the minimum rate */ \
+    _(health_well)            /* health checks that the reactor answered with 200 */ \
+    _(health_unwell)          /* health checks that it answered with 503 */ \
+    _(slow_readers)           /* connections reset: write_timeout, or below the minimum rate */ \
+    _(cut_readers)            /* connections reset: the slowest reader, when answers had no more room */ \
+    _(spool_failed)           /* failed writes to a file */ \
     _(failed_502)             /* its worker died or gave up */ \
     _(failed_504)             /* its worker was killed for its deadline */ \
-    _(resets)                 /* connections reset: the answer had begun when its worker died or gave up */ \
+    _(resets)                 /* connections reset: the worker died or gave up after the answer had begun */ \
     _(corrupt_lanes)          \
-    _(queue_nanoseconds)      /* all times in the queue together */ \
-    _(turns)                  /* of the reactor's loop: one that has an event to see makes one */
+    _(queue_nanoseconds)      /* total time that requests spent in the queue */ \
+    _(turns)                  /* of the reactor's loop */
 
-#define PANDO_STATS_WAITS 32u /* the last one: all that is longer */
+#define PANDO_STATS_WAITS 32u /* the last bucket holds everything longer */
 
 struct pando_stats {
 #define PANDO_STATS_MEMBER(name) _Atomic uint64_t name;
     PANDO_STATS_GAUGES(PANDO_STATS_MEMBER)
     PANDO_STATS_COUNTERS(PANDO_STATS_MEMBER)
 #undef PANDO_STATS_MEMBER
-    _Atomic uint64_t waits[PANDO_STATS_WAITS]; /* requests by time in the queue: [n] shorter than 2^n microseconds */
+    _Atomic uint64_t waits[PANDO_STATS_WAITS]; /* requests by time in the queue: [n] counts those shorter than 2^n
+                                                * microseconds */
 };
 
 static inline void pando_stat_set(_Atomic uint64_t *stat, uint64_t value)

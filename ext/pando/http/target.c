@@ -1,3 +1,4 @@
+/* Parses the request target, see target.h. Runs in the reactor and in workers. Pure C. */
 #include "target.h"
 #include "chars.h"
 #include "host.h"
@@ -10,8 +11,8 @@ static int refuse(const char **reason, const char *text)
     return 400;
 }
 
-/* Path up to "?", then the query. RFC 3986 sections 3.3 and 3.4; the path's
- * percent-encoding must be whole, the query's is left to the application. */
+/* Splits the path at "?" from the query. RFC 3986 sections 3.3 and 3.4. The path's percent-encoding must be complete;
+ * the query's is left to the application. */
 static int split_path(pando_http_parser *parser, const char *buffer, uint32_t pos, uint32_t end)
 {
     parser->path.off = pos;
@@ -70,7 +71,7 @@ static int check_absolute(pando_http_parser *parser, const char *buffer, const c
     uint32_t start = pos;
     while (pos < end && buffer[pos] != '/' && buffer[pos] != '?')
         pos++;
-    /* An "@" (userinfo, RFC 9110 section 4.2.4) is no host character either. */
+    /* "@" (userinfo, RFC 9110 section 4.2.4) is not a host character either. */
     if (!set_authority(parser, buffer, (pando_http_span){start, pos - start}))
         return refuse(reason, "malformed authority in the target");
     if (!split_path(parser, buffer, pos, end))
@@ -92,7 +93,7 @@ static const pando_http_field *find_host(const pando_http_parser *parser)
     return NULL;
 }
 
-/* RFC 9112 section 3.2: one valid Host in HTTP/1.1; an empty one is legal and names nothing. */
+/* RFC 9112 section 3.2: HTTP/1.1 requires one valid Host; an empty one is legal and names nothing. */
 static int check_host(pando_http_parser *parser, const char *buffer, const char **reason)
 {
     if (!parser->has_host)

@@ -1,5 +1,5 @@
-/* The reactor as a program: what the monitor executes, beside the extension.
- * It links what is in http/ and a little of sys/, and no Ruby. */
+/* The main function of the reactor's own program, which the monitor executes. It links http/ and a little of sys/,
+ * and no Ruby. Runs in the reactor. */
 #include "http/reactor_process.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Identifies and trims the allocator, see allocator.h. Runs in any process. */
 #include "allocator.h"
 
 #include <dlfcn.h>
@@ -6,7 +7,7 @@
 
 typedef int control(const char *name, void *old, size_t *old_size, void *new, size_t new_size);
 
-/* Of jemalloc(3); looked up when the process runs, for we are built without it. */
+/* From jemalloc(3); looked up at run time, since the extension is built without it. */
 static control *jemalloc_control(void)
 {
     control *found;
@@ -22,7 +23,7 @@ const char *pando_jemalloc_version(void)
     return ask && ask("version", &version, &size, NULL, 0) == 0 ? version : NULL;
 }
 
-/* What this thread has set aside first; 4096 stands for all arenas (MALLCTL_ARENAS_ALL). */
+/* This thread's cache first; 4096 stands for all arenas (MALLCTL_ARENAS_ALL). */
 static void purge(control *tell)
 {
     tell("thread.tcache.flush", NULL, NULL, NULL, 0);

@@ -1,3 +1,4 @@
+/* Announces a crash to the monitor, see crash.h. Runs in workers. */
 #include "crash.h"
 
 #include <errno.h>
@@ -12,12 +13,12 @@
 
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL};
 #define CRASHES (sizeof(crashes) / sizeof(crashes[0]))
-/* What is written takes a while on a CPU, and everybody else comes first. */
+/* Writing Ruby's crash report takes CPU time, and all other processes come first. */
 #define NICE 5
-/* Bytes around the stack's end: more than a C function has for itself. */
+/* Bytes around the end of the stack: more than a C function needs for itself. */
 #define NEAR ((uintptr_t)1 << 20)
 
-/* What was done with each of them before. */
+/* The previous handler of each signal. */
 static struct sigaction before[CRASHES];
 static int chained[CRASHES];
 static char record[PANDO_CRASH_WORDS_MAX];
@@ -25,7 +26,7 @@ static size_t record_length;
 static int record_fd;
 static volatile pid_t owner;
 
-/* Ruby survives a stack that is too deep. */
+/* Ruby survives a stack overflow. */
 static int stack_too_deep(const siginfo_t *info, const void *context)
 {
     uintptr_t address = (uintptr_t)info->si_addr;
@@ -35,14 +36,14 @@ static int stack_too_deep(const siginfo_t *info, const void *context)
 #elif defined(__aarch64__)
     uintptr_t stack = (uintptr_t)interrupted->uc_mcontext.sp;
 #else
-    uintptr_t stack = address; /* not known, so it may be one */
+    uintptr_t stack = address; /* unknown, so it may be an overflow */
     (void)interrupted;
 #endif
     if (info->si_code <= 0) return 0; /* sent by a process */
     return (address > stack ? address - stack : stack - address) < NEAR;
 }
 
-/* Only what may be called in a handler (signal-safety(7)) and plain system calls; none of them waits. */
+/* Only async-signal-safe functions (signal-safety(7)) and plain system calls, and none of them waits. */
 static void on_crash(int signo, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -56,7 +57,7 @@ static void on_crash(int signo, siginfo_t *info, void *context)
         if (crashes[i] == signo) before[i].sa_sigaction(signo, info, context);
 }
 
-/* Where nobody writes about it there is nothing to be ahead of. */
+/* Where no handler was set, nobody writes a report, so there is nothing to announce ahead of. */
 static int chain(size_t which)
 {
     struct sigaction action;
@@ -83,7 +84,7 @@ int pando_announce_crash(int fd, const void *words, size_t length)
     }
     if (!forgotten_in_children && (errno = pthread_atfork(NULL, NULL, forget)) != 0) return -1;
     forgotten_in_children = 1;
-    forget(); /* half a record is sent to nobody */
+    forget(); /* an incomplete record goes to nobody */
     memcpy(record, words, length);
     record_length = length;
     record_fd = fd;

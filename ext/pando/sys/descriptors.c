@@ -1,3 +1,4 @@
+/* Lists and describes open descriptors, see descriptors.h. Runs in any process. */
 #include "descriptors.h"
 
 #include <errno.h>
@@ -11,9 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ENTRIES 4096 /* bytes of them that are read at a time */
+#define ENTRIES 4096 /* bytes of directory entries read at a time */
 
-/* As getdents64(2) has it. */
+/* The record of getdents64(2). */
 struct entry {
     uint64_t inode;
     int64_t next;
@@ -22,7 +23,7 @@ struct entry {
     char name[];
 };
 
-/* The descriptor that an entry of /proc/self/fd is named after; -1: none, "." say. */
+/* The descriptor that an entry of /proc/self/fd names; -1: none ("." for example). */
 static int number_of(const struct entry *entry)
 {
     char *end;
@@ -30,7 +31,7 @@ static int number_of(const struct entry *entry)
     return end == entry->name || *end || number < 0 || number > INT_MAX ? -1 : (int)number;
 }
 
-/* Not by opendir(3): what it takes from malloc a forked child would have to copy pages for. */
+/* Without opendir(3), which calls malloc: a forked child would have to copy pages for that. */
 ssize_t pando_open_descriptors(int *numbers, size_t room)
 {
     _Alignas(struct entry) char bytes[ENTRIES];

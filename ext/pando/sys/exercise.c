@@ -1,3 +1,5 @@
+/* Takes and releases the C library's locks, see exercise.h. Runs in new workers and molds, and in the mold of a cold
+ * boot. */
 #include "exercise.h"
 
 #include <dlfcn.h>
@@ -12,15 +14,15 @@
 
 #define SMALLEST 16
 #define LARGEST (16 * 1024)
-#define STEP 10 /* from one to the next: each is a page or two of a forked child's own */
-/* Above every threshold of mmap that is not set by hand. */
+#define STEP 10 /* between sizes: each takes a page or two of the forked child's own */
+/* Above mmap's threshold, unless it was set by hand. */
 #define MAPPED (256 * 1024)
 #define BLOCKS_MAX 8
 
 static volatile char *block(size_t size)
 {
     volatile char *memory = malloc(size);
-    if (memory) *memory = 1; /* or the compiler would leave out the pair */
+    if (memory) *memory = 1; /* else the compiler would drop the pair */
     return memory;
 }
 
@@ -43,7 +45,7 @@ void pando_exercise_thread(void)
 {
     pthread_t thread;
     sigset_t all, before;
-    sigfillset(&all); /* no handler of the interpreter's runs in there */
+    sigfillset(&all); /* no signal handler of the interpreter may run in this thread */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (pthread_create(&thread, NULL, allocate, NULL) == 0) pthread_join(thread, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -76,17 +78,17 @@ static int first_object(struct dl_phdr_info *object, size_t size, void *unused)
 
 void pando_exercise_loader(void)
 {
-    /* Parts of the GNU C library that nobody is linked with any more: a few pages each. One stays once it is
-     * loaded, in the mold of a cold boot: who drops one writes to what the loader knows of each other. */
+    /* Parts of the GNU C library that no program links with any more: a few pages each. A library stays loaded in the
+     * mold of a cold boot, because unloading it writes to the loader's records of all libraries. */
     static const char *const small[] = {"libBrokenLocale.so.1", "libanl.so.1", "libutil.so.1"};
-    dl_iterate_phdr(first_object, NULL); /* the other lock, of the list */
+    dl_iterate_phdr(first_object, NULL); /* takes the other lock, that of the list */
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
         void *library = dlopen(small[i], RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
         if (!library) continue;
         dlclose(library);
         return;
     }
-    void *self = dlopen(NULL, RTLD_LAZY); /* no new one, but the same lock */
+    void *self = dlopen(NULL, RTLD_LAZY); /* loads nothing new, but takes the same lock */
     if (self) dlclose(self);
 }
 

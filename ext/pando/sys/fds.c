@@ -1,3 +1,4 @@
+/* Replaces, closes and wakes descriptors, see fds.h. Runs in any process. */
 #include "fds.h"
 
 #include <errno.h>
@@ -13,16 +14,15 @@
 #define SYS_close_range 436
 #endif
 
-/* One atomic step: unlike close and open, no other thread can be given the
- * number in between. The former open file only loses this process's reference,
- * so that a peer that another process still talks to hears nothing. */
+/* One atomic step: with close and open, another thread could get the number in between. The previous open file only
+ * loses this process's reference, so a peer that still talks to another process notices nothing. */
 int pando_replace_fd(int target, int source)
 {
     int flags = fcntl(target, F_GETFD);
     if (flags == -1) return -1;
     if (target == source) return 0;
     while (dup3(source, target, flags & FD_CLOEXEC ? O_CLOEXEC : 0) == -1) {
-        if (errno != EINTR && errno != EBUSY) return -1; /* EBUSY: a race with an open(2), see dup(2) */
+        if (errno != EINTR && errno != EBUSY) return -1; /* EBUSY: a race with open(2), see dup(2) */
     }
     return 0;
 }
@@ -37,8 +37,8 @@ static void sort(int *numbers, size_t count)
     }
 }
 
-/* Linux 5.9 has a call for it (close_range(2)); before, each number is tried. A sandbox may answer EPERM to calls that
- * it does not know (seccomp(2)). */
+/* Linux 5.9 has close_range(2); before, each number is tried. A sandbox may answer EPERM to calls that it does not
+ * know (seccomp(2)). */
 static int close_from_to(unsigned first, unsigned last)
 {
     if (first > last) return 0;

@@ -1,3 +1,4 @@
+/* Double forks, the fork probe and the cold spawn, see fork.h. Runs in the monitor, molds and workers. */
 #include "fork.h"
 
 #include <errno.h>
@@ -10,12 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of one thread: another that forks meanwhile gets an ordinary child. */
+/* For one thread: another thread that forks meanwhile gets an ordinary child. */
 static _Thread_local volatile sig_atomic_t armed;
 static pid_t middle;
 static pid_t current;
-/* Where the middle says its pid: its forker may not get to see it, for a hook may raise. Shared with the middle, and
- * of one fork only. NULL where the kernel has no page for it. */
+/* The middle process writes its pid here, since its forker may never see it: a hook may raise. Shared with the middle
+ * process, for one fork only. NULL: the kernel had no page for it. */
 static volatile pid_t *announced;
 static unsigned forks;
 static unsigned copies;
@@ -26,10 +27,9 @@ static void forget_announcement(void)
     announced = NULL;
 }
 
-/* Runs inside fork(2) of the C library, in the new process, before the
- * interpreter hears of it. Hence nothing of Ruby (no hook, no thread
- * clean-up, no timer) runs in the middle: it is gone before fork() returns,
- * and what Ruby does after a fork is done once, in the final child. */
+/* Runs inside the C library's fork(2), in the new process, before the interpreter knows of it. So nothing of Ruby (no
+ * hook, no thread clean-up, no timer) runs in the middle process: it exits before fork() returns. What Ruby does
+ * after a fork happens once, in the final child. */
 static void split_in_child(void)
 {
     forks++;
@@ -77,7 +77,7 @@ void pando_double_fork_disarm(void)
     forget_announcement();
 }
 
-/* The middle may not have come to its announcement yet: it is given a second. */
+/* The middle process may not have announced itself yet: wait up to a second. */
 pid_t pando_announced_middle(void)
 {
     struct timespec moment = {0, 1000000};
@@ -107,9 +107,9 @@ int pando_middle_wait(pid_t middle)
     do {
         reaped = waitpid(middle, &status, 0);
     } while (reaped == -1 && errno == EINTR);
-    if (reaped == -1) return errno == ECHILD ? 0 : errno; /* the app ignores SIGCHLD: already gone */
+    if (reaped == -1) return errno == ECHILD ? 0 : errno; /* the app ignores SIGCHLD: reaped already */
     if (WIFEXITED(status)) return WEXITSTATUS(status);
-    return ECHILD; /* killed before it could fork, or after: only the link will tell */
+    return ECHILD; /* killed before or after its fork: only the link can tell */
 }
 
 static void nested_probe(void)
@@ -125,7 +125,7 @@ int pando_fork_probe(void)
 {
     sigset_t all, before;
     int result;
-    /* The child of vfork borrows our memory: no handler may run in it. */
+    /* The child of vfork borrows the parent's memory: no handler may run in it. */
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
     pid_t pid = vfork();

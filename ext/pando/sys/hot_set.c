@@ -1,3 +1,4 @@
+/* Observes the hot set of a mold, see hot_set.h. Runs in molds. */
 #include "hot_set.h"
 
 #include "maps.h"
@@ -7,7 +8,8 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-/* Of one observation; mapped for it alone, lest the observer's own memory is written to more than need be. */
+/* For one observation, mapped on its own, so that observing writes to as little of the observer's memory as
+ * possible. */
 struct scratch {
     struct pando_maps maps;
     uint64_t theirs[PANDO_PAGEMAP_ENTRIES], ours[PANDO_PAGEMAP_ENTRIES];
@@ -44,7 +46,7 @@ static bool hot(uint64_t theirs, uint64_t ours)
            (ours & (PANDO_PAGE_PRESENT | PANDO_PAGE_OF_FILE)) == PANDO_PAGE_PRESENT;
 }
 
-/* 1; 0: there is no more to be had; -1. */
+/* 1; 0: the set is full; -1. */
 static int observe_range(struct pando_hot_set *set, struct scratch *scratch, uintptr_t from, uintptr_t to)
 {
     while (from < to) {

@@ -1,3 +1,4 @@
+/* A wrapper of kcmp(2), see kcmp.h. Runs in any process. */
 #include "kcmp.h"
 
 #include <linux/kcmp.h>

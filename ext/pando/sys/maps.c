@@ -1,3 +1,4 @@
+/* Reads /proc/self/maps, see maps.h. Runs in any process. */
 #include "maps.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ static ssize_t read_again(int fd, void *to, size_t size)
     return got;
 }
 
-/* The next line, cut short if need be. 1, 0 at the end, -1. */
+/* Reads the next line, truncated if necessary. 1, 0 at the end, -1. */
 static int next_line(struct pando_maps *maps)
 {
     size_t length = 0;
@@ -77,7 +78,7 @@ int pando_maps_next(struct pando_maps *maps, struct pando_mapping *mapping)
     return more;
 }
 
-/* "[vdso]" and its like. */
+/* "[vdso]" and the like. */
 static bool of_the_kernel(const struct pando_mapping *mapping)
 {
     return strncmp(mapping->name, "[v", 2) == 0;
@@ -93,7 +94,7 @@ bool pando_mapping_private(const struct pando_mapping *mapping)
     return mapping->rights[3] == 'p';
 }
 
-/* The kernel's own is nobody's to write to. */
+/* No process can write to the kernel's own mappings. */
 bool pando_mapping_anonymous(const struct pando_mapping *mapping)
 {
     return pando_mapping_private(mapping) && *mapping->name != '/' && !of_the_kernel(mapping);

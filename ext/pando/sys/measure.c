@@ -1,3 +1,4 @@
+/* Measures single jobs, see measure.h. Runs in workers. */
 #include "measure.h"
 
 #include "sample.h"
@@ -14,7 +15,7 @@ uint64_t pando_cpu_time(void)
     return (uint64_t)spent.tv_sec * 1000000000ULL + (uint64_t)spent.tv_nsec;
 }
 
-/* The octave, and three bits of where in it. */
+/* The octave, and three bits for the position in it. */
 uint8_t pando_duration_code(uint64_t nanoseconds)
 {
     uint64_t eighths = nanoseconds / 125; /* of a microsecond */
@@ -76,7 +77,7 @@ static void count_recent(struct pando_row *row, uint8_t cpu)
     atomic_store_explicit(&row->recents, recents + 1, memory_order_release);
 }
 
-/* Their mean is one measurement, and counts as one: whoever compares takes each for a chance of its own. */
+/* Their mean is one measurement and counts once: a comparison treats each measurement as independent. */
 int pando_measure_count(struct pando_row *row, uint64_t jobs, uint64_t failures)
 {
     uint64_t number = atomic_load_explicit(&row->requests, RELAXED);

@@ -1,21 +1,21 @@
-/* What single jobs take: CPU time, time, page faults; kept in the row of the process that does them, so that
- * young processes of two generations can be compared job by job. A duration is a byte: eight steps an octave of
+/* Measures what single jobs take: CPU time, elapsed time, page faults. A worker keeps the results in its row, so that
+ * young processes of two generations can be compared job by job. A duration is one byte: eight steps per octave of
  * microseconds, 1 for the shortest, 255 for more than an hour; 0: not measured. */
 #ifndef PANDO_SYS_MEASURE_H
 #define PANDO_SYS_MEASURE_H
 
 #include "scoreboard.h"
 
-/* Of the process's first PANDO_YOUNG jobs, and of later ones as far as pando_measure_more says. Costs two
- * clock_gettime(CLOCK_PROCESS_CPUTIME_ID) for a job that is measured, one comparison for another. */
+/* Measures the process's first PANDO_YOUNG jobs, and later ones as far as pando_measure_more asks. Costs two
+ * clock_gettime(CLOCK_PROCESS_CPUTIME_ID) for a measured job, and one comparison for any other. */
 void pando_measure_begin(struct pando_row *row);
 void pando_measure_end(struct pando_row *row, uint64_t number, uint64_t now);
-/* So many jobs more are done, side by side, and so many of them failed: each has taken its share of the CPU time since
- * the last count, which is measured once, and how long it took nobody knows. 1: a sample is due, see sample.h. */
+/* For jobs done side by side: so many more are done, so many of them failed. Each gets an equal share of the CPU time
+ * since the last count, as one measurement; the time each took is unknown. 1: a sample is due, see sample.h. */
 int pando_measure_count(struct pando_row *row, uint64_t jobs, uint64_t failures);
-/* The next so many jobs too. */
+/* Measures the next so many jobs too. */
 void pando_measure_more(struct pando_row *row, uint64_t jobs);
-/* Nothing has been done yet. */
+/* Starts again from no jobs. */
 void pando_measure_restart(struct pando_row *row);
 /* Of this process since it was forked: nanoseconds, pages. */
 uint64_t pando_cpu_time(void);

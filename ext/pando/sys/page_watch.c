@@ -1,3 +1,4 @@
+/* Watches which pages become this process's own, see page_watch.h. Runs in workers. */
 #include "page_watch.h"
 
 #include "maps.h"
@@ -12,13 +13,13 @@
 #define PAGES ((size_t)4 << 20) /* 16 GiB */
 #define OF_FILE (UINT64_C(1) << PANDO_WATCH_STEP_BITS)
 #define NUMBER_SHIFT (PANDO_WATCH_STEP_BITS + 1)
-#define RECENT 8       /* steps, among which one of the same job and cause is looked for */
-#define PATIENCE 250000 /* microseconds a job for looking at collections */
+#define RECENT 8       /* recent steps, searched for one of the same job and cause */
+#define PATIENCE 250000 /* microseconds per job spent on collections */
 
 static struct {
     void *memory;
     size_t size;
-    uint64_t *pages, *next; /* of the last look, and of the one that is under way */
+    uint64_t *pages, *next; /* of the last scan, and of the current one */
     size_t page_count, next_count, at;
     struct pando_page_step *steps;
     size_t step_count;
@@ -29,7 +30,7 @@ static struct {
     bool mixed, cut;
 } watch = { .pagemap = -1 };
 
-static struct pando_maps maps; /* one at a time: callers hold the GVL */
+static struct pando_maps maps; /* one scan at a time: callers hold the GVL */
 
 static struct pando_page_step *step_of(uint32_t job, enum pando_page_cause cause)
 {
@@ -43,7 +44,7 @@ static struct pando_page_step *step_of(uint32_t job, enum pando_page_cause cause
     return &watch.steps[watch.step_count++];
 }
 
-/* A page that is our own now. They come in rising order, as those that are known are kept. */
+/* Records a page that is now our own. Pages come in ascending order, like the ones already recorded. */
 static void take(uint64_t number, bool of_file, struct pando_page_step *step)
 {
     while (watch.at < watch.page_count && watch.pages[watch.at] >> NUMBER_SHIFT < number) {
@@ -110,7 +111,7 @@ static int look(struct pando_page_step *step)
     return 0;
 }
 
-/* Shared, so that the kernel does not make it one with a neighbour. */
+/* Shared, so that the kernel does not merge it with a neighbour. */
 static int map_memory(void)
 {
     size_t tables = PAGES * sizeof(uint64_t);
@@ -121,7 +122,8 @@ static int map_memory(void)
         watch.memory = NULL;
         return -1;
     }
-    madvise(watch.memory, watch.size, MADV_DONTFORK); /* nobody else's; if refused, it is not used there either */
+    madvise(watch.memory, watch.size, MADV_DONTFORK); /* for this process only; if refused, children do not use it
+                                                       * anyway */
     watch.pages = watch.memory;
     watch.next = watch.pages + PAGES;
     watch.entries = watch.next + PAGES;
@@ -129,7 +131,7 @@ static int map_memory(void)
     return 0;
 }
 
-/* A process that was forked off ours inherits a watch that is none of its own. */
+/* A forked process inherits a watch that is not its own. */
 static bool watching(void)
 {
     return watch.memory && watch.pid == getpid();

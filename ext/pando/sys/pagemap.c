@@ -1,3 +1,4 @@
+/* Reads /proc/PID/pagemap, see pagemap.h. Runs in any process. */
 #include "pagemap.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Counts private memory by use, see pages.h. Runs in any process. */
 #include "pages.h"
 
 #include "maps.h"
@@ -14,7 +15,7 @@ struct count {
     uint64_t *bytes;
 };
 
-static struct pando_maps maps; /* one at a time: callers hold the GVL */
+static struct pando_maps maps; /* one count at a time: callers hold the GVL */
 static uint64_t entries[PANDO_PAGEMAP_ENTRIES];
 
 static int compare(const void *left, const void *right)

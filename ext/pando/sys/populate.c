@@ -1,4 +1,4 @@
-/* Populating a hot set: see hot_set.h. */
+/* Populates a hot set, see hot_set.h. Runs in new workers. */
 #include "hot_set.h"
 
 #include "maps.h"
@@ -12,12 +12,13 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define CHUNK ((uint64_t)64 * PANDO_PAGE) /* populated between two looks at the clock */
+#define CHUNK ((uint64_t)64 * PANDO_PAGE) /* populated between two checks of the clock */
 
-/* Times as much may go by while others have the CPU, or the kernel looks for memory. */
+/* By the clock it may take so many times the CPU time, since others may have the CPU, or the kernel may search for
+ * memory. */
 #define PATIENCE 10
 
-/* What may be used up still. */
+/* What is left to use. */
 struct budget {
     uint64_t bytes, cpu_until, until;
 };
@@ -35,7 +36,7 @@ static bool used_up(const struct budget *budget)
            now(CLOCK_THREAD_CPUTIME_ID) >= budget->cpu_until;
 }
 
-/* A kernel that does not know the advice says so before it looks at the range. */
+/* A kernel that does not know the advice says so before it checks the range. */
 bool pando_hot_set_supported(void)
 {
     return madvise(NULL, 0, MADV_POPULATE_WRITE) == 0;
@@ -59,7 +60,8 @@ static bool populate(uintptr_t from, uintptr_t to, struct budget *budget, struct
     return true;
 }
 
-/* The ranges, as far as the mapping has them. at: the first one that may reach into it or lies behind. */
+/* Populates the parts of the ranges that lie in the mapping. at: the first range that may reach into it or lies
+ * behind it. */
 static bool populate_mapping(const struct pando_hot_set *set, size_t *at, const struct pando_mapping *mapping,
                              struct budget *budget, struct pando_populated *done)
 {

@@ -1,3 +1,4 @@
+/* Finds the present pages of a process, see present.h. Runs in any process. */
 #include "present.h"
 
 #include <errno.h>
@@ -5,7 +6,7 @@
 
 #define LARGEST ((uintptr_t)1 << 30)
 
-/* Of Linux 6.7 (pagemap.rst); older headers lack it. */
+/* From Linux 6.7 (pagemap.rst); older headers lack it. */
 struct scan {
     uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
     uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
@@ -53,7 +54,7 @@ int pando_present_next(struct pando_present *present, uintptr_t *from, uintptr_t
         if (present->from >= present->to) return 0;
         if (scan(present) == 0) continue;
         if (errno == ENOTTY || errno == EINVAL) return take_all(present, from, to);
-        if (errno == ESRCH) return 0; /* it has gone */
+        if (errno == ESRCH) return 0; /* the process has ended */
         if (errno != EINTR) return -1;
     }
     *from = (uintptr_t)present->stretches[present->at].from;

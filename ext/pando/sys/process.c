@@ -1,3 +1,4 @@
+/* Thin calls about processes, see process.h. Runs in any process. */
 #include "process.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 #define PR_SET_MEMORY_MERGE 67
 #endif
 
-/* A realtime signal: no Ruby program can trap it, so none takes it from us. */
+/* A realtime signal: no Ruby program can trap it, so none can take it away. */
 #define ORPHAN_SIGNAL (SIGRTMAX - 2)
 
 static volatile sig_atomic_t orphaned;
@@ -87,9 +88,8 @@ static int wait_exit(int pidfd, int timeout_ms)
     return ready > 0 ? 0 : -1;
 }
 
-/* The middle process of a double fork is about to exit: its pidfd turns
- * readable after its children were given to the subreaper (exit(2)). If the
- * parent is not it, we have been adopted already, and by whom is settled. */
+/* The middle process of a double fork is about to exit: its pidfd becomes readable after its children were given to
+ * the subreaper (exit(2)). If the middle process is no longer the parent, adoption has happened already. */
 int pando_wait_adoption(pid_t middle, pid_t reaper, int timeout_ms)
 {
     int pidfd = getppid() == middle ? pando_pidfd_open(middle) : -1;
@@ -111,7 +111,7 @@ int pando_die_with_parent(void)
     return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
-/* A number that the application has closed may be another's by now: only what listens is shut. */
+/* A number that the application has closed may be something else by now: shut only listening sockets. */
 static void shut_listeners(void)
 {
     for (int i = 0; i < shut_count; i++) {
@@ -132,8 +132,8 @@ int pando_shut_when_orphaned(const int *fds, size_t count)
     return 0;
 }
 
-/* Only async-signal-safe calls. A kernel timer that sends SIGKILL cannot be
- * stopped by what the process does with its own signals. */
+/* Only async-signal-safe calls. The process cannot stop a kernel timer that sends SIGKILL by what it does with its
+ * own signals. */
 static void on_orphaned(int signo)
 {
     (void)signo;

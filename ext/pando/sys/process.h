@@ -1,4 +1,4 @@
-/* Thin calls about processes: subreaper, pidfd, death of the parent. No policy. */
+/* Thin calls about processes: subreaper, pidfd, death of the parent. No policy. Runs in any process. */
 #ifndef PANDO_SYS_PROCESS_H
 #define PANDO_SYS_PROCESS_H
 
@@ -11,22 +11,24 @@ int pando_pidfd_open(pid_t pid);
 int pando_pidfd_signal(int pidfd, int signo);
 /* 1: filled in and (unless keep) reaped; 0: still alive; -1: errno. */
 int pando_pidfd_wait(int pidfd, int keep, siginfo_t *info);
-/* The pid of any child that has ended, left unreaped; 0: none; -1: errno. */
+/* The pid of any child that has ended, not reaped; 0: none; -1: errno. */
 pid_t pando_ended_child(void);
 
-/* Waits until the parent is no longer `middle` but `reaper`. 0 or -1 with errno (ESRCH: adopted by another, ETIMEDOUT). */
+/* Waits until the parent is no longer `middle` but `reaper`. 0 or -1 with errno (ESRCH: adopted by another,
+ * ETIMEDOUT). */
 int pando_wait_adoption(pid_t middle, pid_t reaper, int timeout_ms);
-/* The kernel kills this process the moment its parent is gone. */
+/* The kernel kills this process as soon as its parent is gone. */
 int pando_die_with_parent(void);
-/* As above, but this process gets `grace_ms` to end its work; then SIGKILL. */
+/* As above, but with `grace_ms` to finish its work before SIGKILL. */
 int pando_outlive_parent(int grace_ms);
 int pando_orphaned(void);
-/* Listening sockets that are shut then, for whoever else has them too, even in the midst of a request: another server
- * can have the address. They replace those named before. 0 or -1 with errno (EINVAL: more than PANDO_SHUT_MAX). */
+/* Listening sockets to shut when the parent is gone, even during a request. They are shut for all processes that have
+ * them, so that another server can take the address. Replaces those named before. 0 or -1 with errno (EINVAL: more
+ * than PANDO_SHUT_MAX). */
 #define PANDO_SHUT_MAX 128
 int pando_shut_when_orphaned(const int *fds, size_t count);
 
-/* For this process and all that is forked from it; the first also through an exec (prctl(2)). 0 or -1 with errno. */
+/* For this process and all its descendants; the first also survives an exec (prctl(2)). 0 or -1 with errno. */
 int pando_huge_pages_disable(void);
 int pando_same_pages_merge(void); /* EINVAL: before Linux 6.4, or without KSM */
 

@@ -1,3 +1,4 @@
+/* Sends and receives records, see record.h. Runs in any process. */
 #include "record.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ int pando_record_send(int link, const void *bytes, size_t length, const int *fds
     return sent == -1 ? -1 : 0;
 }
 
-/* Keeps what fits and closes the rest, so that no peer can fill our table. */
+/* Keeps what fits and closes the rest, so that no peer can fill our descriptor table. */
 static void take_fds(struct pando_record *record, struct cmsghdr *header)
 {
     size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -55,8 +56,8 @@ int pando_record_receive(int link, void *bytes, size_t capacity, struct pando_re
     ssize_t received;
 
     memset(record, 0, sizeof *record);
-    /* ECONNRESET is told once, when the peer went and left something of ours
-     * unread; behind it wait the peer's own last records, then the end. */
+    /* ECONNRESET comes once, when the peer has gone and left something of ours unread. The peer's last records
+     * follow, then the end. */
     do {
         received = recvmsg(link, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     } while (received == -1 && (errno == EINTR || errno == ECONNRESET));

@@ -1,5 +1,5 @@
-/* Records over a SOCK_SEQPACKET link: one packet each, with descriptors and
- * the kernel's word for who sent it. */
+/* Records over a SOCK_SEQPACKET link: one packet each, with descriptors and the kernel's statement of the sender.
+ * Runs in any process. */
 #ifndef PANDO_SYS_RECORD_H
 #define PANDO_SYS_RECORD_H
 
@@ -14,7 +14,7 @@ struct pando_record {
     int fds[PANDO_RECORD_MAX_FDS];
     int fd_count;
     int truncated;   /* the packet or its descriptors did not fit */
-    int stripped;    /* only its descriptors did not: they were too many, or this process may have no more */
+    int stripped;    /* only its descriptors did not fit: too many, or this process may open no more */
 };
 
 /* 0 or -1 with errno. Never blocks, never raises SIGPIPE. */

@@ -1,3 +1,4 @@
+/* Samples a process's state, see sample.h. Runs in workers; the monitor reads the samples. */
 #include "sample.h"
 
 #include "measure.h"
@@ -21,7 +22,7 @@ static uint32_t load(const _Atomic uint32_t *field)
     return atomic_load_explicit(field, RELAXED);
 }
 
-/* A spell that is long enough becomes the last one. */
+/* A spell that is long enough becomes the last whole one. */
 static void end_spell(struct pando_row *row, uint32_t jobs, uint32_t faults, uint64_t cpu)
 {
     uint32_t done = jobs - load(&row->spell_jobs);
@@ -77,7 +78,7 @@ static uint64_t mix(uint64_t hash, unsigned char byte)
     return (hash ^ byte) * PRIME;
 }
 
-/* A part with a digit is the name of one thing among many: /users/17 and /users/18 are of one kind. */
+/* A path segment with a digit names one of many things: /users/17 and /users/18 are of one kind. */
 static uint64_t hash_of(const char *verb, size_t verb_length, const char *subject, size_t subject_length)
 {
     uint64_t hash = 0xcbf29ce484222325ULL, part;

@@ -1,3 +1,4 @@
+/* The scoreboard, see scoreboard.h. Runs in all processes of a cluster. */
 #include "scoreboard.h"
 
 #include "measure.h"
@@ -11,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC 0x70616e646f303033ULL /* "pando003": layout version included */
+#define MAGIC 0x70616e646f303033ULL /* "pando003": includes the layout version */
 
 struct header {
     uint64_t magic;
@@ -36,7 +37,7 @@ static int prepare(struct pando_scoreboard *board, int fd, size_t seats)
 {
     size_t bytes = (seats + 1) * page_bytes();
     if (ftruncate(fd, (off_t)bytes) == -1) return -1;
-    /* Nobody can shrink it under us (SIGBUS). */
+    /* Nobody can shrink it while it is mapped (SIGBUS). */
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == -1) return -1;
     if (map(board, fd, bytes) == -1) return -1;
     struct header *header = (struct header *)(void *)board->mapping;
@@ -69,7 +70,7 @@ int pando_scoreboard_attach(struct pando_scoreboard *board, int fd)
     const struct header *header = (const struct header *)(const void *)board->mapping;
     if (header->magic == MAGIC && header->seats == board->seats) return 0;
     pando_scoreboard_unmap(board);
-    board->fd = -1; /* still the caller's */
+    board->fd = -1; /* it still belongs to the caller */
     errno = EINVAL;
     return -1;
 }
@@ -96,7 +97,7 @@ struct pando_row *pando_scoreboard_row(const struct pando_scoreboard *board, siz
     return (struct pando_row *)(void *)(board->mapping + (seat + 1) * board->page);
 }
 
-/* What a child takes was its forker's before. */
+/* The row that a child takes was its forker's before. */
 struct pando_row *pando_scoreboard_take(struct pando_scoreboard *board, size_t seat)
 {
     struct pando_row *row = pando_scoreboard_row(board, seat);
@@ -147,7 +148,7 @@ static void become_idle(struct pando_row *row, uint64_t now)
 {
     atomic_store_explicit(&row->soft_deadline, 0, memory_order_relaxed);
     atomic_store_explicit(&row->hard_deadline, 0, memory_order_relaxed);
-    /* Whoever sees it idle from here on shall not count from before the job. */
+    /* A reader that sees the row idle from here on must not count from before the job. */
     atomic_store_explicit(&row->heartbeat, now, memory_order_relaxed);
     if (atomic_load_explicit(&row->flags, memory_order_relaxed) & PANDO_ROW_STREAMING)
         atomic_fetch_and_explicit(&row->flags, ~(uint32_t)PANDO_ROW_STREAMING, memory_order_relaxed);

@@ -1,6 +1,6 @@
-/* The scoreboard: one shared mapping, a row for each process, on a page of its
- * own. A process writes its own row with plain atomic stores, everybody else only
- * reads: to all but the monitor the other pages are read-only. */
+/* The scoreboard: one shared mapping with a row for each process, on a page of its own. A process writes its own row
+ * with plain atomic stores and reads the others; except in the monitor, their pages are read-only. Runs in all
+ * processes of a cluster. */
 #ifndef PANDO_SYS_SCOREBOARD_H
 #define PANDO_SYS_SCOREBOARD_H
 
@@ -12,13 +12,13 @@
 #define PANDO_SUBJECT_MAX 112
 #define PANDO_SEATS_MAX 65536
 #define PANDO_YOUNG 256  /* a process's first jobs, each of which is measured */
-#define PANDO_RECENT 64  /* of later ones that were measured, the last */
-#define PANDO_STEPS 9    /* page faults are read at the job 1, 2, 4, ... 256 */
+#define PANDO_RECENT 64  /* later measured jobs that are kept, the most recent ones */
+#define PANDO_STEPS 9    /* page faults are read at job 1, 2, 4, ... 256 */
 
 enum pando_row_flag { PANDO_ROW_FORK_UNSAFE = 1, PANDO_ROW_LEAVING = 2, PANDO_ROW_MAJOR_GC_DUE = 4, PANDO_ROW_STREAMING = 8 };
 
 struct pando_row {
-    /* line 0: who, written seldom */
+    /* line 0: identity, written seldom */
     _Alignas(64) _Atomic uint32_t state;
     _Atomic uint32_t role;
     _Atomic uint32_t slot;
@@ -27,41 +27,41 @@ struct pando_row {
     _Atomic uint32_t flags;
     _Atomic uint64_t heartbeat;      /* CLOCK_MONOTONIC, nanoseconds, as every time here */
     _Atomic uint64_t started_at;
-    _Atomic uint64_t prefault_bytes; /* that it was given before it was ready, and in how many nanoseconds */
+    _Atomic uint64_t prefault_bytes; /* bytes populated before it was ready, and nanoseconds that took */
     _Atomic uint64_t prefault_time;
-    _Atomic uint32_t running;        /* jobs at this moment, of a process that does several at once */
-    _Atomic uint32_t lag;            /* jobs that wait for it at a broker, and one; 0: it does not know */
-    /* line 1: what it does, written at each job */
+    _Atomic uint32_t running;        /* jobs running now, in a process that does several at once */
+    _Atomic uint32_t lag;            /* jobs that wait for it at a broker, plus one; 0: unknown */
+    /* line 1: its work, written at each job */
     _Alignas(64) _Atomic uint64_t requests;
     _Atomic uint64_t job;            /* odd while verb and subject are being written */
     _Atomic uint64_t busy_since;     /* 0: idle */
     _Atomic uint64_t soft_deadline;  /* 0: none */
     _Atomic uint64_t hard_deadline;
-    _Atomic uint64_t failures;       /* jobs that came to nothing by the process's own fault */
+    _Atomic uint64_t failures;       /* jobs that failed by the process's own fault */
     _Atomic uint64_t measured_until; /* jobs below this number are measured */
-    _Atomic uint64_t cpu_before;     /* nanoseconds of the process when the running job began; 0: it is not measured */
+    _Atomic uint64_t cpu_before;     /* the process's CPU nanoseconds when the running job began; 0: not measured */
     /* lines 2 and 3 */
     _Alignas(64) char verb[PANDO_VERB_MAX];
     char subject[PANDO_SUBJECT_MAX];
-    /* what jobs have taken, see measure.h; written while a process is young, and when it is asked for */
+    /* what jobs have taken, see measure.h; written while a process is young, and on request */
     _Alignas(64) _Atomic uint8_t cpu[PANDO_YOUNG];
     _Atomic uint8_t wall[PANDO_YOUNG];
     _Atomic uint8_t recent_cpu[PANDO_RECENT];
     _Atomic uint8_t recent_wall[PANDO_RECENT];
-    _Atomic uint64_t recents;        /* measured ever: the last is at (recents - 1) % PANDO_RECENT */
+    _Atomic uint64_t recents;        /* measured in total: the last is at (recents - 1) % PANDO_RECENT */
     _Atomic uint32_t faults[PANDO_STEPS];
-    /* where the spell began that is under way, see sample.h */
+    /* where the current spell began, see sample.h */
     _Atomic uint32_t spell_jobs, spell_faults;
     _Atomic uint64_t spell_cpu;
-    /* the last line: what it has become, written now and then between two jobs; blank in the rows of an older Pando */
-    _Alignas(64) _Atomic uint64_t sampled_at; /* 0: never, or just being written */
+    /* the last line: what it has become, written now and then between two jobs; blank in rows of an older Pando */
+    _Alignas(64) _Atomic uint64_t sampled_at; /* 0: never, or being written */
     _Atomic uint64_t sampled_cpu;
     _Atomic uint64_t code_bytes;
-    _Atomic uint64_t kinds;          /* of jobs: a bit of each is set when it begins */
+    _Atomic uint64_t kinds;          /* of jobs: each sets a bit when it begins */
     _Atomic uint32_t sampled_jobs, sampled_faults;
     _Atomic uint32_t minor_gcs, major_gcs;
     _Atomic uint32_t lately_jobs, lately_faults, lately_cpu; /* microseconds */
-    _Atomic uint32_t connections;    /* that the application has taken over (WebSockets) and not closed yet */
+    _Atomic uint32_t connections;    /* taken over by the application (WebSockets) and not yet closed */
 };
 _Static_assert(offsetof(struct pando_row, cpu) == 256, "what each job writes is in the first four cache lines");
 _Static_assert(offsetof(struct pando_row, sampled_at) == 960, "samples have a line of their own");
@@ -69,21 +69,22 @@ _Static_assert(sizeof(struct pando_row) <= 4096, "a row fits into the smallest p
 
 struct pando_scoreboard {
     size_t seats, bytes, page;
-    char *mapping;           /* a page of our own, and the rows */
-    int guarded;             /* all is read-only but one row */
-    struct pando_row *own;   /* that one, or NULL */
+    char *mapping;           /* a page of its own, then the rows */
+    int guarded;             /* all but one row are read-only */
+    struct pando_row *own;   /* that row, or NULL */
     int fd;
 };
 
-/* All: 0, or -1 with errno. create makes and seals a memfd; attach maps another's (EINVAL: not a scoreboard). */
+/* All of them: 0, or -1 with errno. create makes and seals a memfd; attach maps an existing one (EINVAL: not a
+ * scoreboard). */
 int pando_scoreboard_create(struct pando_scoreboard *board, size_t seats);
 int pando_scoreboard_attach(struct pando_scoreboard *board, int fd);
 void pando_scoreboard_unmap(struct pando_scoreboard *board);
-/* From now on no row can be written by this process, nor by its children. */
+/* From now on neither this process nor its children can write any row. */
 int pando_scoreboard_guard(struct pando_scoreboard *board);
-/* NULL: there is no such seat. */
+/* NULL: no such seat. */
 struct pando_row *pando_scoreboard_row(const struct pando_scoreboard *board, size_t seat);
-/* The row that is this process's to write, in place of a former one. NULL with errno (EINVAL: there is no such seat). */
+/* The row that this process writes from now on, in place of a former one. NULL with errno (EINVAL: no such seat). */
 struct pando_row *pando_scoreboard_take(struct pando_scoreboard *board, size_t seat);
 
 uint64_t pando_now(void);
@@ -92,9 +93,9 @@ void pando_row_start(struct pando_row *row, const char *verb, size_t verb_length
                      const char *subject, size_t subject_length, uint64_t soft, uint64_t hard, uint64_t now);
 /* 1: a sample is due, see sample.h. */
 int pando_row_finish(struct pando_row *row);
-/* It is idle, and no job was finished by that. */
+/* The process is idle, without having finished a job. */
 void pando_row_rest(struct pando_row *row);
-/* Copies a job's verb and subject; returns its number, 0 when it was being written. Both are terminated. */
+/* Copies a job's verb and subject, both terminated. Returns the job's number, 0 if it was being written. */
 uint64_t pando_row_job(const struct pando_row *row, char verb[PANDO_VERB_MAX + 1],
                        char subject[PANDO_SUBJECT_MAX + 1]);
 

@@ -1,3 +1,4 @@
+/* Sealed memory files, see sealed.h. Runs in any process. */
 #include "sealed.h"
 
 #include <errno.h>

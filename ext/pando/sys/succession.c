@@ -1,3 +1,4 @@
+/* A line of successors, see succession.h. Runs in all processes of a test run. */
 #include "succession.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUS
 #define PASSED_ON (sizeof passed_on / sizeof *passed_on)
 
 static pid_t living;
-/* For the handlers. */
+/* Set by the handlers. */
 static volatile sig_atomic_t pending[PASSED_ON];
 static volatile int bell = -1;
 
@@ -33,7 +34,7 @@ static void ring(int signo, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/* A terminal's ^C reaches the whole process group by itself, and comes from the kernel. */
+/* A terminal's ^C reaches the whole process group anyway, and comes from the kernel. */
 static void note(int signo, siginfo_t *info, void *context)
 {
     if (info->si_code == SI_KERNEL) return;
@@ -67,7 +68,7 @@ static void return_signals(const struct line *line)
     for (size_t i = 0; i < PASSED_ON; i++) sigaction(passed_on[i], &line->before[i], NULL);
 }
 
-/* Frozen, and nothing that counts is in its memory: SIGKILL is as good as any end. */
+/* It is frozen, and its memory holds nothing that matters: SIGKILL is fine. */
 static void dismiss(struct line *line)
 {
     if (line->witness) kill(line->witness, SIGKILL);
@@ -78,14 +79,14 @@ static void hear_births(struct line *line)
 {
     pid_t born;
     while (recv(line->socket, &born, sizeof born, MSG_DONTWAIT) == (ssize_t)sizeof born) {
-        if (born == living) continue; /* the first heir, which guard() was told of */
+        if (born == living) continue; /* the first heir, which guard() knows already */
         dismiss(line);
         line->witness = living;
         living = born;
     }
 }
 
-/* Not from the handler: who lives is known when all births have been heard. */
+/* Not from the handler: which process lives is known only when all births have been read. */
 static void pass_on(void)
 {
     for (size_t i = 0; i < PASSED_ON; i++) {
@@ -115,7 +116,7 @@ static void end_by(int signo)
     _exit(128 + signo);
 }
 
-/* 0: the witness goes on; a signal: there is none. */
+/* 0: the witness takes over; a signal: there is no witness. */
 static int bury(struct line *line, const siginfo_t *info)
 {
     living = 0;
@@ -135,7 +136,7 @@ static int bury(struct line *line, const siginfo_t *info)
     return 0;
 }
 
-/* All that have ended, the app's own orphans among them. 0, a signal as bury() says, or -1. */
+/* Reaps all that have ended, orphans of the app included. 0, a signal as bury() returns it, or -1. */
 static int reap(struct line *line)
 {
     for (;;) {
@@ -146,7 +147,7 @@ static int reap(struct line *line)
             return -1;
         }
         if (info.si_pid == 0) return 0;
-        hear_births(line); /* whoever has ended had told of itself before */
+        hear_births(line); /* a process that has ended had announced itself before */
         if (info.si_pid == living) {
             int signo = bury(line, &info);
             if (signo) return signo;

@@ -1,3 +1,4 @@
+/* Rewrites the process title, see title.h. Runs in workers. */
 #include "title.h"
 
 #include <fcntl.h>
@@ -14,7 +15,7 @@ static char *title_start;
 static size_t title_length;
 static char prefix[PREFIX];
 
-/* The name in the second field may hold spaces and parentheses: the fields are counted behind its end. */
+/* The second field is a name that may hold spaces and parentheses, so count the fields from its end. */
 static char *arg_start(char *stat)
 {
     char *at = strrchr(stat, ')');

@@ -1,3 +1,4 @@
+/* Finds the peers of UNIX sockets, see descriptors.h. Runs in any process. */
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -11,7 +12,7 @@
 #include "descriptors.h"
 
 #define ANSWER_BYTES 4096
-#define PATIENCE_US 100000 /* the kernel answers at once, or not at all */
+#define PATIENCE_US 100000 /* the kernel answers at once or not at all */
 
 struct question {
     struct nlmsghdr head;

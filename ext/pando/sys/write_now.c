@@ -1,3 +1,4 @@
+/* Writes without waiting, see write_now.h. Runs in any process. */
 #include "write_now.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 #define RWF_NOWAIT 0x00000008
 #endif
 
-/* Pipes know the flag since Linux 6.5. Terminals take it, and wait all the same. */
+/* Pipes support the flag since Linux 6.5. Terminals accept it and wait all the same. */
 ssize_t pando_write_flagged(int fd, const char *bytes, size_t length)
 {
     struct iovec part = {.iov_base = (char *)bytes, .iov_len = length};
@@ -24,14 +25,14 @@ ssize_t pando_write_flagged(int fd, const char *bytes, size_t length)
     return written;
 }
 
-/* Through an open file of our own, which O_NONBLOCK may be set for. */
+/* Writes through an open file of our own, for which O_NONBLOCK can be set. */
 ssize_t pando_write_reopened(int fd, const char *bytes, size_t length)
 {
     char path[32];
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     int own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (own == -1 && errno == ENXIO) return errno = EPIPE, -1; /* fifo(7): nobody has it open for reading */
-    if (own == -1) return errno = EOPNOTSUPP, -1; /* no /proc, another user's, no descriptor left */
+    if (own == -1 && errno == ENXIO) return errno = EPIPE, -1; /* fifo(7): no process has it open for reading */
+    if (own == -1) return errno = EOPNOTSUPP, -1; /* no /proc, another user's file, or no free descriptor */
     ssize_t written = write(own, bytes, length);
     int failure = errno;
     close(own);
@@ -39,7 +40,7 @@ ssize_t pando_write_reopened(int fd, const char *bytes, size_t length)
     return written;
 }
 
-/* What is left: only a process that fills the pipe between the two calls can make us wait. */
+/* The last resort: it waits only if another process fills the pipe between the two calls. */
 ssize_t pando_write_polled(int fd, const char *bytes, size_t length)
 {
     struct pollfd target = {.fd = fd, .events = POLLOUT};
