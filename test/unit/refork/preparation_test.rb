@@ -34,8 +34,9 @@ class ReforkPreparationTest < Minitest::Test
   # A compaction is counted.
   def test_auto_compacts_where_that_is_usual
     compactions = in_child do
+      before = GC.stat(:compact_count) # another test of this process may have compacted its heap
       Pando::Refork::Preparation.run(:auto)
-      GC.stat(:compact_count)
+      GC.stat(:compact_count) - before
     end
 
     assert_equal Pando::Refork::Preparation.usual == :warmup && GC.respond_to?(:compact), compactions.positive?
