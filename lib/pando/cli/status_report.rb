@@ -152,8 +152,8 @@ module Pando
         all("generation").map do |generation|
           "generation #{generation["number"]}#{of(generation)} is #{generation["state"]} (#{generation["purpose"]}), " \
             "started #{duration(generation["age"])} ago#{standing(generation)}"
-        end.push(*reforking, *leaks, *lost_threads, *changed_states, *refused_paths, *throttled_restarts, *counts, total, *sizing,
-                 *sharing)
+        end.push(*reforking, *leaks, *lost_threads, *changed_states, *refused_paths, *throttled_restarts, *counts,
+                 total, *sizing, *sharing)
       end
 
       STANDINGS = { "proof" => "its canary has served %s", "watch" => "Pando watches it; it has served %s",

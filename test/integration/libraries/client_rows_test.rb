@@ -28,7 +28,7 @@ class ClientRowsTest < Minitest::Test
     assert use("typhoeus")["result"]["said"]
     discarded = @server.wait_for("generation.discarded") { @server.signal("USR2") }
 
-    assert_match(/ethon: In a child of a process that has used it, it raises Ethon::Errors::ForkSafety/, discarded["reason"])
+    assert_match(/ethon: In a child of a process that has used it, it raises Ethon::Errors::/, discarded["reason"])
     assert use("typhoeus")["result"]["said"]
   end
 

@@ -17,10 +17,10 @@ class StatusReportTest < Minitest::Test
 
   def test_who_dies_too_often_what_went_wrong_and_how_many_workers
     text = report(["throttle", { "role" => "worker", "slot" => "1", "rate" => "5", "seconds" => "0.5",
-                               "reason" => "KILL" }],
+                                 "reason" => "KILL" }],
                   ["throttle", { "role" => "service", "name" => "mailer", "rate" => "1", "seconds" => "0.0" }],
                   ["throttle", { "role" => "worker", "generation" => "2", "rate" => "2", "seconds" => "4.0",
-                               "reason" => "status 1" }],
+                                 "reason" => "status 1" }],
                   ["counts", { "worker_lost" => "5", "oom_killed" => "2" }], sizing: "8 CPUs").text
 
     ["worker 1: lost 5 times within a minute, next attempt in 0.5 s (KILL)\n",
