@@ -27,7 +27,7 @@ module Pando
 
         private
 
-        def bytes_of(owner) = @owners.fetch(owner, []).sum(&:lasting_bytes)
+        def bytes_of(owner) = @owners.fetch(owner, []).reject(&:vm_table?).sum(&:lasting_bytes)
 
         # Each file of the application is a finding. The files of a gem are one finding, and so are those of Zeitwerk,
         # because one change loads them all. A file that is loaded again and again is no lazy state.

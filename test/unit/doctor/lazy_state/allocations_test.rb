@@ -35,6 +35,17 @@ class LazyStateGroupTest < Minitest::Test
     assert_equal [true, false, 5], [made.lazy?, made.grows?, made.lasting_objects]
   end
 
+  def test_a_table_of_the_vm_counts_for_no_file_that_was_loaded_when_it_grew
+    file = "/gems/x-1/x.rb"
+    load = Pando::Doctor::LazyState::Loading::Load.new(0, file, ["/app/a.rb", 3], "X", nil, [file])
+    owners = { load => [group(2, 0, 0), group(40_000, 0, 0, name: "(internal data)")] }
+    places = Class.new { def library(_path) = "x" }.new
+    loading = Struct.new(:loads, :compiled).new([load], [])
+    findings = Pando::Doctor::LazyState::CodeFindings.new(loading, [], owners, places).findings
+
+    assert_equal([200], findings.map { |one| one.details[:bytes] })
+  end
+
   def test_of_two_requests_the_second_one_says_what_is_lazy
     assert_predicate group(1, 0), :lazy?
     refute_predicate group(1, 1), :lazy?
