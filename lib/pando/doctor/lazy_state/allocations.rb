@@ -143,8 +143,8 @@ module Pando
 
         # Made by the VM, not by the application.
         def vm? = name.is_a?(Symbol) || name.start_with?("(internal ")
-        # A table of the VM, such as that of all string literals (an object of its own from Ruby 4.0 on). It doubles when it
-        # is full, whatever code runs then.
+        # A table of the VM, such as that of all string literals (an object from Ruby 4.0 on). It doubles when
+        # it is full, whatever code runs then.
         def vm_table? = name == "(internal data)"
 
         # Later requests keep objects too. The last one does not count: the next might release what it holds.
