@@ -19,7 +19,7 @@ module Pando
               example: "allocator :jemalloc"
 
       setting :gc_between_requests,
-              type: Types::OrOff.new(Types::Whole.new(1..50)), default: 1, unit: "percent of a worker's CPU time",
+              type: Types::OrOff.new(Types::Whole.new(1..50)), default: 4, unit: "percent of a worker's CPU time",
               within: :gc, keyword: :between_requests,
               help: "How much of its CPU time a worker may spend on minor GCs between two requests.",
               notes: <<~MARKDOWN,
