@@ -136,7 +136,7 @@ module Pando
       def sleep_time
         return 0 if @pending
 
-        @promotion ? LOOK : @work.idle_every || TICK
+        @promotion ? LOOK : TICK
       end
 
       # Orders come all the time while a canary is on trial. They must not keep the worker from its idle work.

@@ -48,11 +48,8 @@ module Pando
         @proxies = TrustedProxies.of(config.trusted_proxies)
         @self_test = self_test
         @safe_paths = config.rollout_safe_paths
-        @collector = Refork::Collector.for(config)
+        @collector = Refork::Collector.new(config.gc_between_requests, Refork::MajorGCDeferral.new(config.gc_major))
       end
-
-      # @return [nil] it needs no call to #idle more often than the worker's own
-      def idle_every = nil
 
       # Called again and again before a fork.
       # @return [Boolean] whether the fork may come now

@@ -25,9 +25,6 @@ module Pando
       # find too little garbage, and Ruby would take more memory in place of a major one, which takes longer than these.
       DEFERRED = 3
 
-      # @param config [Config]
-      def self.for(config) = new(config.gc_between_requests, MajorGCDeferral.new(config.gc_major))
-
       # @param percent [Numeric, nil] of the worker's CPU time; nil: only Ruby collects
       # @param deferral [MajorGCDeferral, nil] checked between jobs
       # @param major_gc [#wanted, #unshares?]

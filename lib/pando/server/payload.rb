@@ -257,7 +257,7 @@ module Pando
         super
       end
 
-      def work(_listeners, _channel) = Swarm::JobHandler.new(@kind, @make, @config.timeout_grace, Refork::Collector.for(@config))
+      def work(_listeners, _channel) = Swarm::JobHandler.new(@kind, @make, @config.timeout_grace)
 
       private
 

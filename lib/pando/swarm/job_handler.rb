@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/events"
-require "pando/refork/collector"
 require "pando/swarm"
 require "pando/swarm/checked_runner"
 require "pando/sys"
@@ -15,8 +14,6 @@ module Pando
     #
     # @api private
     class JobHandler
-      # Seconds between two looks at the heap while jobs run.
-      COLLECT_EVERY = 0.05
       # Seconds between two checks whether the last jobs have ended.
       CHECK_EVERY = 0.02
       # Frames of each thread's stack trace.
@@ -25,12 +22,10 @@ module Pando
       # @param kind [Config::NodeKind]
       # @param make [#call] makes a runner for a Node
       # @param grace [Float] seconds from the report that jobs make no progress to the node's end
-      # @param collector [Refork::Collector]
-      def initialize(kind, make, grace, collector)
+      def initialize(kind, make, grace)
         @kind = kind
         @make = make
         @grace = grace
-        @collector = collector
       end
 
       # Runs in the new node, before it reports ready.
@@ -39,7 +34,6 @@ module Pando
         @worker = worker
         @node = Node.new(@kind, worker.slot)
         set_traps
-        @collector.start(worker)
         start_runner
       end
 
@@ -56,16 +50,12 @@ module Pando
       # @return [String]
       def try_out = ""
 
-      # @return [Float, nil] seconds until {#idle} should be called again; nil: whenever the worker likes
-      def idle_every = (COLLECT_EVERY if @progress&.working?)
-
       # At each tick of the worker's loop.
       def idle
         quiet if @told_to_quiet
         return unless @runner
 
         @progress.update
-        @collector.between { !@progress.working? }
         restart_runner if @restart && !@runner.busy?
         leave_if_broken
       end
