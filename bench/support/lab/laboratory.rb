@@ -3,6 +3,7 @@
 require "fileutils"
 require "json"
 require "support/bundle"
+require "support/fork_cost"
 require "support/lab/apps"
 require "support/lab/report"
 require "support/lab/run"
@@ -57,8 +58,10 @@ module Bench
 
       def surroundings
         { ruby: RUBY_VERSION, workers: @options.workers, clients: @options.clients, seed: @options.seed,
-          settings: @options.settings }
+          settings: @options.settings, fork_cost: fork_cost.to_h }
       end
+
+      def fork_cost = @fork_cost ||= ForkCost.measure
 
       # Compiles the extension of another checkout; this one's is compiled already.
       def compile

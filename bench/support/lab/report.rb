@@ -2,6 +2,7 @@
 
 require "fileutils"
 require "support/columns"
+require "support/fork_cost"
 require "support/lab/comparison"
 require "support/lab/outcomes"
 require "support/lab/page"
@@ -39,7 +40,7 @@ module Bench
         tables = Tables.new(@outcomes).all.map do |table|
           "#{table.title} (#{table.note})\n\n#{Columns.new(table.head, table.rows)}"
         end
-        [*tables, requirements].join("\n\n")
+        [*tables, requirements, *fork_costs].join("\n\n")
       end
 
       # @param folder [String]
@@ -65,6 +66,12 @@ module Bench
         Columns.new(["What must be reached", "", "", "", ""], rows).to_s
       end
 
+      # Of the machines and days of the measurements.
+      def fork_costs
+        costs = @outcomes.flat_map(&:runs).filter_map { |run| run[:fork_cost] }.uniq
+        costs.map { |cost| ForkCost.new(*cost.values_at(:read, :write)).to_s }
+      end
+
       def comparisons
         @outcomes.group_by(&:conditions).filter_map do |conditions, outcomes|
           Comparison.new(outcomes).table(Tables.place(*conditions))
@@ -80,7 +87,7 @@ module Bench
         counts = runs.map { |run| run[:requests] / run[:workers] }.uniq.sort
         "Ruby #{runs.map { |run| run[:ruby] }.uniq.join(", ")}; #{counts.join(", ")} requests for each worker; " \
           "#{runs.size} runs. A dot on the axis is a refork. Compare what was measured together: machines differ, " \
-          "and their days."
+          "and their days. #{fork_costs.join(" ")}"
       end
 
       def summary

@@ -14,11 +14,13 @@ module Bench
       SERVERS = %w[pando-auto pando-off preloaded preloaded-jemalloc].freeze
       SETTINGS = ["rollout canary: { requests: 20, seconds: 0.5, longest: 3 }", "log_format :json"].freeze
       QUICK = { jobs: 300, kills: 2 }.freeze
-      COUNTS = { jobs: "of each node", nodes: "processes", threads: "of each", seed: "of the jobs" }.freeze
+      COUNTS = { jobs: "of each node", nodes: "processes", threads: "of each", seed: "of the jobs",
+                 time_scale: "seconds of production that one of the benchmark stands for" }.freeze
       SAMPLES = 100 # the most memory samples in one run
       LEAST = 10 # jobs of each thread between two samples, at least
 
-      attr_reader :servers, :jobs, :nodes, :threads, :seed, :kills, :results, :settings
+      attr_reader :servers, :jobs, :nodes, :threads, :seed, :kills, :results, :settings,
+                  :time_scale
 
       def initialize(arguments)
         @servers = SERVERS
@@ -27,6 +29,7 @@ module Bench
         @threads = 5
         @seed = 1
         @kills = 12
+        @time_scale = 1
         @settings = SETTINGS.dup
         @results = File.expand_path("../../results/swarm", __dir__)
         read(arguments)
@@ -39,7 +42,9 @@ module Bench
       def total = @jobs * @nodes / lanes * lanes
 
       # @return [String] name of the file with a contestant's figures
-      def id(name) = [name, "#{@nodes}x#{@threads}", @jobs].join("-")
+      def id(name)
+        [name, "#{@nodes}x#{@threads}", @jobs, ("scale#{@time_scale}" if @time_scale > 1)].compact.join("-")
+      end
 
       private
 

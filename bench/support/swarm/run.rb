@@ -74,7 +74,8 @@ module Bench
         @bundle.environment.merge(@app.environment(@folder)).then do |variables|
           variables.merge("SWARM_APP" => File.dirname(variables.fetch("LAB_APP")), "SWARM_PIPE" => pipe,
                           "SWARM_NODES" => @options.nodes.to_s, "SWARM_THREADS" => @options.threads.to_s,
-                          "RUBY_YJIT_ENABLE" => "1", **@broker.environment)
+                          "RUBY_YJIT_ENABLE" => "1", "PANDO_TIME_SCALE" => @options.time_scale.to_s,
+                          **@broker.environment)
         end
       end
 
