@@ -2,8 +2,8 @@
 
 require "fileutils"
 
-# A runner without any broker: jobs are files in a folder. Whoever does one holds a lock on it (flock(2)), which the
-# kernel takes back when that process dies. So a job is done again by another node, and never lost: at least once.
+# A runner without any broker: jobs are files in a folder. The node that runs one holds a lock on it (flock(2)), and the
+# kernel takes that back when the process dies. So a job is done again by another node, and never lost: at least once.
 class FolderRunner
   PAUSE = 0.5 # seconds between two looks into an empty folder
 

@@ -45,7 +45,7 @@ class CanaryTest < Minitest::Test
 
   POISONS = %w[raises leaks loops slows sleeps].freeze
 
-  def test_nobody_who_is_poisoned_gets_past
+  def test_no_poisoned_process_gets_past
     server = begin_with_load
     reasons = POISONS.to_h do |poison|
       server.write("poison", poison)

@@ -15,7 +15,7 @@ class ChaosScribblesTest < Minitest::Test
   SEED = Integer(ENV.fetch("CHAOS_SEED", Random.new_seed % 1_000_000))
   # Random ones for each kind, in each mode.
   TIMES = Integer(ENV.fetch("CHAOS_SCRIBBLES", 12))
-  # Of a lane: what is offered, who sleeps, what is written, who starves; and what a row begins with.
+  # Of a lane: the offers, the sleepers, the bytes written, the starving side; and what a row begins with.
   COUNTERS = {
     "pando-lane" => [*(0..248).step(8), 256, 260, 264, 320, 384, 448], "pando-scoreboard" => (0..120).step(8)
   }.freeze

@@ -12,7 +12,7 @@ class StuckChildrenTest < Minitest::Test
   WORKERS = 3
   STUCK = 3 # children, then it is enough
   PATIENCE = 90 # seconds to be whole again
-  # Who is replaced already has no successor to wait for: its end is news as well.
+  # A child that was replaced already has no successor to wait for: its end is news as well.
   NEWS = %w[worker.ready worker.exited worker.killed worker.lost generation.discarded refork.refused].freeze
 
   APP = <<~RUBY

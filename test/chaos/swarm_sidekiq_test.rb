@@ -34,7 +34,7 @@ class SwarmSidekiqTest < Minitest::Test
 
   private
 
-  # @return [Array(Array<String>, Array<Integer>)] the names of all jobs, the pids of those who were killed
+  # @return [Array(Array<String>, Array<Integer>)] the names of all jobs, the pids of the killed nodes
   def kill_some_while_they_work(server)
     batches = Array.new(JOBS) { |number| "job#{number}" }.each_slice((JOBS / (KILLS + 1.0)).ceil).to_a
     victims = batches.first(KILLS).map do |batch|
@@ -71,7 +71,7 @@ class SwarmSidekiqTest < Minitest::Test
     end
   end
 
-  # @yieldparam pids [Array<Integer>] of who has begun a job more than once
+  # @yieldparam pids [Array<Integer>] of nodes that have begun a job more than once
   def repeated(server, &block) = began(server).select { |_, pids| pids.size > 1 && block.call(pids) }
 
   def report(server, victims, seconds)

@@ -13,7 +13,7 @@ class WorkerDeathBehindReactorTest < Minitest::Test
   KILLS = 40
   SEED = Integer(ENV.fetch("CHAOS_SEED", Random.new_seed % 1_000_000))
 
-  # Notes who does what, takes a while, and says so again when it is done.
+  # Notes which worker does what, takes a while, and says so again when it is done.
   APP = <<~'RUBY'
     run lambda { |env|
       number = env["PATH_INFO"][/\d+/]

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "support/judge"
 
-# Who judges the parser is judged here: by hand, case by case.
+# The judge of the parser is judged here: by hand, case by case.
 class JudgeTest < Minitest::Test
   RFC9112 = Conformance::RFC9112
   Seen = Conformance::Battery::Seen

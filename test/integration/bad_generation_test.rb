@@ -198,7 +198,7 @@ class BadGenerationTest < Minitest::Test
     end
   end
 
-  # Those who lived through it are the same as before.
+  # The survivors are the same as before.
   def assert_old_generation(server, survivors)
     assert_generation(server, 0)
     assert_empty(survivors - pids(server.workers))

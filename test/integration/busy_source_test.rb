@@ -41,7 +41,7 @@ class BusySourceTest < Minitest::Test
     serve(app: APP, config: ["refork :manual", "rollout canary: false", "control 'control.sock'", *settings].join("\n"))
   end
 
-  # Who asks the monitor afterwards is answered when the order is out.
+  # A later question to the monitor is answered when the order is out.
   def order_mold
     @server.wait_for("refork.started") { @server.signal("USR2") }
     UNIXSocket.open(File.join(@server.folder, "control.sock")) { |control| control.puts("status") || control.gets }

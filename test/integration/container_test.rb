@@ -58,7 +58,7 @@ class ContainerTest < Minitest::Test
     server.wait_for("worker.exited", slot: 1) { signal(server, "TTOU") }
     server.wait_for("refork.finished") { signal(server, "USR2") }
     server.wait_for("reload.finished") { signal(server, "HUP") }
-    server.wait_past("worker.exited", generation: 1) # else it is killed, whom nobody replaces
+    server.wait_past("worker.exited", generation: 1) # else the killed one is this, and nothing replaces it
     server.wait_for("worker.ready") { Process.kill("KILL", worker_outside(server)) }
     assert_equal 200, server.get("/").status
     signal(server, "TERM")

@@ -25,7 +25,7 @@ class ControlTest < Minitest::Test
                                       "service(:mailer) { |service| nil until service.wait(60) }")
   end
 
-  def test_status_tells_who_does_what
+  def test_status_tells_what_each_process_does
     @server.wait_past("service.ready", name: "mailer")
     gate = Thread.new { @server.get("/gate") }
     wait_until { File.exist?(File.join(@server.folder, "busy")) }

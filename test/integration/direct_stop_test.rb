@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/servers"
 
-# A stop in direct mode: what waits is served, who comes later is refused at once.
+# A stop in direct mode: waiting clients are served, later ones are refused at once.
 class DirectStopTest < Minitest::Test
   include Support::Servers
 

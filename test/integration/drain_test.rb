@@ -114,7 +114,7 @@ class DrainTest < Minitest::Test
     assert_equal ["failed", "the server was not draining"], ask(server, "drain", undo: true)
   end
 
-  def test_pando_drain_needs_somebody_who_looks
+  def test_pando_drain_needs_a_health_check
     server = serve(config: "workers 1\ncontrol \"control.sock\"")
 
     assert_equal ["failed", "the setting `health` is off: load balancers would not notice"], ask(server, "drain")

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/servers"
 
-# Promise: README's first command serves an application, and shows a refork to whoever sends it some requests.
+# Promise: README's first command serves an application, and shows a refork after some requests.
 class ExampleTest < Minitest::Test
   include Support::Servers
 
@@ -17,7 +17,7 @@ class ExampleTest < Minitest::Test
     REQUESTS.times { server.get("/") }
     server.wait_past("refork.finished", generation: 1)
     answer = nil
-    # Who is replaced may be about to leave, and take a last request.
+    # A replaced worker may be about to leave, and take a last request.
     wait_until(message: "an answer of a new worker") { WARMED.match?(answer = server.get("/").body) }
 
     assert_match(/knows 40 pages and wrote 0 of them itself$/, answer)

@@ -168,8 +168,8 @@ class FailedBootTest < Minitest::Test
   # What follows from it is no other error, but the end.
   { "an application" => [{ app: "raise 'not today'" }, "mold.failed"],
     "a first worker" => [{ config: "workers 1\nafter_worker_fork { |*| raise 'not today' }" }, "worker.failed"] }
-    .each do |who, (options, name)|
-      define_method(:"test_the_fault_of_#{who.tr(" ", "_")}_is_one_error") do
+    .each do |culprit, (options, name)|
+      define_method(:"test_the_fault_of_#{culprit.tr(" ", "_")}_is_one_error") do
         server = serve(ready: false, **options)
         server.wait_for_exit
         errors = server.complaints

@@ -4,7 +4,7 @@ require "test_helper"
 require "securerandom"
 require "support/servers"
 
-# Promise: after kill -9 of the monitor another server can have the address at once, whoever of the first one lives on:
+# Promise: after kill -9 of the monitor another server can have the address at once, whichever of its processes live on:
 # a worker with its request, a service, a process that the application has started.
 class FreeAddressTest < Minitest::Test
   include Support::Servers
@@ -63,7 +63,7 @@ class FreeAddressTest < Minitest::Test
     assert_equal 1, Process.kill(0, @survivor), "it was to show that it disturbs nobody"
   end
 
-  # Kills the monitor when there is somebody who lives on.
+  # Kills the monitor when there is a process that lives on.
   def outlive(server, what)
     client = server.connect
     client.write("GET /#{what} HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -79,7 +79,7 @@ class FreeAddressTest < Minitest::Test
   rescue Errno::ECONNREFUSED
     true
   rescue Errno::ECONNRESET, Errno::EAGAIN
-    false # of those who were let in a moment ago
+    false # of the clients that were let in a moment ago
   end
 
   def connect(address)

@@ -108,7 +108,7 @@ class HardTimeoutTest < Minitest::Test
     @socket.write("GET #{path}?token=secret HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
   end
 
-  # @return [ProcTree::Entry] who is busy with it
+  # @return [ProcTree::Entry] the worker that is busy with it
   def begin_request(path)
     ask(path)
     wait_until(message: "a busy worker") { @server.workers.find { |worker| worker.title.end_with?("busy") } }

@@ -103,7 +103,7 @@ class KernelRefusalsTest < Minitest::Test
     end
   end
 
-  # The monitor has to boot a clean image, for nobody is left who could fork one.
+  # The monitor has to boot a clean image, for no process is left that could fork one.
   def test_neither_forks_nor_programs_while_all_workers_and_the_mold_are_gone
     server = serve(config: "workers 2\nrefork :manual", env: { "LD_PRELOAD" => refusing_spawn }, wrapper: user.wrapper)
     assert_kept(server, mold: false) do
@@ -232,7 +232,7 @@ class KernelRefusalsTest < Minitest::Test
     assert_match(/give_up after: 2/, server.output[/^pando could not start or go on serving: .*/])
   end
 
-  # Nobody has ever been served: whoever starts it wants to know at once.
+  # It has never served a request, so the user who starts it wants to know at once.
   def test_a_first_boot_that_is_refused
     server = serve(ready: false, env: { "LD_PRELOAD" => refusing_spawn }, config: 'File.write("refuse", "")')
 

@@ -146,7 +146,7 @@ class ListenersTest < Minitest::Test
     end
   end
 
-  # Whoever has it is too busy to accept: to wait for room in its queue would be to wait for ever.
+  # Its owner is too busy to accept, so waiting for room in its queue would never end.
   def test_a_socket_whose_queue_is_full_is_in_use
     in_folder do |path|
       live = UNIXServer.new(path).tap { |server| server.listen(0) }

@@ -141,7 +141,7 @@ class PoisonTest < Minitest::Test
     JSON.parse(output)
   end
 
-  # In direct mode nobody answers for who has died.
+  # In direct mode nothing answers for a dead worker.
   def die(server, path)
     server.get(path)
   rescue StandardError

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/servers"
 
-# Who is whose child, and what each process holds open, by the word of /proc.
+# Which process is whose child, and what each one holds open, according to /proc.
 class ProcessTreeTest < Minitest::Test
   include Support::Servers
 
@@ -93,7 +93,7 @@ class ProcessTreeTest < Minitest::Test
 
   def settled(server)
     processes = server.processes
-    # Who looks at itself opens a folder for that.
+    # A process that looks at itself opens a folder for that.
     roles = processes.map { |process| process.title[/\Apando \w+/] }
     return unless processes.size == 6 && roles.uniq.compact.sort == ROLES
     return if processes.any? { |process| process.title.match?(/booting|busy/) || looks_at_itself?(process) }

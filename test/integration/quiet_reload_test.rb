@@ -90,7 +90,7 @@ class QuietReloadTest < Minitest::Test
     assert_equal workers, server.workers.map(&:pid).sort
   end
 
-  # As long as requests come, a generation on trial is waited for, and whoever waits for it is told.
+  # As long as requests come, a reload waits for a generation on trial, and the user who waits is told.
   def test_an_order_that_must_wait_says_for_what_and_for_how_long
     server = quiet
     under_requests(server) do

@@ -4,8 +4,8 @@ require "test_helper"
 require "support/kept_connection"
 require "support/servers"
 
-# Promise: a stop answers all that was asked, says goodbye to who waits, and ends in time whatever clients do; a
-# refork is not felt by those who keep their connections.
+# Promise: a stop answers all that was asked, says goodbye to waiting clients, and ends in time whatever clients do; a
+# refork is not felt by clients that keep their connections.
 class ReactorStopTest < Minitest::Test
   include Support::Servers
 
@@ -145,7 +145,7 @@ class ReactorStopTest < Minitest::Test
     assert_equal "", upload.rest
   end
 
-  # When the workers have left, there is nobody who could answer.
+  # When the workers have left, nothing is left that could answer.
   def test_an_upload_that_ends_too_late_is_refused
     start("workers 1\nstop_timeout 8")
     upload = ask("/", verb: "POST", fields: "Content-Length: 6\r\n", body: "abc")
@@ -209,7 +209,7 @@ class ReactorStopTest < Minitest::Test
     end
   end
 
-  # Who comes too late knows it at once, and may turn to another server: one with the same addresses, say.
+  # A late client knows it at once, and may turn to another server: one with the same addresses, say.
   def test_who_comes_during_a_stop_is_refused
     address = "127.0.0.1:#{free_port}"
     start("workers 1", arguments: ["-l", address])
@@ -262,7 +262,7 @@ class ReactorStopTest < Minitest::Test
     assert_predicate @server.stop, :success?
   end
 
-  # All workers are busy: who knows of the stop?
+  # All workers are busy: which process knows of the stop?
   def stop_with_nobody_idle(signal)
     witness = connect
     @server.wait_for("monitor.stopping", reason: signal) { @server.signal(signal) }

@@ -4,7 +4,7 @@ require "test_helper"
 require "open3"
 require "support/servers"
 
-# `mold :release`: the mold is gone while its workers serve, and whoever needs one has one.
+# `mold :release`: the mold is gone while its workers serve, and a worker that needs one gets one.
 class ReleasedMoldTest < Minitest::Test
   include Support::Servers
 
@@ -42,7 +42,7 @@ class ReleasedMoldTest < Minitest::Test
       assert_includes(others, server.events("generation.booting").last["source"])
     end
 
-    assert_operator(answers.count { |status| status != 200 }, :<=, 1, "who was with the dead one")
+    assert_operator(answers.count { |status| status != 200 }, :<=, 1, "the request inside the dead one")
   end
 
   def a_reload_falls_back_to_one(server)

@@ -140,7 +140,7 @@ class ReloadListenersTest < Minitest::Test
     wait_until { ask(unix("old.sock")) }
     early = Array.new(5) { unix("old.sock") }
     reload
-    early.each { |socket| send_request(socket) } # who asks nothing has a second left
+    early.each { |socket| send_request(socket) } # a connection without a request has a second left
     assert_equal(["80"] * 5, early.map { |socket| answer_of(socket) })
   end
 

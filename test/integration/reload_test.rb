@@ -219,7 +219,7 @@ class ReloadTest < Minitest::Test
     assert_equal("three in three", body)
   end
 
-  # A link on its path leads elsewhere by now: whoever goes there must find us.
+  # A link on its path leads elsewhere by now, and a client that follows it must find this server.
   def test_sockets_in_the_release_folder_move_with_it
     config = "workers 2\nrefork :manual\nlisten \"unix:web.sock\"\ncontrol \"control.sock\"\n"
     deploy(config: config, listen: false, control: [])

@@ -90,7 +90,7 @@ class SlowClientsTest < Minitest::Test
     server.connect.tap { |socket| socket.write("GET #{path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") }
   end
 
-  # @return [Integer] clients, all of whom this process can have
+  # @return [Integer] clients that this process can have at once
   def many_descriptors
     count = Integer(ENV.fetch("SLOW_CLIENTS", "400"))
     most = Process.getrlimit(:NOFILE).last

@@ -45,7 +45,7 @@ class SocketActivationTest < Minitest::Test
 
   def opened(socket)
     socket.close_on_exec = false
-    socket.fcntl(Fcntl::F_SETFL, 0) # who waits for a connection in it waits: that is ours to change
+    socket.fcntl(Fcntl::F_SETFL, 0) # a process that waits for a connection blocks in it: the test has to change that
     socket.listen(64)
     @sockets << socket
     socket
@@ -87,7 +87,7 @@ class SocketActivationTest < Minitest::Test
     end
   end
 
-  # Whoever connects after the end waits for the next life of the server.
+  # A client that connects after the end waits for the next start of the server.
   def assert_still_open(socket)
     client = TCPSocket.new("127.0.0.1", socket.addr[1])
     accepted = socket.wait_readable(90) && socket.accept

@@ -4,7 +4,7 @@ require "test_helper"
 require "open3"
 require "support/servers"
 
-# Promise: nobody waits for whoever reads the log. It is a pipe here whose reader takes nothing, and what is written is
+# Promise: nothing waits for the reader of the log. It is a pipe here whose reader takes nothing, and what is written is
 # longer than a pipe takes at once.
 class StalledLogTest < Minitest::Test
   include Support::Servers

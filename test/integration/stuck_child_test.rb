@@ -46,7 +46,7 @@ class StuckChildTest < Minitest::Test
 
   def check_failures = server.events("check.failed")
 
-  # One worker with the lock held, whom the next refork will be asked of.
+  # One worker with the lock held, which the next refork will ask.
   def hold_in_workers
     held = []
     held |= [server.get("/hold").body.to_i] until held.size == 2

@@ -51,7 +51,7 @@ class SystemdNotifyTest < Minitest::Test
     assert_predicate(server.wait_for_exit, :success?)
   end
 
-  # As systemd does it when WATCHDOG=1 does not come: ABRT for the monitor, then KILL for whoever is left.
+  # As systemd does it when WATCHDOG=1 does not come: ABRT for the monitor, then KILL for all that is left.
   def test_a_monitor_that_hangs_is_missed_and_its_successor_serves
     address = "127.0.0.1:#{free_port}"
     server = start(listen: address)

@@ -7,8 +7,8 @@ require "support/servers"
 class TraineeTest < Minitest::Test
   include Support::Servers
 
-  # A request to /held ends when somebody writes into the FIFO of that name; who is named in one must not be forked
-  # any more. The answer is who served it.
+  # A request to /held ends when the test writes into the FIFO of that name; a worker that is named in one must not be
+  # forked any more. The answer names the worker that served it.
   APP = <<~RUBY
     run lambda { |env|
       Pando.no_longer_fork_safe!("for the test") if env["QUERY_STRING"] == Process.pid.to_s

@@ -78,7 +78,7 @@ class UpgradeTest < Minitest::Test
     assert_equal("3 workers are ready", ask!("scale", workers: 3))
   end
 
-  # Who dies while nobody looks is found dead.
+  # A child that dies unobserved is found dead.
   def test_who_dies_meanwhile_is_replaced
     start("service(:clock) { |service| nil until service.wait(60) }\n")
     @server.wait_past("service.ready")
@@ -116,7 +116,7 @@ class UpgradeTest < Minitest::Test
     @server.write("open", "")
 
     assert_equal(leaver.to_s, slow.value)
-    assert_equal(["ok", "1 worker is ready"], scaled.value, "who has asked before is told by the one that follows")
+    assert_equal(["ok", "1 worker is ready"], scaled.value, "the successor answers an earlier question")
     assert_match(/^server .*\nok\n\z/m, half.read)
     assert_equal(1, @server.workers.size)
     assert_empty(@server.events("worker.lost") + @server.events("worker.killed"))

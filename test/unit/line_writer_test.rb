@@ -159,7 +159,7 @@ class LineWriterTest < Minitest::Test
     [ours, theirs].each(&:close)
   end
 
-  # Whoever has stopped it (^S) is not waited for.
+  # It does not wait for a terminal that was stopped (^S).
   def test_a_terminal_that_takes_nothing
     master, slave = PTY.open
     writer = Pando::LineWriter.new(slave)

@@ -99,7 +99,7 @@ class PidfdTest < Minitest::Test
     assert_equal [[ended], [], []], IO.select([living, ended], nil, nil, PATIENCE)
   end
 
-  # Whoever wakes up first closes what the others wait for.
+  # The first one to wake up closes what the others wait for.
   def test_threads_that_wait_and_clean_up_all_learn_the_ending
     20.times do
       pidfd = child

@@ -67,8 +67,8 @@ module RealApp
     done = -> { (workers - writers).empty? && (workers - readers).empty? }
     Array.new(CLIENTS) { |client| Thread.new { work("client #{client} in #{generation}", writers, readers, done) } }
          .each(&:join)
-    assert_equal workers.sort, writers.uniq.sort, "who wrote in generation #{generation}"
-    assert_equal workers.sort, readers.uniq.sort, "who read in generation #{generation}"
+    assert_equal workers.sort, writers.uniq.sort, "the writers in generation #{generation}"
+    assert_equal workers.sort, readers.uniq.sort, "the readers in generation #{generation}"
   end
 
   def worker_pids(generation)

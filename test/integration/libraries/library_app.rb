@@ -106,7 +106,7 @@ module LibraryApp
     return unless connection
 
     owner = @lock.synchronize { @owners[connection.to_s] ||= worker }
-    assert_equal owner, worker, "who uses connection #{connection}"
+    assert_equal owner, worker, "the user of connection #{connection}"
   end
 
   # @param generation [Integer] whose workers are all that is left

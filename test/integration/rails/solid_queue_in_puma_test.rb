@@ -141,7 +141,7 @@ class SolidQueueInPumaTest < Minitest::Test
     word
   end
 
-  # @return [Array(String, String)] who did it, and from which queue
+  # @return [Array(String, String)] the process that did it, and the queue
   def wait_for(word)
     path = File.join(@app.folder, "tmp", "#{word}.done")
     wait_until(timeout: 60, message: lambda {

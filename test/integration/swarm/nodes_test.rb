@@ -132,7 +132,7 @@ class SwarmNodesTest < Minitest::Test
     server.wait_for("nodes.quiet") { server.signal("TSTP") }
     order(server, "late") if quiet?(server)
 
-    # Who is born now is quiet from its first breath.
+    # A node that starts now is quiet from the beginning.
     3.times { server.wait_for("worker.ready") { Process.kill("KILL", server.nodes("folder").first.pid) } }
     assert_equal(["late"], jobs(server, "inbox"))
     assert_predicate(server.stop, :success?)

@@ -111,7 +111,7 @@ class OneTreeTest < Minitest::Test
     ready.to_h { |event| event.values_at("pid", "generation") }
   end
 
-  # @return [Hash{String => Integer}] of each text the pid of who has written it
+  # @return [Hash{String => Integer}] the pid of the writer of each text
   def notes(server) = JSON.parse(server.get("/writers").body).to_h
 
   # Right after a rollout the old ones may still be leaving.

@@ -27,7 +27,7 @@ class SidekiqBrokerAwayTest < Minitest::Test
     assert_predicate(server.stop, :success?)
   end
 
-  # Nobody has ever done a job: whoever starts it wants to know.
+  # It has never done a job, so the user who starts it wants to know.
   def test_a_first_boot_without_redis
     @redis.stop
     line = "node :sidekiq, count: 2, require: #{JOBS.inspect}"

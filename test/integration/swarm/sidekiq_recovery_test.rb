@@ -83,7 +83,7 @@ class SidekiqRecoveryTest < Minitest::Test
   end
 
   # It may be the answer that somebody waits for.
-  def test_but_not_while_somebody_asks_who_asked_before
+  def test_but_not_while_an_earlier_asker_asks
     asking, go_on = Array.new(2) { Queue.new }
     thread = Thread.new { @held_jobs.fetch { take(asking: asking, go_on: go_on) } }
     asking.pop
@@ -238,7 +238,7 @@ class SidekiqRecoveryTest < Minitest::Test
     assert_equal([[], [JOB]], [waiting("default"), suspects])
   end
 
-  def test_of_several_who_find_the_same_dead_one_counts
+  def test_of_several_that_find_the_same_dead_one_counts
     holder(JOB, dead)
     others = Array.new(4) { |number| Recovery.new(@config, held_jobs_of("other#{number}"), "jobs") }
     told = events_of("job.killed") { others.map { |one| Thread.new { one.recover_dead } }.each(&:join) }

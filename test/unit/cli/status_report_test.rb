@@ -131,7 +131,7 @@ class StatusReportTest < Minitest::Test
     assert_equal({ "oom_killed" => 2 }, shown["counts"])
   end
 
-  def test_who_is_warm_and_who_is_trained
+  def test_warm_workers_and_the_trainee
     worker = { "slot" => "0", "generation" => "0", "state" => "busy", "job" => "GET /", "seconds" => "0.1",
                "trainee" => "true", "code" => "1048576", "kinds" => "7", "faults" => "2.5" }
     shown = JSON.parse(report(["worker", worker]).json)["processes"].last

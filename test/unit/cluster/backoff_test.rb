@@ -46,7 +46,7 @@ class ClusterBackoffTest < Minitest::Test
     assert_nil @backoff.due(100.25)
   end
 
-  # Else whoever fails all the time would never be tried again.
+  # Otherwise a slot that fails all the time would never be tried again.
   def test_a_failure_during_a_wait_lengthens_the_next_one
     @backoff.fail(100.0)
 

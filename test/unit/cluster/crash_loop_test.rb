@@ -13,7 +13,7 @@ class CrashLoopTest < Minitest::Test
   def refilled?(slot = 0) = !cluster.roster.in_slot(slot).empty?
   def throttled = events("restart.throttled").map(&:payload)
 
-  # Who serves and is killed again and again, from outside or by its requests.
+  # A worker that serves and is killed again and again, from outside or by its requests.
   def kill_served(times)
     Array.new(times) do
       cluster.serve(cluster.worker_in(0))
@@ -44,7 +44,7 @@ class CrashLoopTest < Minitest::Test
     assert_empty throttled
   end
 
-  # What kills them comes from outside: whoever else waits for a worker of this slot is not to wait for that too.
+  # What kills them comes from outside, so other requests for a worker of this slot do not wait for it.
   def test_workers_that_die_at_their_requests_are_replaced_at_once_for_ever
     booted(workers: 2)
     at_once = Array.new(20) do

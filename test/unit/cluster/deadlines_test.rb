@@ -155,7 +155,7 @@ class ClusterDeadlinesTest < Minitest::Test
     assert_empty @observer.calls
   end
 
-  def test_the_deadlines_of_one_who_leaves_hold_too
+  def test_the_deadlines_of_a_leaving_child_hold_too
     worker = child
     worker.leave("replaced", now + 100, patient: true)
     worker.row.start_job("GET", "/", 1, 2)

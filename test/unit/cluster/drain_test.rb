@@ -5,7 +5,7 @@ require "pando/cluster/drain"
 require_relative "support/clock"
 require_relative "support/fakes"
 
-# When requests are welcome, and who is told of it.
+# When requests are welcome, and which health check is told.
 class DrainTest < Minitest::Test
   include ClusterSupport::Clock
   include ClusterSupport::Listening

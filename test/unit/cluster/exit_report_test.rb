@@ -98,7 +98,7 @@ class ClusterFarewellTest < Minitest::Test
     assert_match(/\Aits generation was discarded.*signal KILL\z/, event[:reason])
   end
 
-  def test_who_failed_and_who_was_only_unlucky
+  def test_failed_workers_and_unlucky_ones
     early = child
     assert_predicate ExitReport.new(early, ended(1)), :failed?
     assert_predicate ExitReport.new(early, ended(0)), :failed?, "nobody asked it to go"

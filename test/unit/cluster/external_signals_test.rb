@@ -4,7 +4,7 @@ require "test_helper"
 require "pando/cluster/external_signals"
 require_relative "support/simulation"
 
-# What becomes of those who got TERM from outside.
+# What becomes of children that got TERM from outside.
 class ExternalSignalsTest < Minitest::Test
   include ClusterSupport::Clock
   include ClusterSupport::Listening

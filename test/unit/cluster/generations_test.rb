@@ -15,7 +15,7 @@ class ClusterGenerationsTest < Minitest::Test
     assert_equal 0, generations.reforks.count
   end
 
-  def test_a_refork_from_the_one_who_served_most
+  def test_a_refork_from_the_worker_that_served_most
     booted(workers: 3)
     cluster.serve(cluster.worker_in(1), 5)
     source = cluster.worker_in(1)

@@ -361,7 +361,7 @@ class ClusterInboxTest < Minitest::Test
     assert_empty told(:fork_failed)
   end
 
-  def test_one_who_never_stops_talking_does_not_keep_us
+  def test_a_child_that_never_stops_talking_does_not_hold_the_monitor
     child = adopted { |link| loop { link.send(Message.new(:leaving, text: "x")) } }
     5.times { hear(child) }
 

@@ -25,7 +25,7 @@ class ClusterLinkTest < Minitest::Test
 
   def open_descriptors = Dir.children("/proc/self/fd").size
 
-  def test_a_message_and_who_sent_it
+  def test_a_message_and_its_sender
     assert @theirs.send(Message.new(:ready, seat: 7))
     packet = @ours.receive
 

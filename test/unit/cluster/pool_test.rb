@@ -34,7 +34,7 @@ class PoolTest < Minitest::Test
     super
   end
 
-  # Whoever is due is asked: else the monitor would not come to rest.
+  # Every part that is due is asked; otherwise the monitor would not come to rest.
   def test_in_the_delay_of_a_stop_nothing_is_overdue
     @roster.each { |child| @pool.child_events.child_signalled(child, "TERM") }
     @drain[:begun?] = true

@@ -29,7 +29,7 @@ class ReplacementsTest < Minitest::Test
     child.define_singleton_method(:sample) { Struct.new(:cpu).new(cpu) }
   end
 
-  # Whom it has chosen so far, by slot.
+  # The workers that it has chosen so far, by slot.
   def look
     past
     @replacements.reconcile

@@ -6,7 +6,7 @@ require "pando/cluster/restart_throttles"
 require_relative "support/clock"
 require_relative "support/fakes"
 
-# Who is not started again at full speed, and what is said about it.
+# Which workers are not restarted at full speed, and what is said about it.
 class ClusterDampersTest < Minitest::Test
   include ClusterSupport::Clock
   include ClusterSupport::Listening

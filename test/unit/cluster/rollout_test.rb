@@ -66,7 +66,7 @@ class ClusterRolloutTest < Minitest::Test
   def test_surge_0_unavailable_2
     cluster = booted(workers: 5, surge: 0, unavailable: 2)
     reforking(cluster)
-    cluster.ready(cluster.starting.first) # the canary, beside whom it replaces
+    cluster.ready(cluster.starting.first) # the canary, beside the worker that it replaces
     cluster.leaving.each { |child| cluster.die(child, ClusterSupport.ended) }
 
     assert_equal [5, 3], extremes(cluster)

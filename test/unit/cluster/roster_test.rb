@@ -31,7 +31,7 @@ class ClusterRosterTest < Minitest::Test
     assert_nil successor.row.job_name
   end
 
-  def test_who_is_who
+  def test_roles_and_slots
     mold = admit(:mold)
     worker = admit(:worker, 5)
     service = admit(:service, 5)

@@ -94,7 +94,7 @@ class ClusterShutdownTest < Minitest::Test
     assert_nil @cluster.generations.upcoming
   end
 
-  def test_who_is_not_ready_is_ended_and_who_is_not_born_forgotten
+  def test_an_unready_child_is_ended_and_an_unborn_one_forgotten
     @cluster.rollout.resize(4)
     @cluster.turn
     adopted, unborn = @cluster.starting

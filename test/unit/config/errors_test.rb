@@ -2,7 +2,7 @@
 
 require_relative "config_test_case"
 
-# What a user reads who made a mistake in the config file.
+# The errors for mistakes in the config file.
 class ConfigErrorsTest < ConfigTestCase
   def self.says(message, text)
     define_method("test_#{text.inspect}") { assert_equal message, error_of(text) }

@@ -24,7 +24,7 @@ class ForkSafetyAuditTest < Minitest::Test
     @opened.each { |io| io.close unless io.closed? }
   end
 
-  def test_a_connection_of_two_processes_is_an_error_that_names_the_peer_and_who_shares
+  def test_a_connection_of_two_processes_is_an_error_that_names_the_peer_and_the_processes
     client, = connection
     found = of_child(:shared_socket)
 

@@ -12,7 +12,7 @@ class ForkCallbacksTest < Minitest::Test
   Callbacks = Pando::ForkSafety::Callbacks
   SIDES = %i[before parent child].freeze
 
-  # Callbacks that note who called them, in all processes: "child b 4711".
+  # Callbacks that note their caller, in all processes: "child b 4711".
   class Notes
     def initialize
       @reader, @writer = IO.pipe

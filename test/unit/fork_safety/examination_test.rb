@@ -42,7 +42,7 @@ class ForkSafetyExaminationTest < Minitest::Test
     @pipe.each(&:close)
   end
 
-  def test_the_lock_and_who_took_it
+  def test_the_lock_and_its_owner
     stuck_child do |child, forker|
       text = nil # the next one may find it running, for a debugger lets it go on
       wait_until(timeout: PATIENCE) { (text = Examination.new(child).text).include?("waits for a lock") }

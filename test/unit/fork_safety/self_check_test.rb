@@ -35,7 +35,7 @@ class ForkSafetySelfCheckTest < Minitest::Test
     assert_equal(0, in_child { collections { steps }.last })
   end
 
-  def test_without_anybody_who_listens
+  def test_without_a_listener
     assert_nil(in_child { SelfCheck.run })
   end
 

@@ -122,7 +122,7 @@ class HTTPHijackTest < Minitest::Test
       end
       client = request
       wait_for_jobs(1)
-      GC.start # whoever drops the socket closes it
+      GC.start # dropping the socket closes it
       @served.stop
       @served = nil
       client.close_write

@@ -83,7 +83,7 @@ class HTTPProxyTest < Minitest::Test
 
   def test_version_2_without_an_address
     assert_nil parse(v2(0x20, 0x00, "")), "a health check of the proxy's own"
-    assert_nil parse(v2(0x20, 0x11, v4)), "whose addresses do not count"
+    assert_nil parse(v2(0x20, 0x11, v4)), "its addresses do not count"
     assert_nil parse(v2(0x20, 0xFF, "anything")), "nor does their family"
     assert_nil parse(v2(0x21, 0x00, "")), "UNSPEC"
     assert_nil parse(v2(0x21, 0x00, "anything"))

@@ -331,7 +331,7 @@ class HTTPQueuedWorkTest < Minitest::Test
     assert_equal [:woken], poller.wait(0)
   end
 
-  # Nobody is to be handed to a worker that asks itself, and who came meanwhile is served then.
+  # A worker that tests itself gets no request; those that came meanwhile are served afterwards.
   def test_while_it_requests_safe_paths_it_is_not_given_others
     asleep = []
     stage(rollout_safe_paths: ["/safe"]) do |env|

@@ -38,7 +38,7 @@ class HTTPReactorListenersTest < Minitest::Test
     counts("accepted" => 1)
     connect
 
-    assert(@listener.wait_readable(90), "the connection waits for whoever holds the listener")
+    assert(@listener.wait_readable(90), "the connection waits for the holder of the listener")
     refute_predicate(self, :refused?)
   end
 

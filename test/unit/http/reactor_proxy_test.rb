@@ -127,7 +127,7 @@ class HTTPReactorProxyTest < Minitest::Test
     assert_equal "", request(V1).read
   end
 
-  def test_a_drain_waits_for_nobody_who_said_nothing
+  def test_a_drain_does_not_wait_for_a_silent_client
     behind_proxy
     silent = connect
     introduced = request(V1)

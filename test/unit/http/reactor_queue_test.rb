@@ -5,7 +5,7 @@ require "open3"
 require "support/c_program"
 require_relative "support/reactor_case"
 
-# Who waits in the queue, who is next, and who goes without when it is full.
+# Which requests wait in the queue, which one is next, and which are refused when it is full.
 class HTTPReactorQueueTest < Minitest::Test
   include HTTPSupport::ReactorCase
 

@@ -285,7 +285,7 @@ class HTTPReactorStallTest < Minitest::Test
     assert_empty told
   end
 
-  def test_nobody_who_waits_is_none
+  def test_no_waiting_request_is_none
     assert_empty told(waiting: 0)
   end
 

@@ -48,7 +48,7 @@ class HTTPReactorRoomBoundsTest < Minitest::Test
     assert_includes 32_768..((128 << 10) + 16_384), in_the_kernel_for(client)
   end
 
-  # --- who is cut ---
+  # --- which client is cut ---
 
   def test_the_slowest_reader_is_the_one_with_the_least_rate
     stage(lanes: 1, answer_memory: 64_000, spool_total: 17 * MB)

@@ -5,7 +5,7 @@ require "digest"
 require_relative "support/reactor_case"
 require_relative "support/slow_readers"
 
-# Answers whose clients do not take them: where they wait, and who waits for them.
+# Answers whose clients do not take them: where they wait, and what waits for them.
 class HTTPReactorRoomTest < Minitest::Test
   include HTTPSupport::ReactorCase
   include HTTPSupport::SlowReaders

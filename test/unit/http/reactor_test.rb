@@ -147,7 +147,7 @@ class HTTPReactorTest < Minitest::Test
   end
 
   def test_descriptors_that_run_out
-    skip "whoever runs the stage needs some for itself" if HTTPSupport::ReactorStage.under.any?
+    skip "the program that runs the stage needs some for itself" if HTTPSupport::ReactorStage.under.any?
     stage(files: 48)
     clients = Array.new(48) { |number| request("GET /#{number} HTTP/1.1\r\nhost: a\r\n\r\n") }
     48.times { @stage.take(0).then { |taken| @stage.answer(taken, taken.path) } }
@@ -187,10 +187,10 @@ class HTTPReactorTest < Minitest::Test
     wait_until { awake_in_turn(3, 1, 2) > 1 }
   end
 
-  # Who does not come is not waited for: the next one may be awake already.
+  # The reactor does not wait for a worker that does not come: the next one may be awake already.
   # @return [Integer] how many
   def awake_in_turn(*lanes)
-    asleep = lanes.reverse.map { |lane| @stage.tell("asleep", lane) }.reverse # whoever wakes meanwhile was looked at
+    asleep = lanes.reverse.map { |lane| @stage.tell("asleep", lane) }.reverse # one that wakes meanwhile was looked at
 
     assert_equal asleep.sort, asleep
     asleep.count("0")
@@ -245,7 +245,7 @@ class HTTPReactorTest < Minitest::Test
   end
 
   # The answer was complete before anybody knew of an end, and it said nothing of it.
-  def test_drains_who_still_reads
+  def test_drains_a_client_that_still_reads
     stage(spool_total: 0)
     slow = request(GET)
     taken = @stage.take(0)
@@ -276,7 +276,7 @@ class HTTPReactorTest < Minitest::Test
     assert_equal ["", 0], [client.read, @stage.wait]
   end
 
-  def test_drains_and_refuses_who_comes_later
+  def test_drains_and_refuses_later_clients
     stage
     served = request(GET)
     taken = @stage.take(0)

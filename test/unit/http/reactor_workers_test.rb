@@ -205,7 +205,7 @@ class HTTPReactorWorkersTest < Minitest::Test
     assert_equal "served 401", served.value
   end
 
-  # --- who gets what ---
+  # --- which worker gets which request ---
 
   # Else it would take the end of an answer for one of the next.
   def test_no_claim_is_seen_without_those_before_it

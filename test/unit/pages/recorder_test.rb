@@ -100,7 +100,7 @@ class PagesRecorderTest < Minitest::Test
         recorder.nil?
       end
       writer.close
-      assert_equal "", reader.read.delete(".") # whoever waits is told of the end
+      assert_equal "", reader.read.delete(".") # the waiting process is told of the end
       Pando::Pages::PrivatePages.new(Pando::Pages::Recording.read(file.tap(&:rewind)))
     ensure
       reader&.close

@@ -18,7 +18,7 @@ class ReforkWarmthTest < Minitest::Test
 
   def warmest(*workers) = Warmth.warmest(workers)&.name
 
-  def test_all_else_equal_who_has_served_most
+  def test_all_else_equal_the_one_that_has_served_most
     assert_equal :b, warmest(worker(:a, 100), worker(:b, 120), worker(:c, 110))
     assert_equal :a, warmest(worker(:a, 100), worker(:b, 100))
     assert_nil warmest

@@ -4,7 +4,7 @@ require "test_helper"
 require "open3"
 require "pando/server/allocator"
 
-# Whose malloc a process has, and free memory given back.
+# Which malloc a process has, and free memory given back.
 class SysAllocatorTest < Minitest::Test
   PROBE = 'require "pando/sys"; Pando::Sys.trim_memory; print Pando::Sys.jemalloc.inspect'
 

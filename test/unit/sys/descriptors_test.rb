@@ -55,7 +55,7 @@ class SysDescriptorsTest < Minitest::Test
   end
 
   def test_a_connection_beside_those_that_are_known
-    known = Pando::Sys.descriptors.map(&:first) # of whoever runs the tests
+    known = Pando::Sys.descriptors.map(&:first) # of the process that runs the tests
     others = [UDPSocket.new.tap { |socket| socket.connect("127.0.0.1", 9) }, TCPServer.new("127.0.0.1", 0), *IO.pipe]
 
     refute(Pando::Sys.connection_beside?(known))

@@ -63,7 +63,7 @@ class SysRecordTest < Minitest::Test
     Process.setrlimit(:NOFILE, *limits) if limits
   end
 
-  def test_the_sender_is_who_the_kernel_says
+  def test_the_sender_is_the_one_that_the_kernel_names
     pid = fork do
       Sys.send_record(@theirs, "I am pid 1", [])
       leave
@@ -153,7 +153,7 @@ class SysRecordTest < Minitest::Test
     assert_nil Sys.receive_record(@ours)
   end
 
-  def test_last_words_are_heard_even_of_one_who_did_not_listen
+  def test_last_messages_are_read_even_of_a_peer_that_did_not_read
     Sys.send_record(@theirs, "last words", [])
     Sys.send_record(@ours, "never read", [])
     @theirs.close

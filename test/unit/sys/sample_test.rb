@@ -76,7 +76,7 @@ class SysSampleTest < Minitest::Test
     assert_operator afterwards[1], :<, during[1]
   end
 
-  def test_kinds_are_counted_but_not_who_is_meant
+  def test_kinds_are_counted_without_their_numbers
     assert_equal 1, kinds("/users/17", "/users/18", "/users/3f2a-c")
     assert_equal 2, kinds("/users/17", "/users/17/edit", "/users/18/edit")
     assert_includes 30..50, kinds(*("a".."z").map { |name| "/#{name}" }, *("a".."n").map { |name| "/#{name}/x" })

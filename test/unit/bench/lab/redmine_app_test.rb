@@ -3,7 +3,7 @@
 require_relative "../bench_helper"
 require_relative "../../../../bench/apps/redmine/traffic"
 
-# What is asked of Redmine: enough pages, of all kinds, by those who may see them.
+# What is asked of Redmine: enough pages, of all kinds, by users that may see them.
 class LabRedmineAppTest < Minitest::Test
   TRAFFIC = Bench::RedmineApp::Traffic
   SESSIONS = Array.new(TRAFFIC::LOGINS.size) { |index| "_redmine_session=#{index}" }.freeze

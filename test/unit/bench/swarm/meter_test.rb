@@ -34,7 +34,7 @@ class SwarmMeterTest < Minitest::Test
 
   def test_only_the_time_of_the_jobs_own_thread_counts
     metered do |ledger, middleware|
-      GC.disable # whose turn would it be?
+      GC.disable # otherwise a GC could come in between
       middleware.call(nil, {}, "default") { Thread.new { 200_000.times { Object.new } }.join }
       middleware.call(nil, {}, "default") { 200_000.times { Object.new } }
       GC.enable

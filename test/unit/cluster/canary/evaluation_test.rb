@@ -215,7 +215,7 @@ class CanaryEvaluationTest < Minitest::Test
 
     assert_predicate old, :ready?
     told = events("generation.kept").map { |event| event.payload.slice(:generation, *TERMS.facts.keys) }
-    assert_equal([{ generation: 0, **TERMS.facts }], told, "whoever waits sees for how long")
+    assert_equal([{ generation: 0, **TERMS.facts }], told, "the user who waits sees for how long")
     assert_nil generations.tap { cluster.policy.threshold_value = 1 }.upcoming, "nor is there another refork meanwhile"
     2.times { |slot| serve(cluster.worker_in(slot), 20) }
     assert_equal 60, generations.progress[:requests]

@@ -38,7 +38,7 @@ class LostThreadsLedgerTest < Minitest::Test
     first, *others = cluster.roster.ready_workers
     others.each { |worker| report(worker, :thread_held, KEY) }
 
-    refute(generations.refork("test"), "who has not answered may have it")
+    refute(generations.refork("test"), "a worker that has not answered may have it")
     report(first, :thread_gone, KEY)
     assert(generations.refork("test"))
     assert_equal(first, generations.upcoming.source)

@@ -21,7 +21,7 @@ class RecalledMoldTest < Minitest::Test
     assert_empty events("worker.leaving"), "nobody else is replaced"
   end
 
-  def test_who_has_come_since_is_no_better_a_source_than_those_who_were_there
+  def test_a_later_worker_is_no_better_a_source_than_earlier_ones
     released
     cluster.serve(cluster.worker_in(1), 5)
     best = cluster.worker_in(1)

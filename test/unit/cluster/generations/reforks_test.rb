@@ -157,7 +157,7 @@ class ClusterTrainingTest < Minitest::Test
     cluster.die(cluster.upcoming_mold)
     cluster.settle
 
-    assert_equal 1, generations.reforks.trainee.slot, "whose mold has failed is not asked again"
+    assert_equal 1, generations.reforks.trainee.slot, "a worker whose mold has failed is not asked again"
     assert_equal [0, 1], chosen
   end
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "pando/events/catalogue"
 require_relative "../support/generations_case"
 
-# A refork that is refused, again and again: it is told once, and whoever asks is answered.
+# A refork that is refused, again and again: it is told once, and each request for it is answered.
 class ClusterRefusedReforkTest < Minitest::Test
   include ClusterSupport::GenerationsCase
 
@@ -32,7 +32,7 @@ class ClusterRefusedReforkTest < Minitest::Test
     assert_equal("another one", refused.last)
   end
 
-  def test_somebody_who_asks_is_answered_each_time
+  def test_each_request_for_a_refork_is_answered
     booted(workers: 4)
     refused_by_policy(WHY)
     elapse 100
@@ -56,7 +56,7 @@ class ClusterRefusedReforkTest < Minitest::Test
     assert_equal([WHY, WHY], refused)
   end
 
-  # That one is no fault of the application's, and told as it was; whoever has asked is told, too.
+  # That one is no fault of the application's, and is told as it was, also to the user who asked.
   def test_a_fork_that_the_kernel_refuses_is_an_error
     booted(workers: 2)
     generations.refork("test")

@@ -7,7 +7,7 @@ require "pando/cluster/listening/listeners"
 require "pando/errors"
 require "tmpdir"
 
-# Who starts at the same time as another server, in the same folder.
+# A server that starts at the same time as another one, in the same folder.
 class SocketFileTest < Minitest::Test
   SocketFile = Pando::Cluster::Listening::SocketFile
   ListenerSocket = Pando::Cluster::Listening::ListenerSocket

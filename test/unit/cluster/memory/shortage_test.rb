@@ -44,7 +44,7 @@ class MemoryShortageTest < Minitest::Test
     assert_equal([@web, @nodes], allowed)
     @shortage.relieved(now)
     elapse(3)
-    assert_empty(allowed, "twice as long, whoever it was")
+    assert_empty(allowed, "twice as long, whichever it was")
     fill(50)
     assert_equal([@web, @nodes], allowed)
   end

@@ -27,7 +27,7 @@ class ReactorSupervisorTest < Minitest::Test
     assert_equal([[:lane_open, 0, 3], [:lane_open, 1, 3], [:lane_open, 2, 3]], orders)
   end
 
-  def test_it_is_told_of_who_comes_and_goes
+  def test_it_is_told_of_workers_that_come_and_go
     with_reactor
     second = worker
     turn
@@ -48,7 +48,7 @@ class ReactorSupervisorTest < Minitest::Test
     assert_empty orders
   end
 
-  def test_a_new_one_is_told_of_all_who_live
+  def test_a_new_one_is_told_of_all_living_workers
     with_reactor
     workers = Array.new(3) { worker }
     turn

@@ -8,7 +8,7 @@ require "support/waiting"
 require_relative "../support/reactor_supervisor_case"
 require_relative "../support/fakes"
 
-# Whether the reactor turns, and whether what waits is taken: who must go if not.
+# Whether the reactor turns, and whether waiting requests are taken: which process must go if not.
 class ReactorSupervisorWatchTest < Minitest::Test
   include ClusterSupport::SupervisorCase
 
