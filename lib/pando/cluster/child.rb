@@ -303,7 +303,6 @@ module Pando
       end
 
       # Short, since a child refers to its source, which refers to its own.
-      # @return [String]
       def inspect = "#<#{self.class} #{role} #{slot} gen #{generation} pid #{pid || "-"} #{state}>"
 
       private

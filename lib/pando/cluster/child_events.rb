@@ -11,7 +11,6 @@ module Pando
     class ChildEvents
       include Brief
 
-      # @param pool [Pool]
       # @param oom [Memory::OomWatch]
       def initialize(pool, payload, oom)
         @oom = oom
@@ -109,7 +108,7 @@ module Pando
       def fork_failed(child, text, innocent:)
         child.reason = text
         if child.mold? && child.source.worker? && !innocent
-          @pool.generations.promotion_refused(child, text)
+          @pool.generations.promotion.refused(child, text)
         else
           Events.emit("fork.failed", role: child.role, **child.identity, reason: text)
         end
@@ -118,7 +117,7 @@ module Pando
 
       # The forker must not become a mold; another worker may.
       def fork_declined(child, text)
-        @pool.generations.promotion_declined(child, text) || fork_failed(child, text, innocent: false)
+        @pool.generations.promotion.declined(child, text) || fork_failed(child, text, innocent: false)
       end
 
       # A process is gone, or an order will never become one.
@@ -144,7 +143,7 @@ module Pando
       # The order to fork was not carried out in time. A mold that does not fork is stuck. A worker may be in a long
       # request, so only the order is dropped.
       def spawn_overdue(child)
-        return if child.mold? && @pool.generations.promotion_overdue(child)
+        return if child.mold? && @pool.generations.promotion.overdue(child)
         return child_lost(child, nil) if child.cut_off
 
         child.reason ||= "it was not forked in time"

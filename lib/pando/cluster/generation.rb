@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/cluster/serializable"
 require "pando/cluster/restart_throttles"
+require "pando/cluster/serializable"
 require "pando/events"
 
 module Pando
@@ -28,9 +28,6 @@ module Pando
         kept: %i[current retired]
       }.freeze
       PURPOSES = %i[boot refork heal reload reboot].freeze
-      # The names of its record, with a mold and without one. An older Pando would wait for ever for a released mold. It
-      # does not know the second name, and so has a mold forked as after the death of one.
-      WORDS = %w[generation generation_without_mold].freeze
 
       # What it does in each state.
       ACTIVITIES = { booting: "is booting", ready: "has booted and is not rolled out yet", canary: "is on trial",
@@ -56,7 +53,6 @@ module Pando
       attr_accessor :untried
       # Why its canary has proved little; nil: it has served enough requests of clients.
       attr_accessor :unproven
-
       # Why it was discarded, refused or retired.
       attr_reader :reason
 
@@ -69,8 +65,7 @@ module Pando
         @purpose = purpose
         @source = source
         @state = :booting
-        @backoff = RestartThrottle.new({ role: :worker, generation: number },
-                                       limit: Backoff::LIMIT, free: 0)
+        @backoff = RestartThrottle.new({ role: :worker, generation: number }, limit: Backoff::LIMIT, free: 0)
         @began_at = Sys.now
         @unfit = 0
         @observed = @released = false
@@ -89,20 +84,18 @@ module Pando
       end
 
       def to_state(state)
-        purpose = reboot? ? :reload : self.purpose # an older Pando does not know the other one
-        state.add(WORDS[released? ? 1 : 0], number: number, purpose: purpose, mold: mold&.seat,
-                                            source_pid: source&.pid, source_slot: source&.slot, **serialized_fields)
+        state.add("generation", number: number, purpose: purpose, mold: mold&.seat,
+                                source_pid: source&.pid, source_slot: source&.slot, **serialized_fields)
       end
 
       NEXT.each_key { |state| define_method(:"#{state}?") { @state == state } }
 
       def heal? = purpose == :heal
-      def reboot? = purpose == :reboot
 
-      # @return [Boolean] whether it is to replace one that serves
+      # Whether it is to replace one that serves.
       def successor? = %i[refork reload reboot].include?(purpose)
 
-      # @return [Boolean] whether it serves in all slots, or did
+      # Whether it serves in all slots, or did.
       def established? = %i[current kept].include?(state)
 
       # @return [Float] seconds since it was begun
@@ -115,7 +108,6 @@ module Pando
       def observed! = @observed = true
       def observed? = @observed
 
-      # @return [Integer] {unfit}
       def count_unfit = @unfit += 1
 
       # Its mold is ready: to its canary.
@@ -131,11 +123,10 @@ module Pando
       def hold = @held = true
       def held? = !!@held
 
-      # @return [Boolean] its mold can be told to fork
+      # Whether its mold can be told to fork.
       def forks? = !mold.nil? && mold.ready?
 
       # Its mold leaves. When one is needed again, it is forked from one of the workers.
-      # @param reason [String]
       def release_mold(reason)
         Events.emit("mold.leaving", generation: number, pid: mold.pid, reason: reason)
         end_mold("released")
@@ -143,7 +134,6 @@ module Pando
         @released = true
       end
 
-      # @return [Boolean]
       def released? = @released
 
       # @param reason [String] one of Generations::ENDS
@@ -197,10 +187,10 @@ module Pando
       # @return [Boolean] whether it serves no more, or was discarded
       def passed?(generation) = generation < @number || @discarded.include?(generation)
 
-      # @return [Boolean] whether a rollout would replace it
+      # Whether a rollout would replace the worker.
       def outdated?(worker) = passed?(worker.generation)
 
-      # @return [Boolean] whether it was forked for a generation that was discarded
+      # Whether the child was forked for a generation that was discarded.
       def discarded?(child) = @discarded.include?(child.generation)
 
       # New workers come from this generation from now on.

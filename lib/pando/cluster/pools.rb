@@ -62,7 +62,6 @@ module Pando
       def several? = @pools.size > 1
       def names = @pools.map(&:name)
 
-      # @param child [Child]
       # @return [Pool] its pool
       def of(child) = @pools.fetch(child.pool)
 
@@ -71,7 +70,6 @@ module Pando
       def named(name) = find { |pool| pool.name == name }
 
       # Events in the block carry the pool's name.
-      # @param pool [Pool]
       def about(pool, &block) = several? ? Events.about(pool: pool.name, &block) : yield
 
       # @param pools [Enumerable<Pool>] the pools to boot, each as soon as it can
@@ -167,14 +165,12 @@ module Pando
       # The time in which no worker serves. It is reported once, and stops the server after `give_up_after` seconds, if
       # that is set. The number of tries does not count. Owned by Pools, in the monitor.
       class Outage
-        # @param shutdown [Shutdown]
         def initialize(shutdown)
           @shutdown = shutdown
           @served_at = Sys.now
           @told = []
         end
 
-        # Called at each turn of the monitor's loop.
         # @param serving [Array<Pool>] the pools with a ready worker
         def note_serving(serving)
           return if serving.empty?
@@ -213,7 +209,6 @@ module Pando
 
       # Passes what Inbox and Reaper report on to the ChildEvents of the child's pool. Owned by Pools, in the monitor.
       class ChildEventRouter
-        # @param pools [Pools]
         def initialize(pools)
           @pools = pools
         end

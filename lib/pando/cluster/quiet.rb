@@ -25,14 +25,12 @@ module Pando
       # @return [Boolean] whether there are any nodes
       def concerns_anybody? = nodes.any?
 
-      # @param reason [String]
       def begin(reason)
         Events.emit("nodes.quiet", reason: reason) unless @begun
         @begun = true
       end
 
       # No stop follows. A quiet runner cannot resume, so its node is replaced.
-      # @param reason [String]
       def undo(reason)
         return unless @begun
 

@@ -26,7 +26,6 @@ module Pando
         @looked_at = @replaced_at = -SPACING
       end
 
-      # Called at each turn of the monitor's loop.
       def reconcile(now = Sys.now)
         return if now < @looked_at + TICK
 

@@ -115,7 +115,6 @@ module Pando
         end
       end
 
-      # Called at each turn of the monitor's loop.
       def reconcile(now = Sys.now)
         @throttles.reject! { |_, throttle| throttle.calm?(now) }
       end

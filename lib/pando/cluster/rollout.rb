@@ -38,7 +38,6 @@ module Pando
         true
       end
 
-      # Called at each turn of the monitor's loop.
       def reconcile
         serving.each { |generation| generation.backoff.calm? }
         dismiss_surplus

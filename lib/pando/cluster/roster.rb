@@ -54,7 +54,6 @@ module Pando
       # @return [View]
       def of(pool) = View.new(self, pool)
 
-      # @return [self]
       def everybody = self
 
       # @param pool [Integer] its number
@@ -96,7 +95,6 @@ module Pando
 
         def_delegators :@roster, :scoreboard, :dismiss
 
-        # @param roster [Roster]
         # @param pool [Integer]
         def initialize(roster, pool)
           @roster = roster

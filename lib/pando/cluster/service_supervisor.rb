@@ -16,7 +16,6 @@ module Pando
         @options = options
       end
 
-      # Called at each turn of the monitor's loop.
       def reconcile
         generation = @generations.proved
         return fork_missing unless generation&.forks?

@@ -50,9 +50,6 @@ module Pando
       FIRST = 50
       # The app is warm once it was forked from a worker that had served more requests than this.
       WARM = 3200
-      # A worker is no longer trained once it has served this many times the requests after which a refork was due: then
-      # something holds the refork up.
-      OVERDUE = 4
       # Measured costs of which the median is taken.
       REMEMBERED = 3
       # The idle time that leads to a refork is this many times longer while workers have hardly served.
@@ -131,10 +128,6 @@ module Pando
         @told = "#{@last.action}: #{@last.reason}" if @last.news?
         @last
       end
-
-      # One worker is trained as long as the app is not warm.
-      # @param reforks [Integer] see {#threshold}
-      def trains?(reforks) = !@warm && !resting? && super && @cycle.most < target * OVERDUE
 
       # The phase, the last decision and what it waits for, for `pando status`.
       # @return [Hash{Symbol => Object}]

@@ -37,7 +37,6 @@ module Pando
       # In the new worker. If its mold has measured the cost of a collection, the worker need not measure it at once, in
       # the midst of its first requests, which are expensive enough.
       # @param worker [Cluster::Worker, nil] for the deferral
-      # @return [void]
       def start(worker = nil)
         @deferral&.start(worker) if @share
         @skip = 1
@@ -48,7 +47,6 @@ module Pando
 
       # Called after each job.
       # @yieldreturn [Boolean] whether no job waits
-      # @return [void]
       def between
         return unless @share && (@left -= 1).negative?
 

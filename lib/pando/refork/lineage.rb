@@ -74,7 +74,6 @@ module Pando
       #   cold
       # @param requests [Integer] that this worker had served
       # @param bytes [Integer] @param cpu [Float] @param served [Integer] see Birth
-      # @return [self]
       def add(number, ancestor, requests, bytes, cpu: 0.0, served: 0)
         before = @births.select { |one| ancestor && one.number <= ancestor }.max_by(&:number)
         birth = Birth.new(number, before&.requests.to_i + requests, bytes, cpu, served)

@@ -23,12 +23,10 @@ module Pando
           "Ruby #{RUBY_VERSION} has no GC.config(rgengc_allow_full_mark:), which takes 3.4 or newer" unless POSTPONABLE
         end
 
-        # @return [Boolean]
         def allowed? = !POSTPONABLE || GC.config[:rgengc_allow_full_mark]
 
         # Concerns only collections that Ruby starts by itself, not GC.start.
         # @param allowed [Boolean]
-        # @return [void]
         def allowed=(allowed)
           GC.config(rgengc_allow_full_mark: allowed) if POSTPONABLE
         end
@@ -76,7 +74,6 @@ module Pando
 
       # In the new worker.
       # @param worker [Cluster::Worker] the one that asks to be replaced
-      # @return [void]
       def start(worker)
         @on = @warm.call && worth? && MajorGC.obstacle.nil?
         return unless @on
@@ -90,11 +87,9 @@ module Pando
         MajorGC.allowed = false
       end
 
-      # @return [Boolean]
       def on? = @on
 
       # Called between two jobs.
-      # @return [void]
       def look(now = Sys.now)
         return if now < @check_at
 

@@ -12,9 +12,6 @@ module Pando
     #
     # @abstract
     class Policy
-      # During this many reforks one worker is trained: it gets requests before the others do.
-      TRAINED = 3
-
       # @param _reforks [Integer] reforks finished since the last cold boot; 0
       #   asks about the first one
       # @return [Integer, nil] the requests that a worker of the current
@@ -40,10 +37,6 @@ module Pando
       def justify(worker, workers)
         "#{workers.size > 1 ? "the warmest of #{workers.size}" : "the only one to choose from"}: #{Warmth.new(worker)}"
       end
-
-      # @param reforks [Integer] as for {threshold}
-      # @return [Boolean] whether one worker should get requests before the others, because it becomes the next mold
-      def trains?(reforks) = reforks < TRAINED
 
       # @return [Boolean] whether a user may ask for a refork (USR2)
       def manual? = true
@@ -75,19 +68,13 @@ module Pando
       def threshold(reforks)
         @counts.fetch(reforks) { @ends ? nil : @counts.last }
       end
-
-      # (see Policy#trains?)
-      def trains?(reforks) = super && !threshold(reforks).nil?
     end
 
-    # `refork :manual`: only when a user asks for it (USR2). The time of that is unknown, so no worker is trained.
-    class Manual < Policy
-      # (see Policy#trains?)
-      def trains?(_reforks) = false
-    end
+    # `refork :manual`: only when a user asks for it (USR2).
+    class Manual < Policy; end
 
     # `refork false`: never, even when a user asks. The first mold stays.
-    class Off < Manual
+    class Off < Policy
       # (see Policy#manual?)
       def manual? = false
     end

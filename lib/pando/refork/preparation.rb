@@ -29,7 +29,6 @@ module Pando
       end
 
       # @param manner [:auto, :promote, :warmup, nil] the `gc mold:` setting
-      # @return [nil]
       def self.run(manner)
         @first ||= Process.pid
         @warm = Process.pid != @first
@@ -42,7 +41,6 @@ module Pando
       end
 
       # Makes all objects old. The first collection is a major one, for all garbage; the others are minor.
-      # @return [void]
       def self.promote = AGES.times { |time| GC.start(full_mark: time.zero?) }
 
       # @return [Float]

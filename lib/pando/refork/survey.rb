@@ -141,7 +141,6 @@ module Pando
         def incomplete? = !known? && affordable?(urgent: true)
 
         # @param urgent [Boolean] whether CPU time may be borrowed
-        # @return [Boolean]
         def affordable?(now = Sys.now, urgent: false)
           @budget = [@budget + ((now - @filled_at) * SHARE), SAVED].min
           @filled_at = now

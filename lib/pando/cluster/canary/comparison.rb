@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/canary/records"
-require "pando/cluster/canary/statistics"
 require "pando/counted"
 
 module Pando
@@ -49,7 +48,7 @@ module Pando
         # @return [String, nil]
         def hopeless
           return if @curve.requests.zero? || @curve.failures < @curve.requests
-          return if [@before, @beside].compact.any? { |other| other.requests.positive? && mostly_fails?(other) }
+          return if [@before, @beside].compact.any? { |one| one.requests.positive? && one.failures * 2 >= one.requests }
 
           "#{failures(@curve)} failed"
         end
@@ -65,7 +64,6 @@ module Pando
 
         private
 
-        def mostly_fails?(other) = other.failures * 2 >= other.requests
         def failures(curve) = "#{curve.failures} of #{counted(curve.requests, "request")}"
 
         def failing(chance, now)
@@ -80,43 +78,26 @@ module Pando
         end
 
         def slower(name, measure, limits, chance, now)
-          strata = strata(@curve.public_send(measure), @before.public_send(measure))
-          return unless longer?(strata, *limits, chance) && slower_now?(measure, limits, now)
+          strata = @curve[measure].zip(@before[measure])
+          return unless longer?(strata, *limits, chance)
+          return unless @beside.nil? || longer?([[@curve.total(measure), @beside.total(measure)]], *limits, now)
 
           "a request takes #{ratio(strata).round(1)} times the #{name} that it took before at the same age " \
             "(#{counted(@curve.requests, "request")})"
         end
 
-        def slower_now?(measure, limits, now)
-          return true unless @beside
-
-          longer?(strata([all(@curve, measure)], [all(@beside, measure)]), *limits, now)
-        end
-
-        def all(curve, measure)
-          curve.public_send(measure).each_with_object(Hash.new(0)) do |band, sum|
-            sum.merge!(band) { |_, one, two| one + two }
-          end
-        end
-
-        # @param mine [Array<Hash>] of the new workers, see Curve#cpu
-        # @param others [Array<Hash>] of the old ones, in the same bands
-        def strata(mine, others) = mine.zip(others).reject { |one, other| one.empty? || other.empty? }
-
-        # @param times [Float] that requests must take longer by, at least @param microseconds [Float] likewise
-        # @param chance [Float]
+        # @param strata [Array<Array(Hash, Hash)>] durations of the new workers and of the old ones, by age
+        # @param times [Float] that requests must take longer by, at least
+        # @param microseconds [Float] likewise
         def longer?(strata, times, microseconds, chance)
-          return false if strata.empty? || RankTest.p(strata) >= chance
+          strata = strata.reject { |pair| pair.any?(&:empty?) }
+          return false if strata.empty? || RankTest.p(strata) >= chance || ratio(strata) < times
 
-          ratio(strata) >= times &&
-            median_of_pairs(strata) do |mine, other|
-              Curve.microseconds(mine) - Curve.microseconds(other)
-            end >= microseconds
+          median_of_pairs(strata) { |mine, other| Curve.microseconds(mine) - Curve.microseconds(other) } >= microseconds
         end
 
         # How many times as long the new requests take, by the median of all pairs of a new and an old request of the
         # same age (Hodges and Lehmann's estimate).
-        # @return [Float]
         def ratio(strata) = 2**median_of_pairs(strata) { |mine, other| (mine - other) / 8.0 }
 
         def median_of_pairs(strata)
@@ -128,6 +109,69 @@ module Pando
           seen = 0
           pairs.sort.find { |_, count| (seen += count) >= half }.first
         end
+      end
+
+      # Fisher's exact test, one-sided: the probability of at least this many failures among the requests, if they
+      # fail no more often than the others. Valid for any numbers, however small.
+      module ExactTest
+        # @param failures [Integer] of `requests`
+        # @param failures_before [Integer] of `requests_before`
+        # @return [Float] 0..1; 1: nothing speaks against it
+        def self.p(failures, requests, failures_before, requests_before)
+          all = failures + failures_before
+          last = [all, requests].min
+          sum = (failures..last).sum do |count|
+            next 0.0 if all - count > requests_before
+
+            Math.exp(choose(requests, count) + choose(requests_before, all - count) -
+                     choose(requests + requests_before, all))
+          end
+          [sum, 1.0].min
+        end
+
+        # The logarithm of the binomial coefficient.
+        def self.choose(from, count)
+          Math.lgamma(from + 1).first - Math.lgamma(count + 1).first - Math.lgamma(from - count + 1).first
+        end
+        private_class_method :choose
+      end
+
+      # Wilcoxon's rank-sum test in strata, with van Elteren's weights: whether values tend to be larger than the others
+      # of the same stratum. It uses only ranks: no single request decides, however long it took, and nothing is
+      # assumed about how times are distributed.
+      module RankTest
+        # @param strata [Array<Array(Hash, Hash)>] how often each value occurs: among the tested ones, among the others
+        # @return [Float] 0..1, by the normal approximation; 1: nothing can be said
+        def self.p(strata)
+          shift = variance = 0.0
+          strata.each do |mine, others|
+            weight = 1.0 / (mine.values.sum + others.values.sum + 1)
+            shift += weight * surplus(mine, others)
+            variance += (weight**2) * variance_of(mine, others)
+          end
+          variance.positive? ? Math.erfc(shift / Math.sqrt(2 * variance)) / 2 : 1.0
+        end
+
+        # Pairs in which mine is larger, above half of all pairs.
+        def self.surplus(mine, others)
+          below = 0
+          pairs = (mine.keys | others.keys).sort.sum do |value|
+            ties = others.fetch(value, 0)
+            won = mine.fetch(value, 0) * (below + (ties / 2.0))
+            below += ties
+            won
+          end
+          pairs - (mine.values.sum * below / 2.0)
+        end
+
+        def self.variance_of(mine, others)
+          all = mine.values.sum + others.values.sum
+          return 0.0 if all < 2
+
+          ties = mine.merge(others) { |_, one, two| one + two }.each_value.sum { |tied| (tied**3) - tied }
+          mine.values.sum * others.values.sum / 12.0 * (all + 1 - (ties / (all * (all - 1.0))))
+        end
+        private_class_method :surplus, :variance_of
       end
     end
   end

@@ -11,9 +11,6 @@ module Pando
         # The first request, the second, then 2, 4, ... 128: up to 256, all that are measured one by one.
         BANDS = 9
 
-        # How many requests took how long, by age: an Array of BANDS Hashes, code => count. A code is eight steps an
-        # octave of microseconds (ext/pando/sys/measure.h).
-        attr_reader :cpu, :time
         attr_reader :requests, :failures
         # Workers that ended unexpectedly.
         attr_reader :crashes
@@ -22,18 +19,20 @@ module Pando
 
         def initialize
           @requests = @failures = @crashes = 0
-          @cpu = Array.new(BANDS) { Hash.new(0) }
-          @time = Array.new(BANDS) { Hash.new(0) }
+          @durations = { cpu: Curve.bands(""), time: Curve.bands("") }
           @faults = Array.new(BANDS, 0)
         end
 
-        # @param codes [String] of the first jobs of a worker, in order
-        # @return [Array<Hash>] as #cpu
-        def self.bands(codes, into = Array.new(BANDS) { Hash.new(0) })
-          codes.each_byte.first(1 << (BANDS - 1)).each_with_index do |code, age|
-            into[age.bit_length][code] += 1 unless code.zero?
+        # How many jobs took how long, by age.
+        # @param codes [String] of the first jobs of a worker, in order: eight steps an octave of microseconds
+        #   (ext/pando/sys/measure.h)
+        # @return [Array<Hash>] BANDS of them, code => count
+        def self.bands(codes)
+          Array.new(BANDS) { Hash.new(0) }.tap do |bands|
+            codes.each_byte.first(1 << (BANDS - 1)).each_with_index do |code, age|
+              bands[age.bit_length][code] += 1 unless code.zero?
+            end
           end
-          into
         end
 
         # @return [Float] microseconds
@@ -42,6 +41,15 @@ module Pando
           (2.0**octave) * (1 + (step / 8.0))
         end
 
+        # @param measure [:cpu, :time]
+        # @return [Array<Hash>] see Curve.bands
+        def [](measure) = @durations[measure]
+
+        # @return [Hash] all ages together
+        def total(measure) = self[measure].inject({}) { |sum, band| Curve.add_up(sum, band) }
+
+        def self.add_up(counts, others) = counts.merge(others) { |_, one, two| one + two }
+
         # Adds a worker by its row. A job that ends meanwhile may be in one of the numbers and not yet in another; more
         # failures than requests would be impossible.
         # @param row [#requests, #failures, #first_jobs, #faults]
@@ -49,15 +57,8 @@ module Pando
         # @return [self]
         def add(row, jobs: true)
           requests = row.requests
-          @requests += requests
-          @failures += [row.failures, requests].min
-          if jobs
-            cpu, time = row.first_jobs
-            Curve.bands(cpu, @cpu)
-            Curve.bands(time, @time)
-          end
-          add_faults(row.faults)
-          self
+          durations = jobs ? %i[cpu time].zip(row.first_jobs.map { |codes| Curve.bands(codes) }) : []
+          take(requests, [row.failures, requests].min, row.faults, durations)
         end
 
         def add_crash = @crashes += 1
@@ -65,36 +66,31 @@ module Pando
         # @param other [Curve]
         # @return [self]
         def merge(other)
-          @requests += other.requests
-          @failures += other.failures
           @crashes += other.crashes
-          merge_bands(@cpu, other.cpu)
-          merge_bands(@time, other.time)
-          add_faults(other.faults)
-          self
+          take(other.requests, other.failures, other.faults, %i[cpu time].map { |measure| [measure, other[measure]] })
         end
 
-        # @param other [Curve]
         # @return [Curve] with the requests, failures and crashes of this one, and the durations and faults of the other
         def with_pace_of(other) = dup.take_pace(other)
 
         protected
 
         def take_pace(other)
-          @cpu = other.cpu
-          @time = other.time
+          @durations = { cpu: other[:cpu], time: other[:time] }
           @faults = other.faults
           self
         end
 
         private
 
-        def add_faults(others)
-          @faults = @faults.zip(others).map { |mine, other| [mine, other.to_i].max }
-        end
-
-        def merge_bands(mine, others)
-          mine.zip(others) { |band, other| band.merge!(other) { |_, one, two| one + two } }
+        def take(requests, failures, faults, durations)
+          @requests += requests
+          @failures += failures
+          @faults = @faults.zip(faults).map { |mine, other| [mine, other.to_i].max }
+          durations.each do |measure, bands|
+            @durations[measure] = @durations[measure].zip(bands).map { |mine, other| Curve.add_up(mine, other) }
+          end
+          self
         end
       end
 
@@ -108,14 +104,12 @@ module Pando
       class Records
         include Brief
 
-        # The requests that a worker had done at some moment, and how many of them were measured.
-        Mark = Struct.new(:requests, :failures, :recents)
-
-        # A row, without what came before a mark.
-        Since = Struct.new(:row, :mark) do
-          def requests = [row.requests - mark.requests, 0].max
-          def failures = [row.failures - mark.failures, 0].max
-          def first_jobs = row.jobs_since(mark.recents)
+        # What a worker has done since it was marked: its row, without what came before.
+        Since = Struct.new(:row, :requests_before, :failures_before, :recents) do
+          def self.now(row) = new(row, row.requests, row.failures, row.recents)
+          def requests = [row.requests - requests_before, 0].max
+          def failures = [row.failures - failures_before, 0].max
+          def first_jobs = row.jobs_since(recents)
           def faults = []
         end
         private_constant :Since
@@ -128,11 +122,8 @@ module Pando
           @cold = {}
         end
 
-        # This generation boots from cold.
-        # @param number [Integer]
-        def begun_cold(number)
-          @cold[number] ||= nil # its curve is read on demand, and stored when it serves no more
-        end
+        # This generation boots from cold. Its curve is read on demand, and stored when it serves no more.
+        def begun_cold(number) = @cold[number] ||= nil
 
         # A worker is gone; its row is still its own.
         # @param crashed [Boolean] unexpectedly
@@ -176,25 +167,20 @@ module Pando
         end
 
         # @param number [Integer] of the generation that is on trial
-        # @return [Hash{Child => Mark}] where the other workers are now
+        # @return [Hash{Child => Object}] where the other workers are now
         def marks(number)
-          workers { |other| other < number }.to_h do |worker|
-            row = worker.row
-            [worker, Mark.new(row.requests, row.failures, row.recents)]
-          end.compare_by_identity
+          workers { |other| other < number }.to_h { |worker| [worker, Since.now(worker.row)] }.compare_by_identity
         end
 
         # @param marks [Hash] as #marks returned it
-        # @return [Curve] what those workers have done since, all in one band
+        # @return [Curve] what those workers have done since
         def since(marks)
-          curve = Curve.new
-          marks.each { |worker, mark| curve.add(Since.new(worker.row, mark)) unless worker.gone? }
-          curve
+          marks.reject { |worker, _| worker.gone? }.each_value.inject(Curve.new) { |curve, row| curve.add(row) }
         end
 
         private
 
-        # @return [Curve] empty if none is known, as after an upgrade of the monitor
+        # Empty if none is known, as after an upgrade of the monitor.
         def cold_before(number)
           last = @cold.keys.select { |other| other < number }.max
           (last && (@cold[last] || measured { |other| other == last })) || Curve.new
@@ -213,9 +199,8 @@ module Pando
 
         # @param jobs [#call] tells whether the durations of a worker's jobs count
         def sum(jobs = ->(_row) { true }, &wanted)
-          @dead.select { |number, _| wanted.call(number) }.values
-               .concat(workers(&wanted).map { |worker| Curve.new.add(worker.row, jobs: jobs.call(worker.row)) })
-               .inject(Curve.new, :merge)
+          living = workers(&wanted).map { |worker| Curve.new.add(worker.row, jobs: jobs.call(worker.row)) }
+          [*@dead.select { |number, _| wanted.call(number) }.values, *living].inject(Curve.new, :merge)
         end
 
         def workers(&wanted)

@@ -1,44 +1,65 @@
 # frozen_string_literal: true
 
-require "pando/cluster/canary/observation"
+require "pando/cluster/canary/comparison"
+require "pando/cluster/canary/measures"
 require "pando/cluster/message"
 require "pando/counted"
-require "pando/sys/scheduler"
 
 module Pando
   module Cluster
     module Canary
-      # How long the workers on trial have waited for a CPU, per request. On a busy machine that is a part of each
-      # request's time, comes in bursts, and says nothing about a generation. Owned by Trial.
-      class CPUWait
-        # @param source [#run_delay]
-        def initialize(source = Sys::Scheduler)
-          @source = source
-          @first = {}.compare_by_identity
+      # Checks a generation at intervals until it has passed or is found wanting: as a Trial or as a RolloutWatch.
+      #
+      # Owned by Evaluation, in the monitor.
+      # @abstract
+      class Observation
+        # @return [Float] when the next check is due, on Sys.now
+        attr_reader :due
+
+        # @param terms [Criteria]
+        # @param records [Records]
+        # @param heard_at [#call] see Stopwatch
+        def initialize(number, terms, roster, records, memory: MemoryCheck.new(roster), heard_at: :itself.to_proc,
+                       now: Sys.now)
+          @number = number
+          @terms = terms
+          @roster = roster
+          @records = records
+          @memory = memory
+          @began_at = @due = now
+          @stopwatch = Stopwatch.new(heard_at, now)
         end
 
-        # Counts the wait since the first call with each worker.
-        # @param workers [Array<Child>]
-        # @return [Float] microseconds
-        def per_request(workers)
-          waited = workers.sum { |worker| since_first(worker) }
-          waited / [workers.sum(&:requests), 1].max.to_f
+        # @return [Symbol, String, nil] :passed, or what is wrong with it; nil: it continues
+        def look(now = Sys.now)
+          return if now < @due
+
+          age = now - @began_at
+          @due = now + pause(age)
+          check(now, age, @stopwatch.read(now))
+        end
+
+        # @return [Float] the most seconds that it can still take
+        def remaining(now = Sys.now) = [limit - @stopwatch.read(now), 0.0].max
+
+        # For events and `pando status`.
+        # @return [Hash]
+        def progress(now = Sys.now)
+          { requests: @records.of(@number).requests, seconds: (now - @began_at).round(3) }
         end
 
         private
 
-        def since_first(worker)
-          delay = @source.run_delay(worker.pid) or return 0
-          delay - (@first[worker] ||= delay)
-        end
+        def workers = @roster.ready_workers.select { |worker| worker.generation == @number }
+
+        # @param before [Curve]
+        def oversized(before) = workers.filter_map { |worker| @memory.complaint(worker, before) }.first
       end
 
       # The trial of a generation: its first worker, the canary, serves beside all the old ones, and its figures are
       # compared with theirs. Frequent checks end the trial of a bad generation early; they leave less to chance than
       # the one at the end. In doubt it continues, for at most twice the longest time. If no client of the whole server
       # sends requests, the canary is judged by requests that it sends to itself (Worker#try_out).
-      #
-      # Owned by Evaluation, in the monitor.
       class Trial < Observation
         include Counted
 
@@ -74,17 +95,6 @@ module Pando
           @others_turn = false
         end
 
-        # @return [Symbol, String, nil] :passed, or what is wrong with it; nil: it continues
-        def look(now = Sys.now)
-          return if now < @due
-
-          age = now - @began_at
-          @due = now + (age < FIRST ? SOON : LOOK)
-          alternate
-          @silent = @silence.read(now, @trying == :asked ? workers : [])
-          judge(age, @stopwatch.read(now))
-        end
-
         # The canary has sent itself requests.
         # @param text [String] what it requested, see Payload#work; empty: nothing
         def tried(text)
@@ -117,7 +127,18 @@ module Pando
 
         private
 
+        def pause(age) = age < FIRST ? SOON : LOOK
         def limit = @terms.longest * 2
+
+        # @param age [Float] seconds @param listened [Float] those in which requests could come
+        def check(now, age, listened)
+          alternate
+          @silent = @silence.read(now, @trying == :asked ? workers : [])
+          curve = @records.of(@number)
+          before = @records.before(@number)
+          comparison = Comparison.new(curve, before, @records.since(@marks), waited: @cpu_wait.per_request(workers))
+          oversized(before) || comparison.complaint(AT_ONCE) || conclude(comparison, curve.requests, age, listened)
+        end
 
         # The canary and the others take turns, because both must serve to be compared: workers that step back get
         # requests last.
@@ -125,14 +146,6 @@ module Pando
           @others_turn = !@others_turn
           mine, others = @roster.ready_workers.partition { |worker| worker.generation == @number }
           (@others_turn ? mine : others).each { |worker| worker.order(Message.new(:step_back)) }
-        end
-
-        # @param age [Float] seconds @param listened [Float] those in which requests could come
-        def judge(age, listened)
-          curve = @records.of(@number)
-          before = @records.before(@number)
-          comparison = Comparison.new(curve, before, @records.since(@marks), waited: @cpu_wait.per_request(workers))
-          oversized(before) || comparison.complaint(AT_ONCE) || conclude(comparison, curve.requests, age, listened)
         end
 
         # Not while an idle canary shows no heartbeat: it may only be slow, or it may hang.
@@ -144,12 +157,6 @@ module Pando
           :passed unless stuck || comparison.complaint(*DOUBT) || comparison.hopeless
         end
 
-        # No client sends requests, and the canary has tried what it can.
-        def silent?(age)
-          @trying = :asked if @trying == :not_yet && @silent >= TRY_OUT && workers.first&.order(Message.new(:try_out))
-          @quiet = @trying == :done && @silent >= QUIET && age >= ALIVE
-        end
-
         def at_last(comparison, last)
           complaint = comparison.complaint(AT_LAST) || comparison.hopeless
           return complaint if complaint
@@ -158,13 +165,62 @@ module Pando
           :passed unless stuck || comparison.complaint(*DOUBT)
         end
 
+        # No client sends requests, and the canary has tried what it can.
+        def silent?(age)
+          @trying = :asked if @trying == :not_yet && @silent >= TRY_OUT && workers.first&.order(Message.new(:try_out))
+          @quiet = @trying == :done && @silent >= QUIET && age >= ALIVE
+        end
+
         # Its request may never end; or there is no canary, since each one leaves.
         def stuck
           return "no worker of it stays" if workers.empty?
 
-          worker = workers.find(&:engaged?) or return
-          job = worker.job
-          "it has been at #{job[:request]} for #{job[:seconds]} s" unless job.empty?
+          job = workers.find(&:engaged?)&.job
+          "it has been at #{job[:request]} for #{job[:seconds]} s" if job&.any?
+        end
+      end
+
+      # Watches all workers after the rollout, while the old mold is kept: they may show what one worker has not. They
+      # are compared with the old workers at the same age. No old worker serves any more, so only grave differences
+      # count.
+      class RolloutWatch < Observation
+        LOOK = 0.5
+        CHANCE = 1e-6
+        CRASHES = 0.005
+        # Workers that may fail at their start.
+        FAILURES = 2
+
+        # @param before [Curve] of those that it has replaced
+        # @param size [Integer] how many workers it has
+        def initialize(number, terms, roster, records, before:, size:, **more)
+          super(number, terms, roster, records, **more)
+          @before = before
+          @size = size
+          @failures = 0
+        end
+
+        # A worker did not come up.
+        # @return [String, nil] what is wrong
+        def fail(reason)
+          @failures += 1
+          reason if @failures >= FAILURES
+        end
+
+        private
+
+        def pause(_age) = LOOK
+        def limit = @terms.longest
+
+        def check(_now, age, listened)
+          curve = @records.of(@number)
+          comparison = Comparison.new(curve, @before)
+          complaint = comparison.crashing(CRASHES) || comparison.complaint(CHANCE)
+          # there may be hardly a request from before to compare with
+          complaint ||= comparison.hopeless if curve.requests >= Comparison::ENOUGH
+          complaint ||= oversized(@before)
+          return complaint if complaint || workers.any?(&:still?)
+
+          :passed if listened >= @terms.longest || @terms.enough?(curve.requests, age, @size)
         end
       end
     end

@@ -78,8 +78,8 @@ module Pando
         end
 
         def reforks = @pool.generations.reforks.count
-        def failures = suspension.failures
-        def suspended? = suspension.suspended?
+        def failures = @pool.generations.reforks.failures
+        def suspended? = @pool.generations.reforks.suspended?
         def sizing = @pool.sizing.explain
 
         # @return [Array<Array(String, Hash)>] one at most, as the following
@@ -142,8 +142,6 @@ module Pando
         end
 
         private
-
-        def suspension = @pool.generations.reforks.suspension
 
         def known
           all = @pool.generations

@@ -62,7 +62,6 @@ module Pando
         # @return [Boolean] whether an event has told of that change
         def told?(words) = @told.any? { |reason| words.include?(reason) }
 
-        # Called at each turn of the monitor's loop.
         # @param idle [Boolean] whether no generation is on its way
         def reconcile(idle, now = Sys.now)
           tell

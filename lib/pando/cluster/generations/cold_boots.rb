@@ -66,7 +66,6 @@ module Pando
           forget if %i[boot reload].include?(generation.purpose)
         end
 
-        # Called at each turn of the monitor's loop.
         def reconcile(now = Sys.now)
           conclude(now) if @generation
           @ancestry.follow(@generations.current)

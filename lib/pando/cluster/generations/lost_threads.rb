@@ -19,7 +19,6 @@ module Pando
         # A thread that did not come back. refused: whether workers that have it are no longer promoted; else it is only
         # reported.
         Lost = Struct.new(:key, :reason, :advice, :refused) do
-          # @return [String]
           def words = "#{reason}. #{advice}"
         end
 

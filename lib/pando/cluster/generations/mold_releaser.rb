@@ -44,7 +44,6 @@ module Pando
           @looked_at = @measured_at = -PACE
         end
 
-        # Called at each turn of the monitor's loop.
         # @param reloading [Boolean] whether a reload waits for a mold to fall back to
         def reconcile(reloading, now = Sys.now)
           return recall(reloading, now) if @generations.released?
@@ -87,7 +86,7 @@ module Pando
 
         # No worker could fork another mold, or the last mold that a worker has forked has failed.
         def irreplaceable?
-          @generations.reforks.healing_source.nil? || @generations.reforks.suspension.failures.positive?
+          @generations.reforks.healing_source.nil? || @generations.reforks.failures.positive?
         end
 
         def release(usage, now)

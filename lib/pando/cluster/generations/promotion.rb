@@ -39,7 +39,6 @@ module Pando
           @since = Sys.now
         end
 
-        # Called at each turn of the monitor's loop.
         def reconcile
           return unless (source = asked)
           return move(fate(source), anybody: true) unless here?(source)
