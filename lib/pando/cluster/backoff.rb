@@ -9,8 +9,8 @@ module Pando
     # not their total: each ten seconds without a failure and without a wait forget one. So one failure an hour never
     # adds up, and ten in a minute do.
     #
-    # A refusal by the kernel is no failure. It is tried again soon, without end, and makes no later wait longer. Used
-    # in the monitor. A failure during a wait makes the next wait longer, but not this one.
+    # A refusal by the kernel is no failure. It is tried again soon, without end, and makes no later wait longer. A
+    # failure during a wait makes the next wait longer, but not this one. Used in the monitor.
     class Backoff
       extend Serializable
 
@@ -28,10 +28,9 @@ module Pando
       MINUTE = 60.0
       REMEMBERED = 100
 
-      # @return [Integer] in a row: since the last success
-      attr_reader :failures
-      # @return [Integer] likewise
-      attr_reader :refusals
+      # In a row: since the last success.
+      # @return [Integer]
+      attr_reader :failures, :refusals
 
       # @param limit [Float] seconds of the longest wait
       # @param first [Float] seconds of the shortest one
@@ -50,29 +49,25 @@ module Pando
       end
 
       # A try has worked. The level stays: one success does not make up for many failures.
-      def succeed
-        @failures = @refusals = 0
-      end
+      def succeed = @failures = @refusals = 0
 
       # @param refused [Boolean] the kernel refused it; that is never free
       # @return [Float] seconds until the next try
       def fail(now = Sys.now, refused: false)
-        @level = [level(now), @free + WORST].min
-        @refusals = refusals_at(now)
-        refused ? @refusals += 1 : blame
+        @level = [level(now) + (refused ? 0 : 1), @free + WORST].min
+        @failures += 1 unless refused
+        @refusals = refusals_at(now) + (refused ? 1 : 0)
         @last = now
         @times = [*@times.last(REMEMBERED - 1), now]
-        @until = now + (refused ? wait(@refusals, REFUSED) : delay) if over?(now)
+        @until = now + (refused ? wait(@refusals, REFUSED) : wait(@level - @free, @limit)) if over?(now)
         @until - now
       end
 
-      # @return [Boolean] whether the kernel refused the last try, or one shortly before
+      # Whether the kernel refused the last try, or one shortly before.
       def refused? = @refusals.positive?
 
       # @param time [Float] on Sys.now
-      def wait_until(time)
-        @until = [@until, time].max
-      end
+      def wait_until(time) = @until = [@until, time].max
 
       def over?(now = Sys.now) = now >= @until
 
@@ -82,15 +77,10 @@ module Pando
       # @return [Integer] failures within the last minute
       def rate(now = Sys.now) = @times.count { |time| now - time < MINUTE }
 
-      # @return [Boolean] whether all is forgotten
+      # Whether all is forgotten.
       def calm?(now = Sys.now) = level(now).zero? && refusals_at(now).zero? && over?(now)
 
       private
-
-      def blame
-        @level += 1
-        @failures += 1
-      end
 
       # Failures that are not forgotten yet.
       def level(now) = [@level - quiet_periods(now), 0].max
@@ -100,12 +90,7 @@ module Pando
 
       def quiet_periods(now) = ([now - [@last, @until].max, 0].max / QUIET).floor
 
-      def delay
-        count = @level - @free
-        count.positive? ? wait(count, @limit) : 0.0
-      end
-
-      def wait(count, limit) = [@first * (2**[count - 1, WORST].min), limit, @limit].min
+      def wait(count, limit) = count.positive? ? [@first * (2**[count - 1, WORST].min), limit, @limit].min : 0.0
     end
   end
 end

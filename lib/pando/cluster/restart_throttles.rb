@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "forwardable"
 require "pando/cluster/backoff"
 require "pando/events"
 
@@ -8,34 +7,28 @@ module Pando
   module Cluster
     # Throttles restarts in one place of the cluster (a slot, a service, the mold, the reactor). The first few deaths
     # are replaced at once; a process that goes on dying is restarted later each time. Owned by RestartThrottles.
-    class RestartThrottle
-      extend Forwardable
-      extend Serializable
-
-      serialize throttled: :flag, reason: :text, backoff: Backoff
-
-      # See Backoff.
-      def_delegators :@backoff, :over?, :due, :failures, :refusals, :refused?, :succeed, :wait_until
+    class RestartThrottle < Backoff
+      serialize throttled: :flag, reason: :text, **Backoff.serialized
 
       # After so many refusals in a row the wait grows no longer, and no further event is emitted.
-      ENOUGH = Math.log2(Backoff::REFUSED / Backoff::FIRST).ceil
+      ENOUGH = Math.log2(REFUSED / FIRST).ceil
       private_constant :ENOUGH
 
-      # @param place [Hash{Symbol => Object}] the place, for events
+      # @param place [Hash{Symbol => Object}] for events
       # @param limit [Float] seconds of the longest wait @param free [Integer] deaths that are replaced at once
       def initialize(place, limit:, free:)
+        super(limit, free: free)
         @place = place
-        @backoff = Backoff.new(limit, free: free)
         @throttled = false
       end
 
       # @param refused [Boolean] the kernel refused to start it
       # @return [Float] seconds until the next try
       def fail(reason = nil, now = Sys.now, refused: false)
-        waits = !@backoff.over?(now)
-        known = @throttled && refused && @backoff.refusals > ENOUGH
+        waits = !over?(now)
+        known = @throttled && refused && refusals > ENOUGH
         @reason = reason
-        seconds = @backoff.fail(now, refused: refused)
+        seconds = super(now, refused: refused)
         tell(seconds, now) if seconds.positive? && !waits && !known
         seconds
       end
@@ -43,7 +36,7 @@ module Pando
       # Emits an event when the place has recovered.
       # @return [Boolean] whether it has
       def calm?(now = Sys.now)
-        return false unless @backoff.calm?(now)
+        return false unless super
 
         Events.emit("restart.recovered", **@place) if @throttled
         @throttled = false
@@ -53,18 +46,17 @@ module Pando
       # For `pando status`.
       # @return [Hash{Symbol => Object}]
       def state(now = Sys.now)
-        { **@place, rate: @backoff.rate(now), seconds: ((@backoff.due || now) - now).round(2), reason: @reason }
+        { **@place, rate: rate(now), seconds: ((due || now) - now).round(2), reason: @reason }
       end
 
       private
 
       # A single failure already has an event.
       def tell(seconds, now)
-        rate = @backoff.rate(now)
-        return if rate < 2
+        return if rate(now) < 2
 
         @throttled = true
-        Events.emit("restart.throttled", **@place, rate: rate, seconds: seconds.round(2), reason: @reason)
+        Events.emit("restart.throttled", **@place, rate: rate(now), seconds: seconds.round(2), reason: @reason)
       end
     end
 
@@ -80,26 +72,22 @@ module Pando
       PACE = 0.5
 
       def initialize
-        @throttles = {}
+        @throttles = Hash.new do |throttles, (role, place)|
+          throttles[[role, place]] = RestartThrottle.new({ role: role, **place }, **LIMITS.fetch(role))
+        end
       end
 
       # @param role [Symbol] @param place [Hash{Symbol => Object}] which one, if there are several
       # @return [Boolean] whether it may be started now
-      def over?(role, **place) = @throttles[[role, place]].nil? || @throttles[[role, place]].over?
+      def over?(role, **place) = !@throttles.key?([role, place]) || @throttles[[role, place]].over?
 
       # The process died unexpectedly, or the kernel refused to start it.
       # @return [Float] seconds until it may be started
-      def fail(role, reason, refused: false, **place)
-        @throttles[[role, place]] ||= RestartThrottle.new({ role: role, **place }, **LIMITS.fetch(role))
-        @throttles[[role, place]].fail(reason, refused: refused)
-      end
+      def fail(role, reason, refused: false, **place) = @throttles[[role, place]].fail(reason, refused: refused)
 
       # It died at its work. The cause came from outside, and waiting clients must not suffer for it.
       # @param since [Float] on Sys.now: when it was ready
-      def pace(role, since, **place)
-        @throttles[[role, place]] ||= RestartThrottle.new({ role: role, **place }, **LIMITS.fetch(role))
-        @throttles[[role, place]].wait_until(since + PACE)
-      end
+      def pace(role, since, **place) = @throttles[[role, place]].wait_until(since + PACE)
 
       def to_state(state)
         @throttles.each do |(role, place), throttle|
@@ -109,15 +97,12 @@ module Pando
 
       def from_state(state)
         state.all("throttle").each do |record|
-          role = record.choice(:role, LIMITS.keys)
           place = { slot: record.read(:slot, :integer), name: record.read(:name, :text) }.compact
-          @throttles[[role, place]] = RestartThrottle.new({ role: role, **place }, **LIMITS.fetch(role)).take_up(record)
+          @throttles[[record.choice(:role, LIMITS.keys), place]].take_up(record)
         end
       end
 
-      def reconcile(now = Sys.now)
-        @throttles.reject! { |_, throttle| throttle.calm?(now) }
-      end
+      def reconcile(now = Sys.now) = @throttles.reject! { |_, throttle| throttle.calm?(now) }
 
       # @return [Float, nil] when the next one may be started
       def due = @throttles.each_value.filter_map(&:due).min

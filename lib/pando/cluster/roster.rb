@@ -27,6 +27,8 @@ module Pando
         def ready_workers = select { |child| child.worker? && child.ready? }
         def in_slot(slot) = select { |child| child.worker? && child.slot == slot }
         def by_pid(pid) = find { |child| child.pid == pid }
+        def size = count
+        def empty? = none?
       end
 
       include Brief
@@ -46,17 +48,12 @@ module Pando
 
       def each(&block) = @children.each_value(&block)
       def [](seat) = @children[seat]
-      def size = @children.size
-      def empty? = @children.empty?
-
-      # The children of one pool.
-      # @param pool [Integer]
-      # @return [View]
-      def of(pool) = View.new(self, pool)
-
-      def everybody = self
 
       # @param pool [Integer] its number
+      # @return [View]
+      def of(pool) = View.new(self, pool)
+      def everybody = self
+
       # @return [Child]
       def admit(role, slot, generation, link, source, pool = 0)
         seat = (0...scoreboard.seats).find { |number| !@children.key?(number) }
@@ -95,7 +92,6 @@ module Pando
 
         def_delegators :@roster, :scoreboard, :dismiss
 
-        # @param pool [Integer]
         def initialize(roster, pool)
           @roster = roster
           @pool = pool
@@ -107,13 +103,9 @@ module Pando
 
         # @return [Child, nil]
         def [](seat) = @roster[seat]&.then { |child| child if child.pool == @pool }
-        def size = count
-        def empty? = none?
 
         # (see Roster#admit)
-        def admit(role, slot, generation, link, source)
-          @roster.admit(role, slot, generation, link, source, @pool)
-        end
+        def admit(role, slot, generation, link, source) = @roster.admit(role, slot, generation, link, source, @pool)
 
         # @return [Roster] with the children of all pools
         def everybody = @roster

@@ -18,6 +18,7 @@ module Pando
       FAT = "worker.outgrown"
       # Lines that are missing in the log, of all processes.
       LINES = "lines.lost"
+      NAMES = [*EVENTS, *REQUESTS, OOM, FAT, LINES].freeze
 
       def initialize
         @counts = Hash.new(0)
@@ -26,19 +27,14 @@ module Pando
       end
 
       # @return [Hash{String => Integer}] by event, without those that never happened
-      def counts
-        lines = @counts[LINES] + LineWriter.lost - @lines_before
-        lines.zero? ? @counts.except(LINES) : { **@counts, LINES => lines }
-      end
+      def counts = { **@counts, LINES => @counts[LINES] + LineWriter.lost - @lines_before }.reject { |_, one| one.zero? }
 
       # Counts lines lost in another process's log.
       def add_lost_lines(number) = @counts[LINES] += number
 
       # Adds the counts of before an upgrade.
       # @param counts [Hash{String => Integer}]
-      def restore(counts)
-        counts.each { |name, number| @counts[name] += number if [*EVENTS, *REQUESTS, OOM, FAT, LINES].include?(name) }
-      end
+      def restore(counts) = counts.slice(*NAMES).each { |name, number| @counts[name] += number }
 
       def to_state(state)
         counts.each { |name, number| state.add("count", of: name, number: number) }
