@@ -263,7 +263,8 @@ module Pando
       def connections = row.connections
       def sample = row.sample
       def fork_safe? = !row.fork_unsafe?
-      def major_gc_due? = row.major_gc_due?
+      # It would be replaced at a quiet moment.
+      def asks_for_replacement? = row.major_gc_due?
       def excluded_as_source? = !!excluded_as_source
       def replacement_wanted? = !replacement_reason.nil?
 

@@ -61,7 +61,6 @@ module Pando
       # Refuses clients that wait at the listeners, so that they can go elsewhere.
       def refuse_connections = listeners.refuse
 
-      # Boots the first mold, which loads the application.
       def boot = generations.begin_boot
 
       # @param purpose [Symbol] of the generation in the other pool
@@ -73,10 +72,10 @@ module Pando
         generation&.mold
       end
 
-      # @return [Boolean] whether it must wait for the first pool's boot, which it shares
+      # Whether it must wait for the first pool's boot, which it shares.
       def waits? = shared? && !!@monitor.pools.first.generations.upcoming&.booting?
 
-      # Called at each turn of the monitor's loop, also while the server stops.
+      # Called while the server stops, too.
       def enforce = @deadlines.enforce
 
       # @param seconds [Float] in which the whole server stood still
@@ -108,7 +107,6 @@ module Pando
       end
 
       # A new release serves: its settings apply from now on.
-      # @param policy [#threshold, #manual?, #choose]
       def renew(renewal, policy)
         before = options.workers
         payload.adopt(renewal)
@@ -117,7 +115,6 @@ module Pando
         rollout.resize(options.workers) unless options.workers == before
       end
 
-      # @return [Boolean] whether a worker serves in it
       def serving? = roster.ready_workers.any?
 
       # For the status line.

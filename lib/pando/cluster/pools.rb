@@ -43,7 +43,7 @@ module Pando
       # @return [Generations, Releases] what makes the new generation of a reload
       attr_reader :releases
 
-      # @param plans [Array<Plan>] @param roster [Roster] @param shutdown [Shutdown]
+      # @param plans [Array<Plan>]
       # @yieldparam plan [Plan] @yieldparam roster [Roster, Roster::View] of its children @yieldparam number [Integer]
       # @yieldreturn [Pool]
       def initialize(plans, roster, shutdown)
@@ -62,7 +62,7 @@ module Pando
       def several? = @pools.size > 1
       def names = @pools.map(&:name)
 
-      # @return [Pool] its pool
+      # @return [Pool] of the child
       def of(child) = @pools.fetch(child.pool)
 
       # @param name [String] from any source
@@ -86,13 +86,10 @@ module Pando
       #   without a kind that the server does not have
       def sizes
         kinds = group_by { |pool| pool.options.jobs ? :nodes : :workers }
-        %i[workers nodes].filter_map { |kind| [kind, kinds[kind].sum { |one| one.rollout.size }] if kinds[kind] }.to_h
+        kinds.slice(:workers, :nodes).transform_values { |pools| pools.sum { |pool| pool.rollout.size } }
       end
 
-      # (see Pool#enforce)
       def enforce = each { |pool| about(pool) { pool.enforce } }
-
-      # (see Pool#postpone)
       def postpone(seconds) = each { |pool| pool.postpone(seconds) }
 
       # (see Pool#reconcile)
@@ -119,19 +116,18 @@ module Pando
       # @return [Float, nil] when one of them needs the next turn
       def due = filter_map(&:due).min
 
-      # @return [Boolean] whether each pool has a generation that serves
+      # Whether each pool has a generation that serves.
       def serve? = all? { |pool| pool.generations.current }
 
-      # @return [Boolean] whether each pool serves with as many workers as it wants
+      # Whether each pool serves with as many workers as it wants.
       def complete? = serve? && all? { |pool| pool.roster.ready_workers.size >= pool.rollout.size }
 
       # One pool has no ready worker, and a try to change that has failed. At the start the server stops, since its
       # operator wants to know at once. Later the other pools serve on, and this one tries again.
-      # @param pool [Pool] @param reason [String] @param detail [String, nil] a backtrace
+      # @param detail [String, nil] a backtrace
       # @return [Boolean] whether the server stops
       def give_up(pool, reason, detail)
-        others = @started && any?(&:serving?)
-        if others
+        if @started && any?(&:serving?)
           @outage.report_once(pool) { Events.emit("pool.failing", reason: reason) }
           return false
         end
@@ -193,7 +189,8 @@ module Pando
         # @return [Boolean] whether the server stops
         def note_failure(reason, detail, limit)
           seconds = Sys.now - @served_at
-          Events.emit("server.failing", reason: reason, **left(limit, seconds)) unless @begun
+          left = limit && [limit - seconds, 0].max.round(1)
+          Events.emit("server.failing", reason: reason, **{ seconds: left }.compact) unless @begun
           @begun = true
           return false unless limit && seconds >= limit
 
@@ -201,10 +198,6 @@ module Pando
                          detail)
           true
         end
-
-        private
-
-        def left(limit, seconds) = limit ? { seconds: [limit - seconds, 0].max.round(1) } : {}
       end
 
       # Passes what Inbox and Reaper report on to the ChildEvents of the child's pool. Owned by Pools, in the monitor.
@@ -222,6 +215,7 @@ module Pando
         end
 
         def lane_corrupt(number) = @pools.first.child_events.lane_corrupt(number)
+        def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
 
         # Its log lines that are still due are lost with it.
         def child_lost(child, *details, **more)
@@ -241,8 +235,6 @@ module Pando
                                                            request: request)
           end
         end
-
-        def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
       end
     end
   end

@@ -2,20 +2,17 @@
 
 module Pando
   module Cluster
-    # Replaces workers whose row says that a major GC is due: one after another, the successor first, and only while
-    # nothing else is going on. It waits a while for an expected refork, which replaces all workers anyway. Owned by a
-    # Pool, in the monitor.
+    # Replaces workers that have asked for it in their row, at a quiet moment: one after another, the successor first,
+    # and only while nothing else is going on. Owned by a Pool, in the monitor.
     class Replacements
-      # Seconds between two looks.
+      # Seconds between two looks, and between two replacements.
       TICK = 1.0
-      # Seconds between two replacements, and the most that it waits for a refork.
       SPACING = 15.0
-      PATIENCE = 60.0
       # Seconds of CPU time after which a worker may be replaced, which takes some hundredths of a second.
       LIFE = 5.0
-      REASON = "Ruby wants a full collection, which would make private what it shares"
+      REASON = "it has asked to be replaced at a quiet moment"
 
-      # @param generations [#settled?, #reforks, #outdated?]
+      # @param generations [#settled?, #outdated?]
       # @param rollout [#awaited?, #size]
       # @param conditions [#obstacle] see Generations::Conditions
       def initialize(roster, generations, rollout, conditions)
@@ -26,35 +23,27 @@ module Pando
         @looked_at = @replaced_at = -SPACING
       end
 
+      # The worker that has served longest goes first.
       def reconcile(now = Sys.now)
-        return if now < @looked_at + TICK
+        return if now < [@looked_at + TICK, @replaced_at + SPACING].max
 
         @looked_at = now
-        worker = longest_serving or return @since = nil
-        @since ||= now
-        return if now < @replaced_at + SPACING || disturbed? || waits?(now)
+        asking = @roster.ready_workers.select { |one| one.asks_for_replacement? && one.sample&.cpu.to_f >= LIFE }
+        return if asking.empty? || disturbed?
 
         @replaced_at = now
-        worker.replacement_reason ||= REASON
+        asking.max_by(&:requests).replacement_reason ||= REASON
       end
 
       private
 
-      # The oldest of those that have served long enough.
-      def longest_serving
-        due = @roster.ready_workers.select { |worker| worker.major_gc_due? && worker.sample&.cpu.to_f >= LIFE }
-        due.max_by(&:requests)
-      end
-
       def disturbed?
-        !@generations.settled? || !@conditions.obstacle.nil? || incomplete? ||
+        !@generations.settled? || !@conditions.obstacle.nil? ||
+          @rollout.size.times.any? { |slot| @rollout.awaited?(slot) } ||
           @roster.workers.any? do |worker|
             !worker.ready? || worker.replacement_wanted? || @generations.outdated?(worker)
           end
       end
-
-      def incomplete? = @rollout.size.times.any? { |slot| @rollout.awaited?(slot) }
-      def waits?(now) = now < @since + PATIENCE && @generations.reforks.expected?
     end
   end
 end

@@ -20,7 +20,7 @@ module Pando
     Decision = Struct.new(:action, :reason, :rule, :phase, :age, :saving, :cost, :pss, keyword_init: true) do
       def refork? = action == :refork
 
-      # @return [Boolean] whether it is worth an event
+      # Whether it is worth an event.
       def news? = action != :wait
 
       # @return [Hash{Symbol => Object}] for the event
@@ -30,15 +30,18 @@ module Pando
       end
     end
 
-    # `refork :auto`, the default: a refork is due when the memory that it saves, over a lifetime as long as the current
-    # generation's so far, is worth more than the CPU time that it takes. While the app warms up, all growth since birth
-    # counts as saved, because the next generation will be warmer; after that, only growth above the average counts.
-    # docs/reforking.md explains the rules.
+    # `refork :auto`, the default. One rule:
+    #
+    #   A refork is due when the memory that it saves, times the seconds for which it saves it, is worth more than the
+    #   CPU time that it takes: saving * seconds >= rate * cost.
+    #
+    # The seconds are the current generation's lifetime so far, since the next one is expected to live as long. The
+    # saving depends on the phase. While the app warms up, all growth since birth counts, because the next generation
+    # will be warmer; after that, only growth above the average; while nobody sends requests, all that requests copied.
+    # A refork that is due waits for a quiet moment. docs/reforking.md explains the rule.
     #
     # It reads no clock and no process, so that it can run on recorded curves. It remembers generations that have
-    # served; a failed attempt leaves no trace.
-    #
-    # Owned by Cluster::Generations::Reforks, in the monitor.
+    # served; a failed attempt leaves no trace. Owned by Cluster::Generations::Reforks, in the monitor.
     class Auto < Policy
       include Mebibytes
       extend Cluster::Serializable
@@ -54,8 +57,6 @@ module Pando
       REMEMBERED = 3
       # The idle time that leads to a refork is this many times longer while workers have hardly served.
       HARDLY = 10
-      # Requests after which an app that has grown too little for a refork is unlikely to grow more.
-      GROWN = 800
       # The default: nothing prevents a refork.
       Undisturbed = Struct.new(:obstacle, :quiet?).new(nil, true).freeze
 
@@ -71,7 +72,7 @@ module Pando
       }.freeze
       private_constant :GIB, :PREFERENCES
 
-      # The constants of the rules that depend on settings.
+      # The constants of the rule that depend on settings.
       #
       #   rate      bytes whose use for a second is worth a second of CPU time
       #   share     of all CPU time, the most that reforks may take, however much they save
@@ -85,7 +86,6 @@ module Pando
       Rules = Struct.new(:rate, :share, :floor, :most, :patience, :lull, :worth, keyword_init: true) do
         # @param prefer [:memory, :balanced, :cpu]
         # @param scale [Numeric] seconds of production that a second stands for
-        # @param worth [Boolean]
         # @return [Rules]
         def self.for(prefer = :balanced, scale: 1, worth: true)
           rules = PREFERENCES.fetch(prefer)
@@ -101,7 +101,6 @@ module Pando
       serialize generation: :integer, reforks: :integer, warm: :flag, told: :text, lived: :number, ancestor: :number,
                 costs: :numbers, pace: :number, cycle: Cycle
 
-      # @param rules [Rules]
       def initialize(rules = Rules.for)
         super()
         @rules = rules
@@ -114,16 +113,13 @@ module Pando
       # @return [:warming, :paying]
       def phase = @warm ? :paying : :warming
 
-      # (see Policy#resting?)
-      def resting? = @cycle.age >= GROWN && !@cycle.grown.nil? && !worth?(@cycle.grown)
-
       # @param vitals [Survey::Vitals]
       # @param conditions [#obstacle, #quiet?] read only when a refork is due
       # @return [Decision]
       def decide(vitals, conditions = Undisturbed)
         turn_over(vitals) unless vitals.generation == @generation
         @cycle.add(vitals)
-        @last = admit(apply_rules, vitals, conditions)
+        @last = admit(apply_rule, vitals, conditions)
         @warm = true if @last.action == :settle
         @told = "#{@last.action}: #{@last.reason}" if @last.news?
         @last
@@ -159,17 +155,18 @@ module Pando
 
       # A refork has ended a cycle; the first cycle began cold.
       def follow
-        @costs = [*@costs, own_cost].compact.last(REMEMBERED)
+        @costs = costs
         @ancestor = [@cycle.most, @ancestor.to_f].max # a refork that pays comes at a lower age
         @lived += @cycle.seconds
         @pace = @cycle.pace || @pace
       end
 
-      def own_cost = (@cycle.cost(@pace) if @reforks.positive?)
+      # The measured costs of the last reforks, seconds of CPU of a worker.
+      def costs = [*@costs, (@cycle.cost(@pace) if @reforks.positive?)].compact.last(REMEMBERED)
 
-      # @return [Float, nil] seconds of CPU, of all workers
+      # @return [Float, nil] seconds of CPU, of all workers: the median
       def cost
-        all = [*@costs, own_cost].compact.last(REMEMBERED).sort
+        all = costs.sort
         middle = all[(all.size - 1) / 2, 2 - (all.size % 2)]
         middle.sum / middle.size * @cycle.workers if middle&.any?
       end
@@ -177,24 +174,22 @@ module Pando
       def likely_cost = cost || (Cycle::LEAST_CPU * @cycle.workers)
       def price = @rules.rate * likely_cost
 
+      # Whether the saving, in bytes times seconds, is worth the price.
+      def pays?(saving, seconds) = worth?(saving) && saving * seconds >= price
+
+      def worth?(saving) = saving >= @cycle.workers * WORTH_BYTES && saving >= @cycle.pss.to_f * WORTH
+
       # Whether the cost is a small part of the CPU time that the generation has used; true if that is unknown. The few
       # reforks of the warming phase are not limited: they save CPU time, because code is compiled once for all workers.
       def affordable? = @cycle.cpu.nil? || likely_cost <= @rules.share * @cycle.cpu * @cycle.workers
 
-      def apply_rules
-        if !@warm && @ancestor.to_f > WARM
-          return decision(:settle, "it was forked from a worker that had served #{@ancestor.round} requests",
-                          "#{@ancestor.round} > #{WARM}")
-        end
+      def apply_rule = when_warm || when_idle || when_warming || when_paying || decision(:wait, outlook)
 
-        when_idle || when_warming || when_paying || decision(:wait, outlook)
-      end
+      def when_warm
+        return if @warm || @ancestor.to_f <= WARM
 
-      # Whether the saving, in bytes times seconds, is worth the price.
-      def pays?(saving, seconds) = worth?(saving) && saving * seconds >= price
-
-      def worth?(saving)
-        saving >= @cycle.workers * WORTH_BYTES && saving >= @cycle.pss.to_f * WORTH
+        decision(:settle, "it was forked from a worker that had served #{@ancestor.round} requests",
+                 "#{@ancestor.round} > #{WARM}")
       end
 
       # The pages that requests made private are shared again, for as long as the server stays idle.

@@ -16,11 +16,8 @@ module Pando
     #
     # Made in a mold, started in each worker by its work.
     class Collector
-      # New objects that are worth a collection; each has 40 bytes or more.
+      # New objects that are worth a collection; each has 40 bytes or more. The clock is read no more often.
       WORTH = 8192
-      # Seconds between two looks at the clock and the counters, roughly.
-      LOOK = 0.005
-      SKIPPED_AT_MOST = 128
       # The share is this many times higher while major collections are deferred: a collection of Ruby's own would
       # find too little garbage, and Ruby would take more memory in place of a major one, which takes longer than these.
       DEFERRED = 3
@@ -38,56 +35,42 @@ module Pando
       # the midst of its first requests, which are expensive enough.
       # @param worker [Cluster::Worker, nil] for the deferral
       def start(worker = nil)
-        @deferral&.start(worker) if @share
-        @skip = 1
-        @left = 0
-        @looked_at = Sys.now
-        note(cpu, Preparation.minor_gc_seconds || 0.0)
+        return unless @share
+
+        @deferral&.start(worker)
+        begin_anew(Preparation.minor_gc_seconds || 0.0)
       end
 
       # Called after each job.
       # @yieldreturn [Boolean] whether no job waits
       def between
-        return unless @share && (@left -= 1).negative?
+        return if @share.nil? || (allocated = GC.stat(:total_allocated_objects)) - @allocated < WORTH
 
-        pace
+        @allocated = allocated # the next look comes after as many
         @deferral.look if deferred?
-        collect if due?(yield)
+        return begin_anew if GC.count != @count # Ruby has collected
+
+        collect if cpu - @collected_at >= (yield ? @wait / 2 : @wait)
       end
 
       private
 
       def deferred? = !!@deferral&.on?
-      def share = @share * (deferred? ? DEFERRED : 1)
-
-      # The faster jobs come, the more of them pass without a look.
-      def pace
-        now = Sys.now
-        @skip = now - @looked_at < LOOK ? [@skip * 2, SKIPPED_AT_MOST].min : [@skip / 2, 1].max
-        @left = @skip
-        @looked_at = now
-      end
-
-      def due?(idle)
-        return note(cpu, @cost) && false if GC.count != @count # Ruby has collected
-        return false if GC.stat(:total_allocated_objects) - @allocated < WORTH
-
-        cpu - @collected_at >= (idle ? @wait / 2 : @wait)
-      end
 
       def collect
-        return note(cpu, @cost) if @major_gc.wanted && @major_gc.unshares?
+        return begin_anew if @major_gc.wanted && @major_gc.unshares?
 
         before = cpu
         major = GC.stat(:major_gc_count)
         GC.start(full_mark: false, immediate_sweep: true)
-        note(cpu, GC.stat(:major_gc_count) == major ? cpu - before : @cost)
+        begin_anew(GC.stat(:major_gc_count) == major ? cpu - before : @cost)
       end
 
-      def note(now, cost)
-        @collected_at = now
+      # @param cost [Float] seconds of CPU time that a minor collection takes
+      def begin_anew(cost = @cost)
+        @collected_at = cpu
         @cost = cost
-        @wait = @share ? cost / share : 0.0
+        @wait = cost / (@share * (deferred? ? DEFERRED : 1))
         @count = GC.count
         @allocated = GC.stat(:total_allocated_objects)
       end

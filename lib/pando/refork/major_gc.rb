@@ -26,7 +26,6 @@ module Pando
         def allowed? = !POSTPONABLE || GC.config[:rgengc_allow_full_mark]
 
         # Concerns only collections that Ruby starts by itself, not GC.start.
-        # @param allowed [Boolean]
         def allowed=(allowed)
           GC.config(rgengc_allow_full_mark: allowed) if POSTPONABLE
         end
@@ -34,7 +33,7 @@ module Pando
         # @return [Symbol, nil] why the next collection will be a major one; then GC.start makes it one in any case
         def wanted = (GC.latest_gc_info(:need_major_by) if FORETOLD)
 
-        # @return [Boolean] whether one writes to shared pages: under YJIT, to all its data about compiled methods
+        # Whether one writes to shared pages: under YJIT, to all its data about compiled methods.
         def unshares? = YJIT.enabled?
       end
     end
@@ -57,8 +56,6 @@ module Pando
       MOST = 3
       # Ruby wants a collection for lack of free slots: it adds slots instead, and there is no garbage in that.
       ROOM = :nofree
-      STATM_RESIDENT = /\A\d+ (\d+)/
-      private_constant :STATM_RESIDENT
 
       # @param setting [:auto, :postpone, :ruby] `gc major:`
       # @param size [#call] resident bytes of this process
@@ -75,7 +72,8 @@ module Pando
       # In the new worker.
       # @param worker [Cluster::Worker] the one that asks to be replaced
       def start(worker)
-        @on = @warm.call && worth? && MajorGC.obstacle.nil?
+        wished = @setting == :postpone || (@setting == :auto && MajorGC.unshares?)
+        @on = wished && @warm.call && MajorGC.obstacle.nil?
         return unless @on
 
         @worker = worker
@@ -105,8 +103,6 @@ module Pando
 
       private
 
-      def worth? = @setting == :postpone || (@setting == :auto && MajorGC.unshares?)
-
       # The monitor may let it serve for long before it replaces it.
       def ask_for_replacement(cause)
         return if @worker.major_gc_due?
@@ -127,7 +123,7 @@ module Pando
       end
 
       # Takes a few microseconds.
-      def resident = File.read("/proc/self/statm")[STATM_RESIDENT, 1].to_i * Sys::Memory::PAGE
+      def resident = File.read("/proc/self/statm").split[1].to_i * Sys::Memory::PAGE
     end
   end
 end

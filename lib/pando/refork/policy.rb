@@ -21,9 +21,6 @@ module Pando
       # @return [Boolean] whether it decides by memory and CPU time
       def measures? = false
 
-      # @return [Boolean] whether a refork would gain nothing at present, so that rare measurements are enough
-      def resting? = false
-
       # @return [Hash{Symbol => Object}] its state, for `pando status`
       def explain = {}
 

@@ -284,14 +284,12 @@ class ReforkAutoTest < Minitest::Test
     assert_equal %i[wait refork], [act(20, 180, seconds: 500.0), act(20, 180, seconds: 650.0)]
   end
 
-  def test_what_has_nothing_to_gain_rests
+  def test_what_has_nothing_to_gain
     look(0, 100)
     look(800, 101)
 
-    assert_predicate auto, :resting?
     assert_equal "a refork would save 1.0 MiB, too little", look(900, 101).reason
     look(1000, 150)
-    refute_predicate auto, :resting?
   end
 
   def test_memory_that_is_not_known_yet_is_waited_for_but_not_for_a_turn

@@ -76,15 +76,6 @@ module Pando
         # Whether there are automatic reforks.
         def by_itself? = @policy.measures? || !@policy.threshold(0).nil?
 
-        # Whether one is likely before long.
-        def expected?
-          return false if !@policy.manual? || suspended?
-          return !@policy.resting? && !lone? if @policy.measures?
-
-          threshold = @policy.threshold(count)
-          !threshold.nil? && candidates.any? { |worker| worker.requests * 2 >= threshold }
-        end
-
         # @return [Float, nil] when the next measurement is due; nil: at the next event
         def due = (@survey.due if @policy.measures? && @backoff.over?)
 
@@ -225,7 +216,6 @@ module Pando
           vitals = @survey.look(count) or return
           decision = @policy.decide(vitals, self)
           Events.emit("refork.decided", generation: @generations.current.number, **decision.facts) if decision.news?
-          @survey.relax if @policy.resting?
           decision.reason if decision.refork?
         end
 

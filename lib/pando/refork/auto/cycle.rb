@@ -7,9 +7,8 @@ module Pando
   module Refork
     class Auto < Policy
       # One generation's life so far: how its memory has grown, and what its start has cost. Sizes are bytes of all
-      # workers, ages are requests of a worker, CPU time is seconds of a worker. Pure arithmetic.
-      #
-      # Owned by Auto, in the monitor.
+      # workers, ages are requests of a worker, CPU time is seconds of a worker. Pure arithmetic. Owned by Auto, in the
+      # monitor.
       #
       # @api private
       class Cycle
@@ -34,18 +33,8 @@ module Pando
                   heard_at: :number, heard_age: :number, cpu: :number, young_age: :number, young_cpu: :number,
                   ripe_age: :number, ripe_cpu: :number
 
-        # @return [Float] requests, on average
-        attr_reader :age
-        # @return [Float] requests of the worker that has served most: the likely source of the next mold
-        attr_reader :most
-        # @return [Float] since it began to serve in all slots
-        attr_reader :seconds
-        # @return [Integer, Float, nil] bytes
-        attr_reader :pss
-        # @return [Integer]
-        attr_reader :workers
-        # @return [Float, nil]
-        attr_reader :cpu
+        # See Survey::Vitals.
+        attr_reader :age, :most, :seconds, :pss, :workers, :cpu
 
         # @param cold [Boolean] whether its mold booted from cold
         def initialize(cold: true)
@@ -92,11 +81,11 @@ module Pando
         end
 
         # @return [Float, nil] seconds of CPU per request, without the first ones
-        def pace = between(@ripe_age, @ripe_cpu, RIPE) || between(@young_age, @young_cpu, YOUNG)
+        def pace = pace_since(@ripe_age, @ripe_cpu, RIPE) || pace_since(@young_age, @young_cpu, YOUNG)
 
         private
 
-        def between(age, cpu, least)
+        def pace_since(age, cpu, least)
           (@cpu - cpu) / (@age - age) if age && @cpu && @age - age >= least
         end
 
