@@ -60,7 +60,6 @@ module Pando
       # It failed as a source of molds, and is not asked again.
       attr_accessor :excluded_as_source
       # Threads that its children would lack, by their keys: whether it has them; nil: not known yet.
-      # @return [Hash{String => Boolean, nil}]
       attr_reader :lost_threads
       # Why it refuses to become a mold, nil: it has not refused; and how many changes of other workers it has been told
       # of. See Generations::ChangedState.
@@ -86,7 +85,6 @@ module Pando
 
       # After an upgrade of the monitor.
       # @param record [Upgrade::Record] @param state [Upgrade::State] @param scoreboard [Sys::Scoreboard]
-      # @return [Child]
       # @raise [Upgrade::Unreadable]
       def self.taken_up(record, state, scoreboard)
         role = record.choice(:role, Roster::ROLES)
@@ -200,7 +198,6 @@ module Pando
       # It is still at the step that took too long.
       def standing_still? = starting? && !step.nil? && step_deadline.nil? && !condemned?
 
-      # @param stack [String, nil]
       def kill_stuck(stack)
         @stack = stack
         @stuck = true
@@ -216,7 +213,6 @@ module Pando
       def unfit? = stuck? || (failed_check? && !!ending&.crash?)
 
       # The whole server stood still, this child too: that time does not count.
-      # @param seconds [Float]
       def postpone(seconds)
         @deadline &&= @deadline + seconds
         @step_deadline &&= @step_deadline + seconds

@@ -12,8 +12,6 @@ module Pando
     class ChildEvents
       include Brief
 
-      # @param pool [Pool]
-      # @param oom [Memory::OomWatch]
       def initialize(pool, payload, oom)
         @oom = oom
         @pool = pool
@@ -123,7 +121,6 @@ module Pando
       end
 
       # A process is gone, or an order will never become one.
-      # @param ending [Sys::Ending, nil]
       # @param innocent [Boolean] the kernel refused the process, or refused to let the monitor watch it
       # @param told [Boolean] an event has already given the reason
       def child_lost(child, ending, innocent: false, told: false)

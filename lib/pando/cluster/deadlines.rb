@@ -16,7 +16,6 @@ module Pando
       # Seconds that a job node has to print the stacks of its threads, before it is killed.
       STACKS = 0.5
 
-      # @param observer [ChildEvents]
       # @param options [Options] its timeouts, and whether workers do jobs
       def initialize(roster, observer, options)
         @options = options

@@ -83,7 +83,6 @@ module Pando
         @shutdown.gracefully(@stop) if @stop && noticed? && !@shutdown.begun?
       end
 
-      # @return [Float, nil]
       def due
         [(noticed_at if @stop && !@shutdown.begun?), (due_to_tell_at if listener)].compact.min
       end

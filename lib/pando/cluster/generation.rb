@@ -44,7 +44,6 @@ module Pando
 
       attr_reader :number, :purpose, :state, :source, :began_at
       # Between failed attempts to fork from its mold.
-      # @return [RestartThrottle]
       attr_reader :backoff
       attr_accessor :mold
       # Children whose self-check did not come back.
@@ -72,8 +71,6 @@ module Pando
         tell unless told
       end
 
-      # @param record [Upgrade::Record]
-      # @param roster [Roster] of the living
       def self.taken_up(record, roster)
         source = Former.new(record.integer(:source_pid), record.integer(:source_slot)) if record.key?(:source_pid)
         source = roster.by_pid(source.pid) || source if source

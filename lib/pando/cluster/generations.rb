@@ -44,13 +44,11 @@ module Pando
       def_delegator :@evaluation, :watch?, :watching?
       def_delegators :@retired, :passed?, :discarded?, :outdated?
 
-      # @param policy [Pando::Refork::Policy]
       # @param give_up [#call] called with a reason and a backtrace when an attempt has failed and no worker serves;
       #   returns false to go on trying
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
       # @param throttles [RestartThrottles] of the mold: one that dies again and again is replaced later
       #   each time
-      # @param heard_at [#call] see Canary::Stopwatch
       # @param origin [#call] given a purpose, returns the mold of another pool to fork instead of a cold boot; nil:
       #   none
       # @param measuring [Hash] gauge: and conditions: of Reforks; those and clock: of ColdBoots
@@ -135,7 +133,6 @@ module Pando
 
       # Boots the next release.
       # @param command [Array<String>] what becomes its mold @param listeners [Array<Listener>] that it accepts from
-      # @return [Generation]
       # @raise [Error] the kernel has no process for it
       def reload(command, listeners)
         begin_generation(:reload, nil, command, listeners) || raise(Error, unstarted)
@@ -257,7 +254,6 @@ module Pando
       end
 
       # For an upgrade of the monitor. No generation is on its way or watched then.
-      # @param state [Upgrade::State]
       def to_state(state)
         state.add("generations", **serialized_fields)
         lost_threads.to_state(state)
@@ -346,7 +342,6 @@ module Pando
 
       # The kernel has no process for a mold, which is not a failure. It is tried again; a user who asked gets an event.
       # @param cheap [Boolean] the attempt loaded nothing: beside workers that serve it may be repeated often
-      # @return [nil]
       def put_off(purpose, source, reason = unstarted, cheap: true)
         return @reforks.put_off(reason, source) if purpose == :refork
         return if %i[reload reboot].include?(purpose)
@@ -371,7 +366,6 @@ module Pando
         Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
       end
 
-      # @param state [:refused, :discarded]
       def abandon(generation, state, reason)
         @lost_threads.forget_trial if generation.equal?(upcoming)
         @upcoming = nil if generation.equal?(upcoming)

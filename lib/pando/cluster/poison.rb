@@ -114,7 +114,6 @@ module Pando
         PATH_BYTES = 112
         METHOD_BYTES = 16
 
-        # @param name [Array(String, String)]
         # @return [Boolean] whether it was not cut
         def self.possible?(name) = name[0].bytesize < METHOD_BYTES && name[1].bytesize < PATH_BYTES
 
@@ -130,7 +129,6 @@ module Pando
         end
 
         # Method and path.
-        # @return [Array(String, String)]
         attr_reader :name
 
         # @param ends_at [Float] on Sys.now, which is the same in all processes

@@ -34,12 +34,8 @@ module Pando
       # Parts that all pools share, for ChildEvents.
       def_delegators :@monitor, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
 
-      # @param monitor [Monitor]
-      # @param plan [Pools::Plan]
       # @param roster [Roster, Roster::View] of its own children
       # @param number [Integer] its place among the pools
-      # @param common [Pools::Common]
-      # @param ingress [Pools::Ingress]
       def initialize(monitor, plan, roster, number, common, ingress)
         @monitor = monitor
         @name = plan.name
@@ -123,7 +119,6 @@ module Pando
       # Restored in this order, since some refer to those before them.
       OWNERS = %i[throttles generations rollout services sizing].freeze
 
-      # @param state [Upgrade::State::PoolState]
       def to_state(state) = OWNERS.each { |owner| public_send(owner).to_state(state) }
       def from_state(state) = OWNERS.each { |owner| public_send(owner).from_state(state) }
 

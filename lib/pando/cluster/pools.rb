@@ -43,9 +43,7 @@ module Pando
       # @return [Generations, Releases] what makes the new generation of a reload
       attr_reader :releases
 
-      # @param plans [Array<Plan>]
       # @yieldparam plan [Plan] @yieldparam roster [Roster, Roster::View] of its children @yieldparam number [Integer]
-      # @yieldreturn [Pool]
       def initialize(plans, roster, shutdown)
         @shutdown = shutdown
         @pools = plans.map.with_index do |plan, number|
@@ -66,7 +64,6 @@ module Pando
       def of(child) = @pools.fetch(child.pool)
 
       # @param name [String] from any source
-      # @return [Pool, nil]
       def named(name) = find { |pool| pool.name == name }
 
       # Events in the block carry the pool's name.

@@ -13,7 +13,6 @@ module Pando
 
       serialize_as "quiet", begun: :flag
 
-      # @param pools [Enumerable<Pool>]
       def initialize(pools)
         @pools = pools
         @begun = false

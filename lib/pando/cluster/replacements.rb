@@ -12,9 +12,6 @@ module Pando
       LIFE = 5.0
       REASON = "it has asked to be replaced at a quiet moment"
 
-      # @param generations [#settled?, #outdated?]
-      # @param rollout [#awaited?, #size]
-      # @param conditions [#obstacle] see Generations::Conditions
       def initialize(roster, generations, rollout, conditions)
         @roster = roster
         @generations = generations

@@ -44,7 +44,6 @@ module Pando
       end
 
       # For `pando status`.
-      # @return [Hash{Symbol => Object}]
       def state(now = Sys.now)
         { **@place, rate: rate(now), seconds: ((due || now) - now).round(2), reason: @reason }
       end
@@ -108,7 +107,6 @@ module Pando
       def due = @throttles.each_value.filter_map(&:due).min
 
       # For `pando status`: places with failures, not those where the next start merely keeps its pace.
-      # @return [Array<Hash{Symbol => Object}>]
       def states = @throttles.each_value.map(&:state).reject { |state| state[:rate].zero? }
     end
   end

@@ -22,7 +22,6 @@ module Pando
         def workers = select(&:worker?)
         def molds = select(&:mold?)
         def services = select(&:service?)
-        # @return [Child, nil]
         def reactor = find(&:reactor?)
         def ready_workers = select { |child| child.worker? && child.ready? }
         def in_slot(slot) = select { |child| child.worker? && child.slot == slot }
@@ -50,11 +49,9 @@ module Pando
       def [](seat) = @children[seat]
 
       # @param pool [Integer] its number
-      # @return [View]
       def of(pool) = View.new(self, pool)
       def everybody = self
 
-      # @return [Child]
       def admit(role, slot, generation, link, source, pool = 0)
         seat = (0...scoreboard.seats).find { |number| !@children.key?(number) }
         raise Pando::Error, "all #{scoreboard.seats} seats are taken" unless seat
@@ -101,7 +98,6 @@ module Pando
           @roster.each { |child| yield child if child.pool == @pool }
         end
 
-        # @return [Child, nil]
         def [](seat) = @roster[seat]&.then { |child| child if child.pool == @pool }
 
         # (see Roster#admit)

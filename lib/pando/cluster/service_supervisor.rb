@@ -7,7 +7,6 @@ module Pando
     # Keeps one process alive for each service of the configuration. A service moves to a new generation
     # break-before-make, since it must not run twice. Owned by a Pool, in the monitor.
     class ServiceSupervisor
-      # @param throttles [RestartThrottles] those of the services
       def initialize(roster, spawner, generations, options, throttles: RestartThrottles.new)
         @throttles = throttles
         @roster = roster
@@ -27,7 +26,6 @@ module Pando
       # @return [Boolean] whether a service is to be forked
       def wanting? = @options.services.each_index.any? { |index| in_place(index).nil? }
 
-      # @return [Symbol]
       def name(child) = @options.services[child.slot]
 
       def ready(child)

@@ -33,7 +33,6 @@ module Pando
       def add_lost_lines(number) = @counts[LINES] += number
 
       # Adds the counts of before an upgrade.
-      # @param counts [Hash{String => Integer}]
       def restore(counts) = counts.slice(*NAMES).each { |name, number| @counts[name] += number }
 
       def to_state(state)

@@ -84,9 +84,7 @@ module Pando
       #
       # @api private
       Rules = Struct.new(:rate, :share, :floor, :most, :patience, :lull, :worth, keyword_init: true) do
-        # @param prefer [:memory, :balanced, :cpu]
         # @param scale [Numeric] seconds of production that a second stands for
-        # @return [Rules]
         def self.for(prefer = :balanced, scale: 1, worth: true)
           rules = PREFERENCES.fetch(prefer)
           times = { patience: 5.0, lull: 60.0, **rules.slice(:rate, :floor, :most) }
@@ -110,12 +108,9 @@ module Pando
       # (see Policy#measures?)
       def measures? = true
 
-      # @return [:warming, :paying]
       def phase = @warm ? :paying : :warming
 
-      # @param vitals [Survey::Vitals]
       # @param conditions [#obstacle, #quiet?] read only when a refork is due
-      # @return [Decision]
       def decide(vitals, conditions = Undisturbed)
         turn_over(vitals) unless vitals.generation == @generation
         @cycle.add(vitals)
@@ -126,7 +121,6 @@ module Pando
       end
 
       # The phase, the last decision and what it waits for, for `pando status`.
-      # @return [Hash{Symbol => Object}]
       def explain
         facts = @last ? @last.facts.slice(:age, :saving, :cost, :pss) : {}
         { phase: phase, decided: @told, waits: (@last.reason if @last && !@last.news?), **facts }.compact

@@ -24,7 +24,6 @@ module Pando
 
       # @param percent [Numeric, nil] of the worker's CPU time; nil: only Ruby collects
       # @param deferral [MajorGCDeferral, nil] checked between jobs
-      # @param major_gc [#wanted, #unshares?]
       def initialize(percent, deferral = nil, major_gc: MajorGC)
         @share = percent && (percent / 100.0)
         @deferral = deferral

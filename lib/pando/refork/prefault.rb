@@ -26,7 +26,6 @@ module Pando
       end
 
       # In the mold.
-      # @param mold [Cluster::Mold]
       # @param pagemap [Integer] a descriptor of /proc/PID/pagemap of one of its workers
       def observe(mold, pagemap)
         began = Sys.now
@@ -38,7 +37,6 @@ module Pando
       end
 
       # In a worker that has just been forked. Pages that the kernel refuses come fault by fault.
-      # @param worker [Cluster::Worker]
       def populate(worker)
         worker.row.prefault(*@hot_set.populate(@bytes, @seconds)) if @hot_set.bytes.positive?
       rescue SystemCallError
@@ -60,8 +58,6 @@ module Pando
         # The fewest requests that are worth it, when the other workers are about to be forked.
         LEAST = 20
 
-        # @param generations [#current, #upcoming]
-        # @param options [#prefault]
         def initialize(roster, generations, options)
           @roster = roster
           @generations = generations
@@ -105,7 +101,6 @@ module Pando
           give_up(e.message)
         end
 
-        # @return [false]
         def give_up(reason)
           Events.emit("prefault.unavailable", reason: reason)
           @supported = false

@@ -44,8 +44,6 @@ module Pando
       # @return [Float] when the next measurement is due
       attr_reader :due
 
-      # @param generations [#current, #outdated?, #passed?]
-      # @param gauge [Cluster::Memory::Gauge]
       # @param options [#mold] a mold that may be released is not counted, see Cluster::Generations::MoldReleaser
       def initialize(roster, generations, gauge, options)
         @roster = roster
@@ -56,7 +54,6 @@ module Pando
         @due = 0.0
       end
 
-      # @param reforks [Integer] see Vitals
       # @return [Vitals, nil] nil: it is not time, or a worker starts or leaves
       def look(reforks, now = Sys.now)
         generation = @generations.current
@@ -126,7 +123,6 @@ module Pando
           def all_cpu = cpu + cpu_before
         end
 
-        # @param clock [#cpu_time]
         def initialize(clock = Sys::Scheduler)
           @clock = clock
           @shared = 0.0
@@ -174,10 +170,8 @@ module Pando
         OWED = 1.0
 
         # Bytes, and bytes of them that are private to one process; nil: not known yet.
-        # @return [Integer, nil]
         attr_reader :pss, :private
 
-        # @param gauge [Cluster::Memory::Gauge]
         def initialize(roster, gauge, now = Sys.now)
           @roster = roster
           @gauge = gauge

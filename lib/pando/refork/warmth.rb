@@ -30,7 +30,6 @@ module Pando
         all.max_by { |one| one.score(known) }&.worker
       end
 
-      # @param worker [#requests, #sample]
       def initialize(worker)
         @worker = worker
         @sample = worker.sample

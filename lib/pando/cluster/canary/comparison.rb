@@ -45,7 +45,6 @@ module Pando
         end
 
         # Not one request has succeeded, however few there were, while most succeed in the old workers.
-        # @return [String, nil]
         def hopeless
           return if @curve.requests.zero? || @curve.failures < @curve.requests
           return if [@before, @beside].compact.any? { |one| one.requests.positive? && one.failures * 2 >= one.requests }
@@ -53,7 +52,6 @@ module Pando
           "#{failures(@curve)} failed"
         end
 
-        # @return [String, nil]
         def crashing(chance)
           return if @curve.crashes < 2
           return unless ExactTest.p(@curve.crashes, [@curve.requests, @curve.crashes].max,

@@ -24,12 +24,9 @@ module Pando
         private_constant :THREADS_ONLY
 
         # The last good generation, whose mold is kept during the watch; nil: there is no watch.
-        # @return [Generation, nil]
         attr_reader :kept
 
         # @param options [#canary, #workers, #jobs] a reload may change the criteria; canary nil: there are none
-        # @param generations [#refuse, #withdraw, #roll_back, #prove_for_good, #discarded?, #lost_threads, #reforks]
-        # @param heard_at [#call] see Stopwatch
         def initialize(roster, options, generations, heard_at)
           @heard_at = heard_at
           @roster = roster
@@ -93,7 +90,6 @@ module Pando
         # @return [Hash] for events and `pando status`; empty: there is neither
         def progress = @observation&.progress || {}
 
-        # @return [Float, nil]
         def due = @observation&.due
 
         # The generation serves in all slots.
@@ -114,7 +110,6 @@ module Pando
         end
 
         # Ends the watch, and hands over the kept generation.
-        # @return [Generation, nil]
         def release
           @observation = nil if watch?
           @kept.tap { @kept = nil }

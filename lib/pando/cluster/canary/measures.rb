@@ -23,13 +23,11 @@ module Pando
         # Requests after which faults are read.
         AGES = Array.new(Curve::BANDS) { |step| 1 << step }.freeze
 
-        # @param source [#anonymous]
         def initialize(roster, source = Sys::Memory)
           @roster = roster
           @source = source
         end
 
-        # @param before [Curve]
         # @return [String, nil] what is wrong
         def complaint(worker, before)
           faults, most, age = worker.row.faults.zip(before.faults, AGES).reverse.find { |three| three.none?(&:zero?) }
@@ -61,7 +59,6 @@ module Pando
       # How long the workers on trial have waited for a CPU, per request. On a busy machine that is a part of each
       # request's time, comes in bursts, and says nothing about a generation.
       class CPUWait
-        # @param source [#run_delay]
         def initialize(source = Sys::Scheduler)
           @source = source
           @first = {}.compare_by_identity
@@ -106,7 +103,6 @@ module Pando
       # The time since a request last began or ended in any worker, although requests could come. On a silent server
       # nothing can be learned about a canary by waiting. Measured from the moment at which a generation begins.
       class Silence
-        # @param heard_at [#call] see Stopwatch
         def initialize(roster, heard_at, now)
           @roster = roster
           @heard_at = heard_at

@@ -41,7 +41,6 @@ module Pando
           (2.0**octave) * (1 + (step / 8.0))
         end
 
-        # @param measure [:cpu, :time]
         # @return [Array<Hash>] see Curve.bands
         def [](measure) = @durations[measure]
 
@@ -52,9 +51,7 @@ module Pando
 
         # Adds a worker by its row. A job that ends meanwhile may be in one of the numbers and not yet in another; more
         # failures than requests would be impossible.
-        # @param row [#requests, #failures, #first_jobs, #faults]
         # @param jobs [Boolean] with the durations of its jobs
-        # @return [self]
         def add(row, jobs: true)
           requests = row.requests
           durations = jobs ? %i[cpu time].zip(row.first_jobs.map { |codes| Curve.bands(codes) }) : []
@@ -63,8 +60,6 @@ module Pando
 
         def add_crash = @crashes += 1
 
-        # @param other [Curve]
-        # @return [self]
         def merge(other)
           @crashes += other.crashes
           take(other.requests, other.failures, other.faults, %i[cpu time].map { |measure| [measure, other[measure]] })
@@ -135,7 +130,6 @@ module Pando
         end
 
         # @param number [Integer] of a generation
-        # @return [Curve]
         def of(number) = sum { |other| other == number }
 
         # @param number [Integer] of the generation that is on trial

@@ -16,9 +16,6 @@ module Pando
         # @return [Float] when the next check is due, on Sys.now
         attr_reader :due
 
-        # @param terms [Criteria]
-        # @param records [Records]
-        # @param heard_at [#call] see Stopwatch
         def initialize(number, terms, roster, records, memory: MemoryCheck.new(roster), heard_at: :itself.to_proc,
                        now: Sys.now)
           @number = number
@@ -43,7 +40,6 @@ module Pando
         def remaining(now = Sys.now) = [limit - @stopwatch.read(now), 0.0].max
 
         # For events and `pando status`.
-        # @return [Hash]
         def progress(now = Sys.now)
           { requests: @records.of(@number).requests, seconds: (now - @began_at).round(3) }
         end
@@ -52,7 +48,6 @@ module Pando
 
         def workers = @roster.ready_workers.select { |worker| worker.generation == @number }
 
-        # @param before [Curve]
         def oversized(before) = workers.filter_map { |worker| @memory.complaint(worker, before) }.first
       end
 

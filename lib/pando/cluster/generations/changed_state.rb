@@ -80,7 +80,6 @@ module Pando
         def refusal = declined_workers.first&.declined
 
         # For `pando status`.
-        # @return [Array<Hash{Symbol => Object}>]
         def explain = declined_workers.map { |worker| { **worker.identity, reason: worker.declined } }
 
         # @param generation [Generation] that serves in all slots; another release may make other changes

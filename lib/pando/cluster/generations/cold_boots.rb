@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/serializable"
-require "pando/refork/lineage"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/memory/gauge"
+require "pando/cluster/serializable"
 require "pando/counted"
 require "pando/events"
 require "pando/mebibytes"
+require "pando/refork/lineage"
 require "pando/sys/scheduler"
 
 module Pando
@@ -22,7 +22,6 @@ module Pando
         include Brief
         include Counted
         include Mebibytes
-
         extend Serializable
 
         # Seconds between two looks.
@@ -42,8 +41,6 @@ module Pando
         serialize ancestry: Refork::Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer,
                   until: :number, reason: :text
 
-        # @param generations [#current, #settled?, #watching?, #reboot]
-        # @param reforks [#by_itself?]
         # @param gauge [#anonymous, #measure] @param conditions [#obstacle, #occupation] see Conditions
         # @param clock [#cpu_time] seconds of CPU that a process has had
         def initialize(roster, generations, reforks, gauge: Memory::Gauge.new, conditions: Conditions::NONE,
@@ -90,7 +87,6 @@ module Pando
 
         def waits(now = Sys.now) = @reforks.by_itself? ? after_failure(now) || @waits : BY_HAND
 
-        # @return [String, nil]
         def after_failure(now)
           "the last one failed (#{@reason}): the next try is in #{(@until - now).ceil} s" if now < @until
         end
@@ -112,12 +108,11 @@ module Pando
         end
 
         def words
-          "each request leaves #{small(leak.rate)} in the memory that a mold hands down to the next one: " \
+          rate = leak.rate < 1_048_576 ? format("%.1f KiB", leak.rate / 1024.0) : mebibytes(leak.rate)
+          "each request leaves #{rate} in the memory that a mold hands down to the next one: " \
             "#{mebibytes(leak.before)} after #{counted(leak.after, "request")} of their line, " \
             "#{mebibytes(leak.bytes)} after #{leak.requests}"
         end
-
-        def small(bytes) = bytes < 1_048_576 ? format("%.1f KiB", bytes / 1024.0) : mebibytes(bytes)
 
         def due?(now)
           return false if now < @look_at || !@reforks.by_itself? || !quiet?
@@ -129,7 +124,7 @@ module Pando
 
         def quiet? = @generations.settled? && @roster.workers.any? && @roster.workers.all?(&:ready?)
 
-        # @return [String, nil] what prevents a cold boot
+        # What prevents a cold boot.
         def hindrance(now)
           failure = after_failure(now)
           return failure if failure
@@ -140,8 +135,7 @@ module Pando
 
         def obstructed(now)
           obstacle = @conditions.obstacle
-          @obstructed_since = nil unless obstacle
-          return unless obstacle
+          return @obstructed_since = nil unless obstacle
 
           @obstructed_since ||= now
           obstacle if @conditions.occupation || now - @obstructed_since < PATIENCE

@@ -17,14 +17,12 @@ module Pando
         # The default: nothing prevents a refork.
         NONE = Struct.new(:obstacle, :quiet?, :occupation).new(nil, true).freeze
 
-        # @param pool [#reload, #drain, #memory, #reactors, #listeners, #roster]
         # @param pressure [#call] percent, or nil
         def initialize(pool, pressure: Sys::Memory.method(:pressure))
           @pool = pool
           @pressure = pressure
         end
 
-        # @return [String, nil]
         def obstacle = occupation || shortage
 
         # @return [String, nil] what else is going on

@@ -27,7 +27,6 @@ module Pando
         # Requests for each worker after which a trial that had too few is repeated.
         MORE = 20
 
-        # @param generations [#upcoming, #refuse]
         # @param obstacle [#call] returns why a trial must not wait any longer, nil: it may
         def initialize(roster, generations, obstacle)
           @roster = roster
@@ -126,7 +125,6 @@ module Pando
         end
 
         # For `pando status`.
-        # @return [Array<Hash{Symbol => Object}>]
         def explain
           @lost.each_value.map do |one|
             held = @roster.ready_workers.count { |worker| worker.lost_threads[one.key] } if one.refused
@@ -135,7 +133,6 @@ module Pando
           end
         end
 
-        # @param state [Upgrade::State::PoolState]
         def to_state(state)
           @lost.each_value { |one| state.add("lost_thread", **one.to_h) }
         end

@@ -31,8 +31,6 @@ module Pando
         LEAST = 3
 
         # @param pool [#roster, #generations, #rollout, #services, #options] of its options mold:
-        # @param conditions [#obstacle] see Conditions
-        # @param gauge [Memory::Gauge]
         def initialize(pool, conditions, gauge)
           @roster = pool.roster
           @generations = pool.generations

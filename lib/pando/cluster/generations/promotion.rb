@@ -18,8 +18,6 @@ module Pando
         TIMEOUTS = ["timeout", "hard timeout"].freeze
         private_constant :TIMEOUTS
 
-        # @param generations [#upcoming, #lost_threads, #changed_state, #mold_refused, #withdraw, #refuse]
-        # @param reforks [#substitute, #called_off, #refused_by]
         # @param options [#jobs] a node is always at jobs, and ends its wait by itself
         def initialize(generations, reforks, spawner, options)
           @generations = generations
@@ -50,7 +48,6 @@ module Pando
         end
 
         # The time for the fork is over.
-        # @param mold [Child] that was to be forked
         # @return [Boolean] true: the worker is still at one request, and not to blame
         def overdue(mold)
           source = asked
@@ -62,13 +59,11 @@ module Pando
         end
 
         # A worker that was to fork a mold refused, or failed.
-        # @param mold [Child]
         def refused(mold, reason)
           @reforks.refused_by(mold.source, reason, refork: @generations.upcoming&.purpose == :refork)
         end
 
         # The worker that was asked must not be forked.
-        # @param mold [Child] that was to be forked
         # @param reason [String] in the worker's words
         # @return [Boolean] false: that mold is not wanted any more
         def declined(mold, reason)

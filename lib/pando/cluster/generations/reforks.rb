@@ -41,13 +41,10 @@ module Pando
         # With `jit :trainee`: the worker that gets requests before all others until the first refork, so that the next
         # generation is forked from it. A busy trainee is passed over: no request waits for it while another worker is
         # idle.
-        # @return [Child, nil]
         attr_reader :trainee
         attr_writer :policy
 
-        # @param policy [Pando::Refork::Policy]
         # @param backoff [Backoff] until the next attempt
-        # @param options [#refork_failures, #trainee, #jobs]
         # @param conditions [#obstacle, #quiet?] further obstacles to an automatic refork
         def initialize(roster, policy, generations, backoff, options,
                        gauge: Memory::Gauge.new, conditions: Conditions::NONE)
@@ -80,11 +77,9 @@ module Pando
         def due = (@survey.due if @policy.measures? && @backoff.over?)
 
         # The state of the policy, for `pando status`.
-        # @return [Hash{Symbol => Object}]
         def explain = @policy.measures? && lone? ? { **@policy.explain, waits: LONE } : @policy.explain
 
         # Obstacles to an automatic refork.
-        # @return [String, nil]
         def obstacle
           return "generation #{@generations.current.number} is watched" if @generations.watching?
 
@@ -134,7 +129,6 @@ module Pando
 
         # Takes the place of a worker that was asked and has not forked.
         # @param anybody [Boolean] even one that is at a long request
-        # @return [Child, nil]
         def substitute(generation, except, anybody: false)
           return healing_source(except) if generation.heal?
 

@@ -43,7 +43,6 @@ module Pando
           @workers = 0
         end
 
-        # @param vitals [Survey::Vitals]
         def add(vitals)
           @seconds = vitals.seconds
           begin_memory_anew(vitals.workers) unless vitals.workers == @workers
