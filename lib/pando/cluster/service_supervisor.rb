@@ -15,15 +15,24 @@ module Pando
         @options = options
       end
 
+      # The last proved generation forks the services. If it has no mold any more and its successor is still on trial,
+      # missing services cannot wait for the end of that, so the successor forks them.
       def reconcile
         generation = @generations.proved
-        return fork_missing unless generation&.forks?
+        proved = generation&.forks?
+        generation = @generations.current unless proved
+        return unless generation&.forks?
 
-        dismiss_surplus
-        @options.services.each_index { |index| replace_or_start(index, generation) }
+        dismiss_surplus if proved
+        @options.services.each_index do |index|
+          child = in_place(index)
+          if child.nil? then start(index, generation)
+          elsif proved && child.ready? && outdated?(child, generation) then ask_to_leave(child, "replaced")
+          end
+        end
       end
 
-      # @return [Boolean] whether a service is to be forked
+      # Whether a service is to be forked.
       def wanting? = @options.services.each_index.any? { |index| in_place(index).nil? }
 
       def name(child) = @options.services[child.slot]
@@ -65,27 +74,9 @@ module Pando
         end
       end
 
-      def replace_or_start(index, generation)
-        child = in_place(index)
-        if child.nil?
-          start(index, generation)
-        elsif child.ready? && outdated?(child, generation)
-          ask_to_leave(child, "replaced")
-        end
-      end
-
       # A mold that replaces a lost one (heal) does not make services outdated.
       def outdated?(child, generation)
         child.generation < generation.number && @generations.settled? && @generations.outdated?(child)
-      end
-
-      # The last proved generation has no mold any more, and its successor is still on trial. Missing services cannot
-      # wait for the end of that, so the successor forks them.
-      def fork_missing
-        generation = @generations.current
-        return unless generation&.forks?
-
-        @options.services.each_index { |index| start(index, generation) if in_place(index).nil? }
       end
 
       def in_place(index) = @roster.services.find { |service| service.slot == index }

@@ -62,10 +62,9 @@ module Pando
           @roster = roster
           @generations = generations
           @options = options
-          @supported = nil
         end
 
-        # Called at each turn of the monitor's loop, before new workers are ordered.
+        # Called before new workers are ordered.
         def reconcile
           return unless @options.prefault && supported?
 

@@ -38,21 +38,22 @@ module Pando
           reset_spacing
         end
 
-        # A worker that was asked to fork has found a change.
+        # A worker that was asked to fork has found a change. Several workers may report the same one.
         # @param text [String] the action, the token, the severity, the name, and the words, in lines
         def report(worker, text)
           action, token, severity, subject, reason, advice = text.split("\n", 6)
           return if advice.nil?
 
-          action = nil unless ACTIONS.include?(action)
-          severity = SEVERITIES.fetch(severity, :error)
-          Events.emit("finding.reported", kind: :changed_state, severity: severity, subject: subject, reason: reason,
-                                          advice: advice, action: action, role: worker.role, **worker.identity,
-                                          **remember(reason))
+          known = { told: true } if @told.include?(reason)
+          @told = [*@told.last(TOLD - 1), reason] unless known || reason.empty?
+          Events.emit("finding.reported", kind: :changed_state, severity: SEVERITIES.fetch(severity, :error),
+                                          subject: subject, reason: reason, advice: advice,
+                                          action: (action if ACTIONS.include?(action)), role: worker.role,
+                                          **worker.identity, **known.to_h)
           @tokens |= [token] if action == "refused" && token.match?(TOKEN) && @tokens.size < LIMIT
         end
 
-        # @param worker [Child] @param reason [String] in its words
+        # @param reason [String] in the worker's words
         def declined(worker, reason)
           worker.declined = reason
           tell # before another one is asked
@@ -91,25 +92,12 @@ module Pando
 
         private
 
-        # Several workers may report the same change.
-        # @return [Hash{Symbol => Boolean}] for the event
-        def remember(reason)
-          return { told: true } if @told.include?(reason)
-
-          @told = [*@told.last(TOLD - 1), reason] unless reason.empty?
-          {}
-        end
-
         def declined_workers = @roster.ready_workers.select(&:declined)
         def replaceable = declined_workers.find { |worker| !worker.replacement_wanted? }
 
         # Leaves out the workers that have declined: their change would count as a second one of the same kind.
         def tell
-          return if @tokens.empty?
-
-          @roster.ready_workers.each do |worker|
-            next if worker.changes_told == @tokens.size || worker.declined
-
+          @roster.ready_workers.reject(&:declined).each do |worker|
             @tokens.drop(worker.changes_told).each { |one| worker.order(Message.new(:state_seen, text: one)) }
             worker.changes_told = @tokens.size
           end

@@ -23,6 +23,7 @@ module Pando
           @pressure = pressure
         end
 
+        # @return [String, nil]
         def obstacle = occupation || shortage
 
         # @return [String, nil] what else is going on
@@ -32,8 +33,13 @@ module Pando
           "the server drains" if @pool.drain.begun?
         end
 
-        # @return [Boolean] whether users would hardly notice a refork
-        def quiet? = queued.zero? && busy <= BUSY
+        # Whether users would hardly notice a refork: no request waits, and few workers are busy.
+        def quiet?
+          queue = @pool.reactors.state
+          waiting = queue ? queue[:waiting] : @pool.listeners.waiting.each_value.sum(&:to_i)
+          workers = @pool.roster.ready_workers
+          waiting.zero? && workers.count { |worker| worker.row.busy_since } <= workers.size * BUSY
+        end
 
         private
 
@@ -42,17 +48,6 @@ module Pando
 
           percent = @pressure.call
           "memory is short (processes wait for it #{percent}% of the time)" if percent && percent > PRESSURE
-        end
-
-        # Requests that no worker has taken yet.
-        def queued
-          queue = @pool.reactors.state
-          queue ? queue[:waiting] : @pool.listeners.waiting.each_value.sum(&:to_i)
-        end
-
-        def busy
-          workers = @pool.roster.ready_workers
-          workers.count { |worker| worker.row.busy_since } / [workers.size, 1].max.to_f
         end
       end
     end

@@ -52,8 +52,8 @@ module Pando
           end
         end
 
-        # Asks each new worker, and after an upgrade each worker, whether it has such a thread. Called at each turn of
-        # the monitor's loop. Until a worker has answered, it counts as having the thread.
+        # Asks each new worker, and after an upgrade each worker, whether it has such a thread. Until a worker has
+        # answered, it counts as having the thread.
         def reconcile
           return if @lost.empty?
 
@@ -65,7 +65,7 @@ module Pando
           end
         end
 
-        # @return [Boolean] whether threads must come back before the upcoming generation can be judged
+        # Whether threads must come back before the upcoming generation can be judged.
         def pending? = @tried.any?
 
         # @return [String, nil] what the upcoming generation's first worker is to show
@@ -101,7 +101,7 @@ module Pando
           "few requests come, and a thread is to be tried out (`pando status`)" if @served
         end
 
-        # @return [Boolean] whether the worker may be promoted
+        # Whether the worker may be promoted.
         def fit?(worker) = refused.none? { |one| may_hold?(worker, one.key) }
 
         # @return [String, nil] about the thread that keeps some workers from being promoted
@@ -110,8 +110,7 @@ module Pando
           refused.find { |one| workers.any? { |worker| may_hold?(worker, one.key) } }&.words
         end
 
-        # @return [Boolean] whether a dead mold is replaced by a cold boot, since the threads of a worker would have to
-        #   be tried first
+        # Whether a dead mold is replaced by a cold boot, since the threads of a worker would have to be tried first.
         def heal_cold? = !!@heal_cold
 
         # @param generation [Generation] that serves in all slots; another release may have other threads
@@ -133,9 +132,7 @@ module Pando
           end
         end
 
-        def to_state(state)
-          @lost.each_value { |one| state.add("lost_thread", **one.to_h) }
-        end
+        def to_state(state) = @lost.each_value { |one| state.add("lost_thread", **one.to_h) }
 
         def from_state(state)
           state.all("lost_thread").each do |record|

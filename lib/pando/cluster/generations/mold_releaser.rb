@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/events"
 require "pando/mebibytes"
 
 module Pando
@@ -48,9 +47,11 @@ module Pando
           return if @options.mold == :keep || now < @looked_at + TICK
 
           @looked_at = now
-          return if now < calm_since(now) + CALM
+          return if now < calm_since(now) + CALM || now < @measured_at + PACE || indispensable?
 
-          gain(now)&.then { |usage| release(usage, now) }
+          @measured_at = now
+          usage = @gauge.measure(@generations.current.mold.pid)
+          release(usage, now) if usage && worth?(usage)
         end
 
         # @return [Float, nil] when it must look again
@@ -58,7 +59,7 @@ module Pando
 
         private
 
-        # @return [Float] since when the same processes have been there without trouble
+        # Since when the same processes have been there without trouble.
         def calm_since(now)
           before = @processes
           @processes = @roster.to_a
@@ -73,35 +74,28 @@ module Pando
 
         def process_needed? = @rollout.wanting? || @services.wanting?
 
-        # @return [Sys::Memory::Usage, nil] the memory of the mold; nil: too little would be freed, or it should stay
-        def gain(now)
-          return if now < @measured_at + PACE || @missed == @generations.current.number || irreplaceable?
-
-          @measured_at = now
-          usage = @gauge.measure(@generations.current.mold.pid)
-          usage if usage && (@options.mold == :release || usage.private >= [MUCH, usage.rss * SHARE].max)
+        # It was missed, or no worker could fork another mold, or the last mold that a worker has forked has failed.
+        def indispensable?
+          @missed == @generations.current.number || @generations.reforks.healing_source.nil? ||
+            @generations.reforks.failures.positive?
         end
 
-        # No worker could fork another mold, or the last mold that a worker has forked has failed.
-        def irreplaceable?
-          @generations.reforks.healing_source.nil? || @generations.reforks.failures.positive?
-        end
+        def worth?(usage) = @options.mold == :release || usage.private >= [MUCH, usage.rss * SHARE].max
 
         def release(usage, now)
           @released_at = now
           @generations.release_mold("#{mebibytes(usage.private)} of its memory are private to it")
         end
 
+        # A mold also comes back if it would not be stopped now: fewer workers are wanted, or the settings have changed.
         def recall(reloading, now)
-          return unless process_needed? || stays? || (reloading && @generations.reforks.healing_source)
+          stays = @options.mold == :keep || @rollout.size < LEAST
+          return unless process_needed? || stays || (reloading && @generations.reforks.healing_source)
 
           generation = @generations.recall_mold or return
           @measured_at = -PACE
           @missed = generation.number if @options.mold == :auto && now < @released_at.to_f + WORTH
         end
-
-        # It would not be stopped now, since fewer workers are wanted or the settings have changed.
-        def stays? = @options.mold == :keep || @rollout.size < LEAST
       end
     end
   end
