@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/servers"
 
-# Promise: with `jit :trainee`, until the first refork one worker is given all requests that it can take, and nobody waits
-# for it.
+# Promise: with `jit :trainee`, until the first refork one worker is given all requests that it can take, and
+# nobody waits for it.
 class TraineeTest < Minitest::Test
   include Support::Servers
 

@@ -151,7 +151,8 @@ module Pando
       # The setting that limits its start, as in Spawner.
       def allowance(child)
         cold = child.mold? && (child.source.nil? || child.source.mold?)
-        format("%s %g s", *(cold ? ["boot_timeout", @options.boot_timeout] : ["spawn_timeout", @options.spawn_timeout]))
+        setting = cold ? :boot_timeout : :spawn_timeout
+        "#{setting} #{format("%g", @options[setting])} s"
       end
     end
   end

@@ -18,18 +18,10 @@ module Pando
       # The last proved generation forks the services. If it has no mold any more and its successor is still on trial,
       # missing services cannot wait for the end of that, so the successor forks them.
       def reconcile
-        generation = @generations.proved
-        proved = generation&.forks?
-        generation = @generations.current unless proved
-        return unless generation&.forks?
-
-        dismiss_surplus if proved
-        @options.services.each_index do |index|
-          child = in_place(index)
-          if child.nil? then start(index, generation)
-          elsif proved && child.ready? && outdated?(child, generation) then ask_to_leave(child, "replaced")
-          end
-        end
+        generation = [@generations.proved, @generations.current].find { |one| one&.forks? } or return
+        missing = @options.services.each_index.reject { |index| in_place(index) }
+        dismiss_unwanted(generation) if generation.equal?(@generations.proved)
+        missing.each { |index| start(index, generation) }
       end
 
       # Whether a service is to be forked.
@@ -68,9 +60,11 @@ module Pando
       private
 
       # A reload may have removed some.
-      def dismiss_surplus
-        @roster.services.each do |child|
-          ask_to_leave(child, "no longer wanted") if child.slot >= @options.services.size && child.ready?
+      def dismiss_unwanted(generation)
+        @roster.services.select(&:ready?).each do |child|
+          if child.slot >= @options.services.size then ask_to_leave(child, "no longer wanted")
+          elsif outdated?(child, generation) then ask_to_leave(child, "replaced")
+          end
         end
       end
 

@@ -27,7 +27,10 @@ module Pando
       end
 
       # @return [Hash{String => Integer}] by event, without those that never happened
-      def counts = { **@counts, LINES => @counts[LINES] + LineWriter.lost - @lines_before }.reject { |_, one| one.zero? }
+      def counts
+        lines = @counts[LINES] + LineWriter.lost - @lines_before
+        { **@counts, LINES => lines }.reject { |_, number| number.zero? }
+      end
 
       # Counts lines lost in another process's log.
       def add_lost_lines(number) = @counts[LINES] += number

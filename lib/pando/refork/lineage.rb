@@ -130,16 +130,20 @@ module Pando
 
       def confirmed? = @seen_at.positive? && requests >= @seen_at * AGAIN
 
-      # @return [Leak, nil] if memory has grown much, evenly and steadily
       def suspect
         start = start_of_window or return
         span = requests - start
-        first, *, last = sizes = (0..PARTS).map { |part| at(start + (span * part / PARTS.to_f), :bytes) }
-        return if last < first * FACTOR || last - first < MUCH
-        return unless sizes.each_cons(2).all? { |before, after| EVEN.cover?((after - before) * PARTS / (last - first)) }
-        return if last - sizes[PARTS / 2] < (sizes[PARTS / 2] - first) * STEADY
+        sizes = (0..PARTS).map { |part| at(start + (span * part / PARTS.to_f), :bytes) }
+        return unless leaking?(sizes)
 
-        Leak.new(((last - first) / span).round, first.round, start.round, size, requests)
+        Leak.new(((sizes.last - sizes.first) / span).round, sizes.first.round, start.round, size, requests)
+      end
+
+      # Whether memory has grown by much, evenly, and in the second half nearly as much as in the first.
+      def leaking?(sizes)
+        first, middle, last = sizes.values_at(0, PARTS / 2, -1)
+        last >= first * FACTOR && last - first >= MUCH && last - middle >= (middle - first) * STEADY &&
+          sizes.each_cons(2).all? { |before, after| EVEN.cover?((after - before) * PARTS / (last - first)) }
       end
 
       # @return [Float, nil] requests; nil: too little is known

@@ -64,13 +64,16 @@ module Pando
         return if workers.empty? || !workers.all? { |worker| worker.ready? && !@generations.outdated?(worker) }
 
         measure(generation, workers, now)
-        requests = workers.map(&:requests)
-        Vitals.new(generation: @line, reforks: reforks, seconds: now - @began_at, workers: workers.size,
-                   age: @served, most: requests.max, warmed: warmed(requests),
-                   pss: @footprint.pss, private: @footprint.private, cpu: @record.cpu)
+        vitals(reforks, workers.map(&:requests), now)
       end
 
       private
+
+      def vitals(reforks, requests, now)
+        Vitals.new(generation: @line, reforks: reforks, seconds: now - @began_at, workers: requests.size,
+                   age: @served, most: requests.max, warmed: warmed(requests),
+                   pss: @footprint.pss, private: @footprint.private, cpu: @record.cpu)
+      end
 
       # The first requests warm most.
       def warmed(requests)
