@@ -32,8 +32,6 @@ module Pando
       # @return [Integer]
       attr_reader :failures, :refusals
 
-      # @param limit [Float] seconds of the longest wait
-      # @param first [Float] seconds of the shortest one
       # @param free [Integer] failures that cause no wait
       def initialize(limit = LIMIT, first: FIRST, free: 0)
         @limit = limit
@@ -52,7 +50,6 @@ module Pando
       def succeed = @failures = @refusals = 0
 
       # @param refused [Boolean] the kernel refused it; that is never free
-      # @return [Float] seconds until the next try
       def fail(now = Sys.now, refused: false)
         @level = [level(now) + (refused ? 0 : 1), @free + WORST].min
         @failures += 1 unless refused
@@ -66,7 +63,6 @@ module Pando
       # Whether the kernel refused the last try, or one shortly before.
       def refused? = @refusals.positive?
 
-      # @param time [Float] on Sys.now
       def wait_until(time) = @until = [@until, time].max
 
       def over?(now = Sys.now) = now >= @until
@@ -77,7 +73,6 @@ module Pando
       # @return [Integer] failures within the last minute
       def rate(now = Sys.now) = @times.count { |time| now - time < MINUTE }
 
-      # Whether all is forgotten.
       def calm?(now = Sys.now) = level(now).zero? && refusals_at(now).zero? && over?(now)
 
       private

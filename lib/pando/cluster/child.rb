@@ -171,7 +171,6 @@ module Pando
 
       # @param overdue [Boolean] its time was up
       # @param suspect [Boolean] its job may be the reason for the kill
-      # @return [Boolean] whether the signal was sent
       def kill(reason, overdue: false, suspect: false)
         @reason ||= reason
         @verdict ||= reason
@@ -180,7 +179,6 @@ module Pando
         signal("KILL")
       end
 
-      # Whether it was killed because its time was up.
       def overdue? = !!@overdue
 
       # Whether its job may have ended it: no other worker should get that job.
@@ -219,7 +217,6 @@ module Pando
         @expected_by &&= @expected_by + seconds
       end
 
-      # @return [Boolean] whether the signal was sent
       def signal(name) = pidfd ? pidfd.signal(name) : false
 
       def order(message, descriptors = []) = link.send(message, descriptors)
@@ -231,7 +228,6 @@ module Pando
       # @return [String, nil] the application's own backtrace
       def detail = @detail.empty? ? nil : @detail
 
-      # Whether it is at a long job.
       def engaged?
         since = row.busy_since
         !since.nil? && Sys.now - since > LONG
@@ -255,7 +251,6 @@ module Pando
       end
 
       def requests = row.requests
-      # Its long-lived connections.
       def connections = row.connections
       def sample = row.sample
       def fork_safe? = !row.fork_unsafe?

@@ -32,12 +32,10 @@ module Pando
         @told_at = 0.0
       end
 
-      # Whether health checks can see it.
       def visible? = @visible
 
       def begun? = !since.nil?
 
-      # Whether a stop follows.
       def stop? = !@stop.nil?
 
       def welcome? = !begun? && !@shutdown.begun? && @roster.ready_workers.any?

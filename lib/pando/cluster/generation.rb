@@ -89,7 +89,6 @@ module Pando
 
       def heal? = purpose == :heal
 
-      # Whether it is to replace one that serves.
       def successor? = %i[refork reload reboot].include?(purpose)
 
       # Whether it serves in all slots, or did.
@@ -107,7 +106,6 @@ module Pando
 
       def count_unfit = @unfit += 1
 
-      # Its mold is ready: to its canary.
       def go_on = enter(:canary)
 
       # Another worker than before is to fork its mold.
@@ -120,7 +118,6 @@ module Pando
       def hold = @held = true
       def held? = !!@held
 
-      # Whether its mold can be told to fork.
       def forks? = !mold.nil? && mold.ready?
 
       # Its mold leaves. When one is needed again, it is forked from one of the workers.
@@ -180,14 +177,11 @@ module Pando
         @discarded = []
       end
 
-      # @param generation [Integer] its number
       # @return [Boolean] whether it serves no more, or was discarded
       def passed?(generation) = generation < @number || @discarded.include?(generation)
 
-      # Whether a rollout would replace the worker.
       def outdated?(worker) = passed?(worker.generation)
 
-      # Whether the child was forked for a generation that was discarded.
       def discarded?(child) = @discarded.include?(child.generation)
 
       # New workers come from this generation from now on.

@@ -72,7 +72,6 @@ module Pando
         @proven = false
       end
 
-      # Whether one serves, none is on its way or watched.
       def settled? = !current.nil? && upcoming.nil? && !watching?
 
       # Nothing begins in the turn in which a watch ends: if it was over a reload, the next turn brings the reload's
@@ -91,7 +90,6 @@ module Pando
         current ? @reforks.reconcile : (heal if @throttles.over?(:mold))
       end
 
-      # @return [Float, nil] when reconcile has something to do again; nil: at the next event
       def due
         [@backoff.due, @evaluation.due, @changed_state.due, @cold_boots.due,
          (@reforks.due if current && upcoming.nil?)].compact.min
@@ -113,7 +111,6 @@ module Pando
          remaining || upcoming.mold&.deadline&.-(Sys.now)]
       end
 
-      # See MoldReleaser.
       def release_mold(reason) = current.release_mold(reason)
       def released? = !!current&.released?
       def recall_mold = (heal if upcoming.nil? && @backoff.over?)
@@ -139,7 +136,6 @@ module Pando
       end
 
       # Boots the current release anew, to replace what has grown. Called only while all is settled.
-      # @return [Generation, nil] nil: the kernel has no process for it
       def reboot = begin_generation(:reboot)
 
       def mold_ready(child)
@@ -315,7 +311,6 @@ module Pando
       # The mold that was kept is no longer needed.
       def release_kept(reason) = retire(@evaluation.release, reason)
 
-      # Whether a worker that failed to start ends its generation.
       def ends_generation?(generation, cause)
         failed = generation.backoff.failures >= LAST_TRY
         generation.equal?(upcoming) ? failed || cause != :job : failed && @roster.ready_workers.empty?
@@ -329,7 +324,6 @@ module Pando
       end
 
       # The upcoming generation's mold has not come up.
-      # @param child [Child, nil] @param cause [Symbol] see worker_failed
       def fail_mold(child, reason, cause)
         excused = proven? && upcoming.booting? && excused?(upcoming, cause)
         return discard(upcoming, reason, child&.detail) unless excused
@@ -355,7 +349,6 @@ module Pando
       # An attempt has failed. If no worker serves, that may end the server.
       def give_up_unless_serving(reason, detail = nil) = @roster.ready_workers.empty? && @give_up.call(reason, detail)
 
-      # @param detail [String, nil] what comes last if that ends the server
       def discard(generation, reason, detail = nil)
         generation.source&.then { |source| source.excluded_as_source = true unless source.declined_while_busy? }
         @reforks.failed(generation, reason)

@@ -31,7 +31,6 @@ module Pando
       end
       private_constant :Record
 
-      # @param roster [Roster, Roster::View] @param options [Options]
       def initialize(roster, options)
         @roster = roster
         @options = options
@@ -96,7 +95,6 @@ module Pando
         endings.tally.map { |ending, count| count > 1 ? "#{ending} (#{count})" : ending }.join(", ")
       end
 
-      # @return [Float, nil] seconds
       def ban(name)
         return unless terms.refuse && Ban.possible?(name) && (@bans.key?(name) || @bans.size < Ban::MOST)
         return if @bans[name] && !@bans[name].over?
@@ -118,7 +116,6 @@ module Pando
         def self.possible?(name) = name[0].bytesize < METHOD_BYTES && name[1].bytesize < PATH_BYTES
 
         # In a worker.
-        # @param text [String] of a message
         # @return [Ban, nil] nil when malformed
         def self.decode(text)
           ends_at, verb, path = text.split(" ", 3)
@@ -147,7 +144,6 @@ module Pando
         def explain = { request: name.join(" "), seconds: @ends_at - Sys.now }
 
         # A worker that is starting reads it before it serves. A worker whose link is full is told in the next turn.
-        # @param workers [Array<Child>] all of them
         def tell(workers)
           @told &= workers
           (workers - @told).each { |worker| @told << worker if worker.order(message) }
@@ -167,7 +163,6 @@ module Pando
           @bans = {}
         end
 
-        # @param text [String] as the monitor sent it
         def add(text)
           @bans.delete_if { |_, ban| ban.over? }
           ban = Ban.decode(text) or return

@@ -34,8 +34,6 @@ module Pando
       # Parts that all pools share, for ChildEvents.
       def_delegators :@monitor, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
 
-      # @param roster [Roster, Roster::View] of its own children
-      # @param number [Integer] its place among the pools
       def initialize(monitor, plan, roster, number, common, ingress)
         @monitor = monitor
         @name = plan.name
@@ -71,14 +69,11 @@ module Pando
       # Whether it must wait for the first pool's boot, which it shares.
       def waits? = shared? && !!@monitor.pools.first.generations.upcoming&.booting?
 
-      # Called while the server stops, too.
       def enforce = @deadlines.enforce
 
-      # @param seconds [Float] in which the whole server stood still
       def postpone(seconds) = @deadlines.postpone(seconds)
 
       # Called at each turn of the monitor's loop, until the server stops.
-      # @param ending [Boolean] whether the server is about to stop
       def reconcile(ending)
         generations.reconcile
         @prefault_orders.reconcile
@@ -93,10 +88,8 @@ module Pando
         throttles.reconcile
       end
 
-      # @return [Float] when the next deadline passes
       def deadline = @deadlines.due
 
-      # @return [Float, nil] when it needs the next turn
       def due
         parts = [@deadlines, memory, generations, rollout, external_signals, throttles, sizing, @mold_releaser]
         parts.filter_map(&:due).min
@@ -113,7 +106,6 @@ module Pando
 
       def serving? = roster.ready_workers.any?
 
-      # For the status line.
       def summary = "#{roster.ready_workers.size} of #{rollout.size}"
 
       # Restored in this order, since some refer to those before them.

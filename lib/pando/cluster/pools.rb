@@ -60,10 +60,8 @@ module Pando
       def several? = @pools.size > 1
       def names = @pools.map(&:name)
 
-      # @return [Pool] of the child
       def of(child) = @pools.fetch(child.pool)
 
-      # @param name [String] from any source
       def named(name) = find { |pool| pool.name == name }
 
       # Events in the block carry the pool's name.
@@ -89,7 +87,6 @@ module Pando
       def enforce = each { |pool| about(pool) { pool.enforce } }
       def postpone(seconds) = each { |pool| pool.postpone(seconds) }
 
-      # (see Pool#reconcile)
       def reconcile(ending)
         boot(@waiting) if @waiting.any?
         @releases.reconcile if several?
@@ -107,21 +104,16 @@ module Pando
         end
       end
 
-      # @return [Float] when a deadline passes
       def deadline = map(&:deadline).min
 
-      # @return [Float, nil] when one of them needs the next turn
       def due = filter_map(&:due).min
 
-      # Whether each pool has a generation that serves.
       def serve? = all? { |pool| pool.generations.current }
 
-      # Whether each pool serves with as many workers as it wants.
       def complete? = serve? && all? { |pool| pool.roster.ready_workers.size >= pool.rollout.size }
 
       # One pool has no ready worker, and a try to change that has failed. At the start the server stops, since its
       # operator wants to know at once. Later the other pools serve on, and this one tries again.
-      # @param detail [String, nil] a backtrace
       # @return [Boolean] whether the server stops
       def give_up(pool, reason, detail)
         if @started && any?(&:serving?)
@@ -135,7 +127,6 @@ module Pando
         true
       end
 
-      # For the status line.
       def summary
         return "#{first.summary} workers serve" unless several?
 
@@ -181,7 +172,6 @@ module Pando
         end
 
         # A try to start a worker has failed, and no worker serves.
-        # @param detail [String, nil] a backtrace
         # @param limit [Float, nil] seconds; nil: the server never stops for this
         # @return [Boolean] whether the server stops
         def note_failure(reason, detail, limit)

@@ -21,7 +21,6 @@ module Pando
 
       def begun? = @begun
 
-      # Whether there are any nodes.
       def concerns_anybody? = nodes.any?
 
       def begin(reason)

@@ -14,16 +14,12 @@ module Pando
       ENOUGH = Math.log2(REFUSED / FIRST).ceil
       private_constant :ENOUGH
 
-      # @param place [Hash{Symbol => Object}] for events
-      # @param limit [Float] seconds of the longest wait @param free [Integer] deaths that are replaced at once
       def initialize(place, limit:, free:)
         super(limit, free: free)
         @place = place
         @throttled = false
       end
 
-      # @param refused [Boolean] the kernel refused to start it
-      # @return [Float] seconds until the next try
       def fail(reason = nil, now = Sys.now, refused: false)
         waits = !over?(now)
         known = @throttled && refused && refusals > ENOUGH
@@ -34,7 +30,6 @@ module Pando
       end
 
       # Emits an event when the place has recovered.
-      # @return [Boolean] whether it has
       def calm?(now = Sys.now)
         return false unless super
 
@@ -76,12 +71,10 @@ module Pando
         end
       end
 
-      # @param role [Symbol] @param place [Hash{Symbol => Object}] which one, if there are several
       # @return [Boolean] whether it may be started now
       def over?(role, **place) = !@throttles.key?([role, place]) || @throttles[[role, place]].over?
 
       # The process died unexpectedly, or the kernel refused to start it.
-      # @return [Float] seconds until it may be started
       def fail(role, reason, refused: false, **place) = @throttles[[role, place]].fail(reason, refused: refused)
 
       # It died at its work. The cause came from outside, and waiting clients must not suffer for it.
@@ -103,7 +96,6 @@ module Pando
 
       def reconcile(now = Sys.now) = @throttles.reject! { |_, throttle| throttle.calm?(now) }
 
-      # @return [Float, nil] when the next one may be started
       def due = @throttles.each_value.filter_map(&:due).min
 
       # For `pando status`: places with failures, not those where the next start merely keeps its pace.

@@ -26,9 +26,6 @@ module Pando
         @size = options.workers
       end
 
-      # @param size [Integer] slots
-      # @param reason [String, nil] for the event
-      # @return [Boolean] whether so many are possible
       def resize(size, reason = nil)
         return false if size < 1 || size > Roster::SEATS / 4
 
@@ -83,10 +80,8 @@ module Pando
         child.replacement_reason ||= reason
       end
 
-      # Whether a worker is wanted in this slot and is not ready yet.
       def awaited?(slot) = slot < size && !served?(slot)
 
-      # Whether a worker is to be forked.
       def wanting? = slots.any? { |slot| empty?(slot) || outdated_in(slot) }
 
       # Whether no other worker serves beside this ready one. The last one stays until its successor is ready, unless
@@ -99,7 +94,6 @@ module Pando
         child.ask_to_leave(reason, Sys.now + @options.stop_timeout, patient: true)
       end
 
-      # @return [Float, nil] when an empty slot may be tried again
       def due = serving.filter_map { |one| one.backoff.due }.min
 
       def to_state(state) = state.add("rollout", configured: @options.workers, **serialized_fields)

@@ -24,7 +24,6 @@ module Pando
         missing.each { |index| start(index, generation) }
       end
 
-      # Whether a service is to be forked.
       def wanting? = @options.services.each_index.any? { |index| in_place(index).nil? }
 
       def name(child) = @options.services[child.slot]

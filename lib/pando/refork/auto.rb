@@ -20,7 +20,6 @@ module Pando
     Decision = Struct.new(:action, :reason, :rule, :phase, :age, :saving, :cost, :pss, keyword_init: true) do
       def refork? = action == :refork
 
-      # Whether it is worth an event.
       def news? = action != :wait
 
       # @return [Hash{Symbol => Object}] for the event
@@ -92,7 +91,6 @@ module Pando
         end
 
         # @param lived [Numeric] seconds that the app has served since its cold boot
-        # @return [Float] seconds
         def pause(lived) = (lived / 20.0).clamp(floor, most)
       end
 
@@ -168,7 +166,6 @@ module Pando
       def likely_cost = cost || (Cycle::LEAST_CPU * @cycle.workers)
       def price = @rules.rate * likely_cost
 
-      # Whether the saving, in bytes times seconds, is worth the price.
       def pays?(saving, seconds) = worth?(saving) && saving * seconds >= price
 
       def worth?(saving) = saving >= @cycle.workers * WORTH_BYTES && saving >= @cycle.pss.to_f * WORTH

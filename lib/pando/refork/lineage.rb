@@ -139,7 +139,6 @@ module Pando
         Leak.new(((sizes.last - sizes.first) / span).round, sizes.first.round, start.round, size, requests)
       end
 
-      # Whether memory has grown by much, evenly, and in the second half nearly as much as in the first.
       def leaking?(sizes)
         first, middle, last = sizes.values_at(0, PARTS / 2, -1)
         last >= first * FACTOR && last - first >= MUCH && last - middle >= (middle - first) * STEADY &&
@@ -153,7 +152,6 @@ module Pando
         start if requests >= start * SPREAD && dense?(start)
       end
 
-      # Whether molds were born all the time.
       def dense?(start)
         known = [start, *@births.map(&:requests).select { |one| one > start }]
         widest = known.each_cons(2).map { |one, other| other - one }.max
@@ -202,7 +200,6 @@ module Pando
       # @return [Lineage] since the last cold boot
       attr_reader :lineage
 
-      # @param gauge [#anonymous] @param clock [#cpu_time]
       def initialize(roster, gauge, clock)
         @roster = roster
         @gauge = gauge
@@ -223,7 +220,6 @@ module Pando
         @new_mold = NewMold.new(generation.number, *line, bytes, @clock.cpu_time(pid), *spent)
       end
 
-      # @param generation [Generation] that serves in all slots
       def established(generation)
         mold = @new_mold
         return unless mold&.number == generation.number

@@ -57,10 +57,7 @@ module Pando
       # Ruby wants a collection for lack of free slots: it adds slots instead, and there is no garbage in that.
       ROOM = :nofree
 
-      # @param setting [:auto, :postpone, :ruby] `gc major:`
-      # @param size [#call] resident bytes of this process
       # @param wanted [#call] why Ruby wants a major collection; nil: it does not
-      # @param warm [#call] whether there was a refork
       def initialize(setting, size: -> { resident }, wanted: MajorGC.method(:wanted), warm: Preparation.method(:warm?))
         @setting = setting
         @size = size

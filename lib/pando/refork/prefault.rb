@@ -17,15 +17,12 @@ module Pando
     #
     # @api private
     class Prefault
-      # @param bytes [Integer] the most that a worker is given
-      # @param milliseconds [Numeric] the longest time for it
       def initialize(bytes:, milliseconds:)
         @bytes = bytes
         @seconds = milliseconds / 1000.0
         @hot_set = Sys::HotSet.new
       end
 
-      # In the mold.
       # @param pagemap [Integer] a descriptor of /proc/PID/pagemap of one of its workers
       def observe(mold, pagemap)
         began = Sys.now
@@ -64,7 +61,6 @@ module Pando
           @options = options
         end
 
-        # Called before new workers are ordered.
         def reconcile
           return unless @options.prefault && supported?
 
@@ -73,7 +69,6 @@ module Pando
 
         private
 
-        # Checked once.
         def supported?
           return @supported unless @supported.nil?
 

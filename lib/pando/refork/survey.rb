@@ -135,15 +135,12 @@ module Pando
         # @param seconds [Float] of CPU that were spent for all workers together
         def share(seconds) = @shared += seconds
 
-        # @param workers [Array<Child>] that serve
         def add(workers)
           @slots = workers.to_h { |worker| [worker.slot, slot(worker, @slots[worker.slot])] }
         end
 
-        # @return [Float] a slot
         def requests = @slots.each_value.sum(&:all_requests) / @slots.size.to_f
 
-        # @return [Float] seconds, a slot
         def cpu = (@shared + @slots.each_value.sum(&:all_cpu)) / @slots.size
 
         private
@@ -201,7 +198,6 @@ module Pando
         # Whether all have been measured since one came or went: the shares of all change then.
         def known? = @pids.any? && @pids.all? { |pid| @gauge.measured_at(pid) >= @changed_at }
 
-        # Whether the next measurement should come soon.
         def incomplete? = !known? && affordable?(urgent: true)
 
         # @param urgent [Boolean] whether CPU time may be borrowed
@@ -211,7 +207,6 @@ module Pando
           @budget > (urgent ? -OWED : 0)
         end
 
-        # @param seconds [Float] of CPU
         def spend(seconds) = @budget -= seconds
 
         private

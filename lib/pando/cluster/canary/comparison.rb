@@ -24,8 +24,6 @@ module Pando
         # Requests that are enough for a comparison with the present.
         ENOUGH = 5
 
-        # @param curve [Curve] of the new generation
-        # @param before [Curve] of the old one
         # @param beside [Curve, nil] what the old workers have done meanwhile, whatever their age
         # @param waited [Float] microseconds per request that the new workers have waited for a CPU: so much of a
         #   request's time is not their own

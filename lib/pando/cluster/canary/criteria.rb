@@ -30,7 +30,6 @@ module Pando
           end
         end
 
-        # @return [Hash] for events
         def facts = { requests: requests, seconds: kind == :again ? short : seconds, longest: longest }
 
         private

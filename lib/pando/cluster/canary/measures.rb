@@ -48,7 +48,6 @@ module Pando
         # @param given [Integer] bytes that it was given at its start, and would otherwise have taken later
         def allowed(size, given) = (size * TIMES) + MORE + given
 
-        # @return [Integer, nil] bytes; nil: one of the two processes is gone
         def growth(worker)
           mold = @roster.molds.find { |one| one.generation == worker.generation } or return
           sizes = [worker, mold].map { |process| @source.anonymous(process.pid) }
@@ -65,7 +64,6 @@ module Pando
         end
 
         # Counts the wait since the first call with each worker.
-        # @return [Float] microseconds
         def per_request(workers)
           waited = workers.sum do |worker|
             delay = @source.run_delay(worker.pid)
@@ -89,7 +87,6 @@ module Pando
           @seconds = 0.0
         end
 
-        # @return [Float] seconds
         def read(now)
           heard = @heard_at.call(now)
           return @seconds if heard.nil? || heard <= @heard
@@ -112,7 +109,6 @@ module Pando
 
         # A worker that was not in the last reading does not count.
         # @param except [Array<Child>] workers that are busy with requests of their own
-        # @return [Float] seconds
         def read(now, except = [])
           activity = activity(except)
           changed = activity.any? { |worker, state| @seen.fetch(worker, state) != state }

@@ -35,7 +35,6 @@ module Pando
           end
         end
 
-        # @return [Float] microseconds
         def self.microseconds(code)
           octave, step = (code - 1).divmod(8)
           (2.0**octave) * (1 + (step / 8.0))
@@ -109,7 +108,6 @@ module Pando
         end
         private_constant :Since
 
-        # @param discarded [#call] tells whether a worker was forked for a generation that was discarded
         def initialize(roster, discarded)
           @roster = roster
           @discarded = discarded
@@ -129,7 +127,6 @@ module Pando
           curve.add_crash if crashed
         end
 
-        # @param number [Integer] of a generation
         def of(number) = sum { |other| other == number }
 
         # @param number [Integer] of the generation that is on trial

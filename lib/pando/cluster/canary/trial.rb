@@ -78,7 +78,6 @@ module Pando
         # @return [String, nil] what the canary has requested from itself, and the answers; nil: nothing
         attr_reader :replayed
 
-        # @param silence [Silence] since the generation was begun
         def initialize(number, terms, roster, records, cpu_wait: CPUWait.new, heard_at: :itself.to_proc, now: Sys.now,
                        silence: Silence.new(roster, heard_at, now), **more)
           super(number, terms, roster, records, heard_at: heard_at, now: now, **more)

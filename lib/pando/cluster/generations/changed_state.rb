@@ -74,7 +74,6 @@ module Pando
           @spacing = [@spacing * 2, LONGEST].min
         end
 
-        # @return [Float, nil] when reconcile has something to do again; nil: at the next event
         def due = (@due if @due > Sys.now && replaceable)
 
         # @return [String, nil] about a worker that may not be promoted

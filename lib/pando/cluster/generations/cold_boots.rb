@@ -54,7 +54,6 @@ module Pando
           forget
         end
 
-        # (see Refork::Ancestry#born)
         def born(generation) = @ancestry.born(generation)
 
         # @param generation [Generation] that serves in all slots; another release may not leak
@@ -72,7 +71,6 @@ module Pando
           boot(now) if !@generation && due?(now)
         end
 
-        # @return [Float, nil] when it must look again
         def due = (@look_at if leak && @reforks.by_itself? && @look_at > Sys.now)
 
         # For `pando status`.

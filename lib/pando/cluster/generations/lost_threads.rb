@@ -101,7 +101,6 @@ module Pando
           "few requests come, and a thread is to be tried out (`pando status`)" if @served
         end
 
-        # Whether the worker may be promoted.
         def fit?(worker) = refused.none? { |one| may_hold?(worker, one.key) }
 
         # @return [String, nil] about the thread that keeps some workers from being promoted

@@ -54,7 +54,6 @@ module Pando
           release(usage, now) if usage && worth?(usage)
         end
 
-        # @return [Float, nil] when it must look again
         def due = (@looked_at + TICK if @options.mold != :keep && @generations.settled? && !@generations.released?)
 
         private

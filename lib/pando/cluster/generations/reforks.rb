@@ -70,10 +70,8 @@ module Pando
           @generations.refork(reason, asked: false) if reason
         end
 
-        # Whether there are automatic reforks.
         def by_itself? = @policy.measures? || !@policy.threshold(0).nil?
 
-        # @return [Float, nil] when the next measurement is due; nil: at the next event
         def due = (@survey.due if @policy.measures? && @backoff.over?)
 
         # The state of the policy, for `pando status`.
@@ -86,7 +84,6 @@ module Pando
           hindrance || @generations.lost_threads.obstacle || @conditions.obstacle || (unfit if candidates.empty?)
         end
 
-        # Whether users would hardly notice a refork now.
         def quiet? = @conditions.quiet?
 
         # @return [Child, nil] a worker that starts or leaves, if that is the only obstacle to a refork
@@ -106,7 +103,6 @@ module Pando
           worker
         end
 
-        # @param number [Integer] of the generation whose mold the worker is to fork
         def begun(number, worker)
           Events.emit("refork.started", generation: number, source: worker.pid, slot: worker.slot,
                                         requests: worker.requests, reason: @wanted, choice: justify(worker))
@@ -156,7 +152,6 @@ module Pando
           postpone(@pause, obstacle)
         end
 
-        # @param generation [Generation] that serves in all slots
         def established(generation)
           @count = 0 unless generation.source # a schedule begins anew with a cold mold
           return unless generation.purpose == :refork
@@ -172,7 +167,6 @@ module Pando
           lift_suspension("generation #{generation.number} has proved itself") unless generation.heal?
         end
 
-        # @param generation [Generation] that was discarded
         def failed(generation, reason)
           return unless generation.purpose == :refork
 
@@ -215,7 +209,6 @@ module Pando
 
         # A refork is not possible now. The policy tries again and again, so each obstacle causes one event until a
         # refork succeeds. A user who asks always gets an event.
-        # @param reason [String, nil] why it was wanted
         # @param facts [Hash] the worker that refused to be forked from, if one did; whether another event has told why
         def refuse(obstacle, reason, **facts)
           if obstacle == @generations.lost_threads.refusal # the thread has an event of its own

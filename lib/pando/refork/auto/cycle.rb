@@ -36,7 +36,6 @@ module Pando
         # See Survey::Vitals.
         attr_reader :age, :most, :seconds, :pss, :workers, :cpu
 
-        # @param cold [Boolean] whether its mold booted from cold
         def initialize(cold: true)
           @cold = cold
           @age = @most = @seconds = @area = @covered = @heard_at = @heard_age = 0.0
