@@ -2,7 +2,7 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/canary/criteria"
-require "pando/cluster/canary/records"
+require "pando/cluster/canary/comparison"
 require "pando/cluster/canary/trial"
 require "pando/events"
 

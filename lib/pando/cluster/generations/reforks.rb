@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/backoff"
+require "pando/cluster/restart_throttles"
 require "pando/cluster/brief"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/memory/gauge"
