@@ -3,7 +3,8 @@
 require "test_helper"
 require "support/servers"
 
-# Promise: until the first refork one worker is given all requests that it can take, and nobody waits for it.
+# Promise: with `jit :trainee`, until the first refork one worker is given all requests that it can take, and
+# nobody waits for it.
 class TraineeTest < Minitest::Test
   include Support::Servers
 
@@ -28,7 +29,7 @@ class TraineeTest < Minitest::Test
   private
 
   def train(reactor:)
-    @server = serve(app: APP, config: "workers 3\nreactor #{reactor}\nrefork after: [250, false]")
+    @server = serve(app: APP, config: "workers 3\nreactor #{reactor}\njit :trainee\nrefork after: [250, false]")
     first = chosen
     assert_serves(first)
     assert_spread_while_busy(first)

@@ -49,14 +49,6 @@ class ReforkTest < Minitest::Test
     assert_equal [true, true, true, false], allowed
   end
 
-  def test_one_worker_is_trained_for_the_first_three_where_there_will_be_any
-    trained = [:auto, :manual, false, { after: [1] }, { after: [1, false] }].map do |setting|
-      (0..4).count { |reforks| Pando::Refork.policy(setting).trains?(reforks) }
-    end
-
-    assert_equal [3, 0, 0, 3, 1], trained
-  end
-
   def test_every_policy_chooses_the_best_candidate
     row = Struct.new(:requests, :sample)
     workers = [row.new(5), row.new(9), row.new(9), row.new(7)]

@@ -8,7 +8,7 @@ require "pando/sys"
 module Pando
   module Cluster
     # A process as the monitor sees it, from the order to fork it until it has been reaped. Owned by the Roster, in the
-    # monitor.
+    # monitor. Times are on Sys.now.
     #
     #   ordered -> adopted -> ready -> leaving -> gone
     class Child
@@ -20,9 +20,14 @@ module Pando
                 stuck: :flag, mute: :flag, excluded_as_source: :flag, signalled_deadline: :number,
                 replacement_reason: :text, declined_busy_since: :number, lines_due: :integer
 
-      attr_reader :role, :seat, :slot, :generation, :link, :row, :pidfd, :state, :source
-      # @return [Integer] the number of its pool, see Pools
-      attr_reader :pool
+      # Seconds after which a job counts as long.
+      LONG = 1.0
+      # Seconds in which an idle worker beats several times (Worker::TICK).
+      STILL = 1.5
+      # The most bytes of its backtrace that are kept.
+      DETAIL_BYTES = 32_768
+
+      attr_reader :role, :seat, :slot, :generation, :link, :row, :pidfd, :state, :source, :pool
       # Why the monitor ends it, or why it says that it ends.
       attr_accessor :reason
       # Why the monitor killed it; nil: it did not.
@@ -31,47 +36,37 @@ module Pando
       attr_reader :unwanted
       # Why it is to be replaced, while it serves on until then; nil: it is not.
       attr_accessor :replacement_reason
-      # The soft deadline that has been signalled.
-      attr_accessor :signalled_deadline
-      # Seconds on Sys.now until which it may show its threads' stacks before it is killed; nil: it was not told to.
-      attr_accessor :stacks_until
-      # Lines that its log has lost and not reported yet.
-      # @return [Integer]
-      attr_accessor :lines_due
+      # How it ended, once it has been reaped; the summary of its failure, as it reported it, and whether that was a
+      # passing one, see PassingFault; whether its link ended before it reported.
+      attr_accessor :ending, :failure, :passing, :cut_off
+
+      # When it became ready; by when it must reach its next state, nil: no limit; after when the monitor searches for
+      # it if it has not reported, nil: never.
+      attr_reader :began_at
+      attr_accessor :deadline, :expected_by
+      # The soft deadline that has been signalled; until when it may show its threads' stacks before it is killed, nil:
+      # it was not told to.
+      attr_accessor :signalled_deadline, :stacks_until
+      # The step of its self-check that it is at, nil: none; by when it must reach the next one, nil: no limit, or it
+      # has passed; the stacks of its threads when it was taken for stuck.
+      attr_reader :step, :step_deadline, :stack
+      # The inode of its end of the link, by which it is found if it does not report.
+      attr_reader :link_inode
       # It broke the protocol: the monitor no longer reads its link.
       attr_accessor :mute
+      # Lines that its log has lost and not reported yet.
+      attr_accessor :lines_due
+
       # It failed as a source of molds, and is not asked again.
       attr_accessor :excluded_as_source
       # Threads that its children would lack, by their keys: whether it has them; nil: not known yet.
-      # @return [Hash{String => Boolean, nil}]
       attr_reader :lost_threads
       # Why it refuses to become a mold, nil: it has not refused; and how many changes of other workers it has been told
       # of. See Generations::ChangedState.
       attr_accessor :declined, :changes_told
-      # How it ended, once it has been reaped.
-      attr_accessor :ending
-      # The summary of its failure, as it reported it.
-      attr_accessor :failure
-      # Whether that failure was a passing one, see PassingFault.
-      attr_accessor :passing
-      # Whether its link ended before it reported.
-      attr_accessor :cut_off
-
-      # Seconds on Sys.now by which it must reach its next state, nil: no limit.
-      attr_accessor :deadline
-      # Seconds on Sys.now after which the monitor searches for it if it has not reported; nil: never.
-      attr_accessor :expected_by
-      # The step of its self-check that it is at, nil: none.
-      attr_reader :step
-      # Seconds on Sys.now by which it must reach the next step, nil: no limit, or it has passed.
-      attr_reader :step_deadline
-
-      # The inode of its end of the link, by which it is found if it does not report.
-      attr_reader :link_inode
-      # The stacks of its threads when it was taken for stuck.
-      attr_reader :stack
 
       # @param source [Child, nil] the process that forks it; nil for a cold boot
+      # @param pool [Integer] the number of its pool, see Pools
       def initialize(role, seat, slot, generation, link, row, source, pool = 0) # rubocop:disable Metrics/ParameterLists
         @role = role
         @seat = seat
@@ -90,7 +85,6 @@ module Pando
 
       # After an upgrade of the monitor.
       # @param record [Upgrade::Record] @param state [Upgrade::State] @param scoreboard [Sys::Scoreboard]
-      # @return [Child]
       # @raise [Upgrade::Unreadable]
       def self.taken_up(record, state, scoreboard)
         role = record.choice(:role, Roster::ROLES)
@@ -136,9 +130,6 @@ module Pando
         @state = :adopted
       end
 
-      # Seconds on Sys.now when it became ready.
-      attr_reader :began_at
-
       def become_ready
         @began_at = Sys.now
         @state = :ready
@@ -180,7 +171,6 @@ module Pando
 
       # @param overdue [Boolean] its time was up
       # @param suspect [Boolean] its job may be the reason for the kill
-      # @return [Boolean] whether the signal was sent
       def kill(reason, overdue: false, suspect: false)
         @reason ||= reason
         @verdict ||= reason
@@ -189,12 +179,10 @@ module Pando
         signal("KILL")
       end
 
-      # Whether it was killed because its time was up.
       def overdue? = !!@overdue
 
       # Whether its job may have ended it: no other worker should get that job.
       def suspect? = !!@suspect
-
       def suspect_job = @suspect = true
 
       # @param name [String] empty: it has taken all steps
@@ -203,27 +191,11 @@ module Pando
       end
 
       # The step takes too long: another process finds out where the child stands.
-      def step_overdue
-        @step_deadline = nil
-      end
+      def step_overdue = @step_deadline = nil
 
       # It is still at the step that took too long.
       def standing_still? = starting? && !step.nil? && step_deadline.nil? && !condemned?
 
-      # The whole server stood still, this child too: that time does not count.
-      # @param seconds [Float]
-      def postpone(seconds)
-        @deadline &&= @deadline + seconds
-        @step_deadline &&= @step_deadline + seconds
-        @expected_by &&= @expected_by + seconds
-      end
-
-      # @return [Boolean] whether the signal was sent
-      def signal(name) = pidfd ? pidfd.signal(name) : false
-
-      def order(message, descriptors = []) = link.send(message, descriptors)
-
-      # @param stack [String, nil]
       def kill_stuck(stack)
         @stack = stack
         @stuck = true
@@ -238,7 +210,16 @@ module Pando
       # Whether its self-check hung or crashed, which may be its mold's fault. A check that raises has returned.
       def unfit? = stuck? || (failed_check? && !!ending&.crash?)
 
-      DETAIL_BYTES = 32_768
+      # The whole server stood still, this child too: that time does not count.
+      def postpone(seconds)
+        @deadline &&= @deadline + seconds
+        @step_deadline &&= @step_deadline + seconds
+        @expected_by &&= @expected_by + seconds
+      end
+
+      def signal(name) = pidfd ? pidfd.signal(name) : false
+
+      def order(message, descriptors = []) = link.send(message, descriptors)
 
       def add_detail(text)
         @detail << text if @detail.bytesize < DETAIL_BYTES
@@ -247,17 +228,10 @@ module Pando
       # @return [String, nil] the application's own backtrace
       def detail = @detail.empty? ? nil : @detail
 
-      # Seconds after which a job counts as long.
-      LONG = 1.0
-
-      # Whether it is at a long job.
       def engaged?
         since = row.busy_since
         !since.nil? && Sys.now - since > LONG
       end
-
-      # Seconds in which an idle worker beats several times (Worker::TICK).
-      STILL = 1.5
 
       # Whether it is idle and has shown no heartbeat for a while. Deadlines decides whether it is stuck.
       def still?
@@ -277,11 +251,11 @@ module Pando
       end
 
       def requests = row.requests
-      # Its long-lived connections.
       def connections = row.connections
       def sample = row.sample
       def fork_safe? = !row.fork_unsafe?
-      def major_gc_due? = row.major_gc_due?
+      # It would be replaced at a quiet moment.
+      def asks_for_replacement? = row.major_gc_due?
       def excluded_as_source? = !!excluded_as_source
       def replacement_wanted? = !replacement_reason.nil?
 
@@ -291,8 +265,8 @@ module Pando
         since = row.busy_since
         return {} unless since
 
-        verb, subject = row.job_name || %w[? ?]
-        { request: "#{printable(verb)} #{printable(subject)}", seconds: (Sys.now - since).round(3) }
+        name = (row.job_name || %w[? ?]).map { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }
+        { request: name.join(" "), seconds: (Sys.now - since).round(3) }
       end
 
       # Its slot, generation and pid, for events.
@@ -303,12 +277,7 @@ module Pando
       end
 
       # Short, since a child refers to its source, which refers to its own.
-      # @return [String]
       def inspect = "#<#{self.class} #{role} #{slot} gen #{generation} pid #{pid || "-"} #{state}>"
-
-      private
-
-      def printable(text) = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
     end
   end
 end

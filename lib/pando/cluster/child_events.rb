@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
+require "pando/cluster/exit_report"
 require "pando/cluster/memory/oom_watch"
 require "pando/events"
 
@@ -11,8 +12,6 @@ module Pando
     class ChildEvents
       include Brief
 
-      # @param pool [Pool]
-      # @param oom [Memory::OomWatch]
       def initialize(pool, payload, oom)
         @oom = oom
         @pool = pool
@@ -109,7 +108,7 @@ module Pando
       def fork_failed(child, text, innocent:)
         child.reason = text
         if child.mold? && child.source.worker? && !innocent
-          @pool.generations.promotion_refused(child, text)
+          @pool.generations.promotion.refused(child, text)
         else
           Events.emit("fork.failed", role: child.role, **child.identity, reason: text)
         end
@@ -118,33 +117,31 @@ module Pando
 
       # The forker must not become a mold; another worker may.
       def fork_declined(child, text)
-        @pool.generations.promotion_declined(child, text) || fork_failed(child, text, innocent: false)
+        @pool.generations.promotion.declined(child, text) || fork_failed(child, text, innocent: false)
       end
 
       # A process is gone, or an order will never become one.
-      # @param ending [Sys::Ending, nil]
       # @param innocent [Boolean] the kernel refused the process, or refused to let the monitor watch it
       # @param told [Boolean] an event has already given the reason
       def child_lost(child, ending, innocent: false, told: false)
         child.ending = ending
-        starved = @oom.victim?(child)
-        child.reason ||= "the kernel's OOM killer ended it" if starved
+        oom = @oom.victim?(child)
+        child.reason ||= "the kernel's OOM killer ended it" if oom
         refuse_connections_at_stop(child)
-        @pool.poison.died(child, oom: starved)
-        exit_report = ExitReport.new(child, ending, oom: starved)
+        @pool.poison.died(child, oom: oom)
+        exit_report = ExitReport.new(child, ending, oom: oom)
         tell(child, exit_report) unless told
-        failed = exit_report.failed? # while the child's row is still its own
-        report_to_generations(child, exit_report) unless exit_report.never_ready?
+        judge(child, exit_report)
         hook(:after_worker_exit, child, ending) if child.worker? && ending
         @pool.services.lost(child, exit_report, refused: innocent) if child.service? && !stopping?
         @pool.dismiss(child)
-        pass_on(child, exit_report, failed, innocent)
+        replace(child, exit_report, innocent)
       end
 
       # The order to fork was not carried out in time. A mold that does not fork is stuck. A worker may be in a long
       # request, so only the order is dropped.
       def spawn_overdue(child)
-        return if child.mold? && @pool.generations.promotion_overdue(child)
+        return if child.mold? && @pool.generations.promotion.overdue(child)
         return child_lost(child, nil) if child.cut_off
 
         child.reason ||= "it was not forked in time"
@@ -167,6 +164,23 @@ module Pando
 
       def stopping? = @pool.shutdown.begun?
 
+      def mold_ready(child)
+        Events.emit("mold.ready", **child.identity)
+        @pool.generations.mold_ready(child)
+      end
+
+      def worker_ready(child)
+        Events.emit("worker.ready", **child.identity, **child.prefaulted)
+        @pool.rollout.worker_ready(child)
+      end
+
+      # A child that became ready when it was no longer wanted. It may be serving by now.
+      def end_unwanted(child)
+        deadline = stopping? ? @pool.shutdown.deadline : Sys.now + @options.stop_timeout
+        child.leave(child.unwanted, deadline, patient: !stopping?)
+        Events.emit("worker.leaving", **child.identity, reason: child.unwanted) if child.worker?
+      end
+
       def tell(child, exit_report)
         more = child.reactor? ? @pool.reactors.in_flight : {}
         # The backtrace of a failed first boot is printed when the server stops.
@@ -182,50 +196,31 @@ module Pando
         @pool.refuse_connections if stopping? && child.worker? && child.ending&.success?
       end
 
-      # A child that became ready when it was no longer wanted. It may be serving by now.
-      def end_unwanted(child)
-        deadline = stopping? ? @pool.shutdown.deadline : Sys.now + @options.stop_timeout
-        child.leave(child.unwanted, deadline, patient: !stopping?)
-        Events.emit("worker.leaving", **child.identity, reason: child.unwanted) if child.worker?
+      # A worker that caused its own end says something about its mold.
+      def judge(child, exit_report)
+        return if stopping? || !child.worker? || exit_report.never_ready?
+
+        @pool.generations.worker_gone(child, exit_report.reason, exit_report.fault)
       end
 
-      def mold_ready(child)
-        Events.emit("mold.ready", **child.identity)
-        @pool.generations.mold_ready(child)
-      end
-
-      def worker_ready(child)
-        Events.emit("worker.ready", **child.identity, **child.prefaulted)
-        @pool.rollout.worker_ready(child)
-      end
-
-      # Called while the child's row is still its own. A worker that caused its own end says something about its mold.
-      def report_to_generations(child, exit_report)
-        return if stopping? || !child.worker?
-
-        fault = :own unless exit_report.wanted?
-        fault &&= :elsewhere if exit_report.killed_from_outside? && !child.condemned? && !@oom.victim?(child)
-        @pool.generations.worker_gone(child, exit_report.reason, fault || :none)
-      end
-
-      def pass_on(child, exit_report, failed, innocent)
+      # Only now is there room for a successor.
+      def replace(child, exit_report, innocent)
         reason = exit_report.reason
         return @pool.reactors.lost(reason) if child.reactor?
         return if stopping?
 
         @payload.find_folder if child.mold?
         generations = @pool.generations
-        return generations.mold_gone(child, reason, cause: cause(child, innocent)) if child.mold?
-        return generations.child_unfit(child, reason) if child.unfit?
-
-        return unless child.worker?
-        return generations.worker_failed(child, reason, cause: cause(child, innocent)) if failed
-
-        @pool.rollout.worker_lost(child, reason, working: exit_report.at_work?) if exit_report.unexpected?
+        if child.mold? then generations.mold_gone(child, reason, cause: cause(child, innocent))
+        elsif child.unfit? then generations.child_unfit(child, reason)
+        elsif child.service? then nil
+        elsif exit_report.failed? then generations.worker_failed(child, reason, cause: cause(child, innocent))
+        elsif exit_report.unexpected? then @pool.rollout.worker_lost(child, reason, working: exit_report.at_work?)
+        end
       end
 
       # A node's runner takes jobs a moment before the node reports that it is ready, and a job may kill it.
-      # @return [Symbol] see Generations::worker_failed
+      # @return [Symbol] see Generations#worker_failed
       def cause(child, innocent)
         return :refused if innocent
         return :passing if child.passing
@@ -237,91 +232,6 @@ module Pando
         @payload.run_hook(name, *arguments)
       rescue HookError => e
         Events.emit("hook.failed", hook: name, reason: e.message)
-      end
-    end
-
-    # Describes the end of a process: whether it was wanted, what the process was doing, and why it ended. Used by
-    # ChildEvents, in the monitor.
-    class ExitReport
-      # A worker that ends within so many seconds, without having begun a request, has failed.
-      YOUNG = 60.0
-
-      attr_reader :child, :ending, :reason
-
-      # @param ending [Sys::Ending, nil] nil: there never was a process
-      # @param oom [Boolean] the kernel's OOM killer ended it
-      def initialize(child, ending, oom: false)
-        @child = child
-        @ending = ending
-        @oom = oom
-        @was_starting = child.starting?
-        @at_work = child.worker? && !child.row.busy_since.nil?
-        @wanted = ((child.leaving? || child.replacement_wanted?) && ending&.success?) || called_off?
-        @reason = [child.failure || child.reason, child.verdict, (ending&.to_s unless @wanted)].compact.uniq.join(": ")
-      end
-
-      # Whether it never became ready.
-      def never_ready? = @was_starting
-
-      # Whether it ended by itself before it had begun any request. A worker that dies of a request says nothing about
-      # its mold.
-      def failed?
-        return true if never_ready?
-        return false if wanted? || killed_from_outside?
-
-        child.row.job.zero? && Sys.now - (child.row.started_at || 0) < YOUNG
-      end
-
-      # Whether the OOM killer, an operator, or the monitor killed it.
-      def killed_from_outside? = ending&.killed? && ending.number == Signal.list["KILL"]
-
-      # Whether it was ready, and neither was asked to leave nor killed by the monitor.
-      def unexpected? = !never_ready? && !wanted? && !child.condemned?
-
-      # Whether its request has probably ended it. Any process may be the cause when memory runs out.
-      def at_work? = @at_work && !@oom
-
-      # Whether it left as it was asked to, or was called off before it was ready.
-      def wanted? = @wanted
-
-      # @param more [Hash{Symbol => Object}] further fields of the event
-      def tell(more = {})
-        return if child.service? && !never_ready? # ServiceSupervisor emits its event
-
-        Events.emit(event, **child.identity, reason: reason, **of_worker, **more, **(@oom ? { cause: :oom } : {}))
-      end
-
-      # Emits check.failed if it ended in its self-check.
-      def report_failed_check
-        return unless child.failed_check?
-
-        Events.emit("check.failed", role: child.role, **child.identity, step: child.step, reason: reason,
-                                    backtrace: child.stack)
-      end
-
-      private
-
-      # A node that was stuck in its self-check may have begun jobs, so its end must be reported.
-      def called_off?
-        return false if !never_ready? || child.unwanted.nil? || child.stuck?
-
-        ending.nil? || ending.success? || child.condemned?
-      end
-
-      def of_worker
-        return {} unless child.worker?
-
-        return { backtrace: child.detail }.compact if never_ready?
-
-        { requests: child.requests, **(wanted? ? {} : child.job) }
-      end
-
-      def event
-        return "#{child.role}.failed" if never_ready? && !wanted?
-        return "mold.#{child.reason}" if child.mold? && Generations::ENDS.include?(child.reason)
-        return "#{child.role}.exited" if wanted?
-
-        ending&.killed? && child.condemned? ? "#{child.role}.killed" : "#{child.role}.lost"
       end
     end
   end

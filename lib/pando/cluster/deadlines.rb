@@ -11,14 +11,11 @@ module Pando
       SEARCH = 1.0
       # Seconds without a heartbeat after which an idle worker is taken for stuck, at least.
       STANDSTILL = 15.0
-
       # Standstills of the whole server that are remembered.
       KEPT = 32
-
       # Seconds that a job node has to print the stacks of its threads, before it is killed.
       STACKS = 0.5
 
-      # @param observer [ChildEvents]
       # @param options [Options] its timeouts, and whether workers do jobs
       def initialize(roster, observer, options)
         @options = options
@@ -116,18 +113,6 @@ module Pando
         child.signal("URG")
       end
 
-      # A running request has its own deadline, and after it the worker has stop_timeout for the rest. A stream may have
-      # no deadline, and is not waited for.
-      def awaited?(child) = child.patient? && child.row.busy_since && !child.row.streaming?
-
-      # The setting that limits its start, as in Spawner.
-      def allowance(child)
-        cold = child.mold? && (child.source.nil? || child.source.mold?)
-        cold ? "boot_timeout #{seconds(@options.boot_timeout)}" : "spawn_timeout #{seconds(@options.spawn_timeout)}"
-      end
-
-      def seconds(number) = format("%g s", number)
-
       def expected_by(child) = (child.expected_by if child.ordered?)
 
       # The child may not be forked yet, since its forker is busy. Then the search is repeated.
@@ -149,7 +134,6 @@ module Pando
         return unless child.deadline
         return child.deadline = now + @options.stop_timeout if awaited?(child)
         return if now < child.deadline
-
         return child.deadline = child.stacks_until if shows_stacks?(child, now)
 
         child.deadline = nil
@@ -158,6 +142,17 @@ module Pando
         when :adopted then child.kill("it was not ready in time (#{allowance(child)})")
         else child.kill(child.leaving? ? "it did not leave in time" : "its link ended", overdue: child.leaving?)
         end
+      end
+
+      # A running request has its own deadline, and after it the worker has stop_timeout for the rest. A stream may have
+      # no deadline, and is not waited for.
+      def awaited?(child) = child.patient? && child.row.busy_since && !child.row.streaming?
+
+      # The setting that limits its start, as in Spawner.
+      def allowance(child)
+        cold = child.mold? && (child.source.nil? || child.source.mold?)
+        setting = cold ? :boot_timeout : :spawn_timeout
+        "#{setting} #{format("%g", @options[setting])} s"
       end
     end
   end

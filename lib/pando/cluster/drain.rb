@@ -15,7 +15,7 @@ module Pando
       include Brief
       extend Serializable
 
-      serialize_as "drain", since: :number, reactor: :integer, visible: :flag
+      serialize_as "drain", since: :number
 
       # Seconds between two messages to the reactor, and until a full link is tried again.
       TELL = 1.0
@@ -28,24 +28,19 @@ module Pando
         @roster = roster
         @shutdown = shutdown
         @options = options
-        @health = @visible = !options.health.nil?
+        @visible = !options.health.nil?
         @told_at = 0.0
       end
 
-      # @return [Boolean] whether health checks can see it
-      def visible?
-        learn_settings_of(@roster.reactor)
-        @visible
-      end
+      def visible? = @visible
 
       def begun? = !since.nil?
 
-      # @return [Boolean] whether a stop follows
       def stop? = !@stop.nil?
 
       def welcome? = !begun? && !@shutdown.begun? && @roster.ready_workers.any?
 
-      # @return [Boolean] whether load balancers have had time to notice
+      # Whether load balancers have had time to notice.
       def noticed? = begun? && Sys.now >= noticed_at
 
       # @return [Float] seconds until then
@@ -69,38 +64,26 @@ module Pando
 
       # Begins a graceful stop after drain_delay, or at once if it is asked for twice.
       def stop(reason)
-        now = Sys.now
-        @since ||= now
+        @since ||= Sys.now
         return @shutdown.gracefully(reason) if @stop || noticed?
 
         @stop = reason
-        Events.emit("drain.started", reason: reason, seconds: (noticed_at - now).round(3))
+        Events.emit("drain.started", reason: reason, seconds: left.round(3))
       end
 
       # Called at each turn of the monitor's loop, also while the server stops.
       def proceed
         tell
-        @shutdown.gracefully(@stop) if @stop && noticed? && !@shutdown.begun?
+        @shutdown.gracefully(@stop) if stop_due? && noticed?
       end
 
-      # @return [Float, nil]
-      def due
-        [(noticed_at if @stop && !@shutdown.begun?), (due_to_tell_at if listener)].compact.min
-      end
+      def due = [(noticed_at if stop_due?), (due_to_tell_at if listener)].compact.min
 
       private
 
-      # A reactor has the settings of its start. After an upgrade it may be older than the monitor.
-      def learn_settings_of(reactor)
-        return if reactor.nil? || reactor.pid == @reactor
-
-        @reactor = reactor.pid
-        @visible = @health
-      end
-
+      def stop_due? = stop? && !@shutdown.begun?
       def noticed_at = since + @options.drain_delay
       def listener = (@roster.reactor if visible?)
-
       def due_to_tell_at = @told ? @told_at + TELL : Sys.now + RETRY
 
       # A new reactor knows nothing, so the message names it too.

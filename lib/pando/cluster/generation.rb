@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/cluster/serializable"
 require "pando/cluster/restart_throttles"
+require "pando/cluster/serializable"
 require "pando/events"
 
 module Pando
@@ -28,9 +28,6 @@ module Pando
         kept: %i[current retired]
       }.freeze
       PURPOSES = %i[boot refork heal reload reboot].freeze
-      # The names of its record, with a mold and without one. An older Pando would wait for ever for a released mold. It
-      # does not know the second name, and so has a mold forked as after the death of one.
-      WORDS = %w[generation generation_without_mold].freeze
 
       # What it does in each state.
       ACTIVITIES = { booting: "is booting", ready: "has booted and is not rolled out yet", canary: "is on trial",
@@ -47,7 +44,6 @@ module Pando
 
       attr_reader :number, :purpose, :state, :source, :began_at
       # Between failed attempts to fork from its mold.
-      # @return [RestartThrottle]
       attr_reader :backoff
       attr_accessor :mold
       # Children whose self-check did not come back.
@@ -56,7 +52,6 @@ module Pando
       attr_accessor :untried
       # Why its canary has proved little; nil: it has served enough requests of clients.
       attr_accessor :unproven
-
       # Why it was discarded, refused or retired.
       attr_reader :reason
 
@@ -69,16 +64,13 @@ module Pando
         @purpose = purpose
         @source = source
         @state = :booting
-        @backoff = RestartThrottle.new({ role: :worker, generation: number },
-                                       limit: Backoff::LIMIT, free: 0)
+        @backoff = RestartThrottle.new({ role: :worker, generation: number }, limit: Backoff::LIMIT, free: 0)
         @began_at = Sys.now
         @unfit = 0
         @observed = @released = false
         tell unless told
       end
 
-      # @param record [Upgrade::Record]
-      # @param roster [Roster] of the living
       def self.taken_up(record, roster)
         source = Former.new(record.integer(:source_pid), record.integer(:source_slot)) if record.key?(:source_pid)
         source = roster.by_pid(source.pid) || source if source
@@ -89,20 +81,17 @@ module Pando
       end
 
       def to_state(state)
-        purpose = reboot? ? :reload : self.purpose # an older Pando does not know the other one
-        state.add(WORDS[released? ? 1 : 0], number: number, purpose: purpose, mold: mold&.seat,
-                                            source_pid: source&.pid, source_slot: source&.slot, **serialized_fields)
+        state.add("generation", number: number, purpose: purpose, mold: mold&.seat,
+                                source_pid: source&.pid, source_slot: source&.slot, **serialized_fields)
       end
 
       NEXT.each_key { |state| define_method(:"#{state}?") { @state == state } }
 
       def heal? = purpose == :heal
-      def reboot? = purpose == :reboot
 
-      # @return [Boolean] whether it is to replace one that serves
       def successor? = %i[refork reload reboot].include?(purpose)
 
-      # @return [Boolean] whether it serves in all slots, or did
+      # Whether it serves in all slots, or did.
       def established? = %i[current kept].include?(state)
 
       # @return [Float] seconds since it was begun
@@ -115,10 +104,8 @@ module Pando
       def observed! = @observed = true
       def observed? = @observed
 
-      # @return [Integer] {unfit}
       def count_unfit = @unfit += 1
 
-      # Its mold is ready: to its canary.
       def go_on = enter(:canary)
 
       # Another worker than before is to fork its mold.
@@ -131,11 +118,9 @@ module Pando
       def hold = @held = true
       def held? = !!@held
 
-      # @return [Boolean] its mold can be told to fork
       def forks? = !mold.nil? && mold.ready?
 
       # Its mold leaves. When one is needed again, it is forked from one of the workers.
-      # @param reason [String]
       def release_mold(reason)
         Events.emit("mold.leaving", generation: number, pid: mold.pid, reason: reason)
         end_mold("released")
@@ -143,7 +128,6 @@ module Pando
         @released = true
       end
 
-      # @return [Boolean]
       def released? = @released
 
       # @param reason [String] one of Generations::ENDS
@@ -193,14 +177,11 @@ module Pando
         @discarded = []
       end
 
-      # @param generation [Integer] its number
       # @return [Boolean] whether it serves no more, or was discarded
       def passed?(generation) = generation < @number || @discarded.include?(generation)
 
-      # @return [Boolean] whether a rollout would replace it
       def outdated?(worker) = passed?(worker.generation)
 
-      # @return [Boolean] whether it was forked for a generation that was discarded
       def discarded?(child) = @discarded.include?(child.generation)
 
       # New workers come from this generation from now on.

@@ -34,7 +34,7 @@ module Pando
       serialize newest: :integer, reforks: Reforks, cold_boots: ColdBoots, proven: :flag,
                 backoff: Backoff, retired: RetiredGenerations
 
-      attr_reader :current, :upcoming, :reforks, :lost_threads, :changed_state, :cold_boots
+      attr_reader :current, :upcoming, :reforks, :promotion, :lost_threads, :changed_state, :cold_boots
 
       # on_trial?: whether the upcoming generation has a canary that is being evaluated; watching?: whether the current
       # generation is watched, and its predecessor's mold kept meanwhile.
@@ -43,17 +43,12 @@ module Pando
       def_delegator :@evaluation, :trial?, :on_trial?
       def_delegator :@evaluation, :watch?, :watching?
       def_delegators :@retired, :passed?, :discarded?, :outdated?
-      def_delegator :@promotion, :overdue, :promotion_overdue
-      def_delegator :@promotion, :declined, :promotion_declined
-      def_delegator :@promotion, :refused, :promotion_refused
 
-      # @param policy [#threshold, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
       # @param give_up [#call] called with a reason and a backtrace when an attempt has failed and no worker serves;
       #   returns false to go on trying
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
       # @param throttles [RestartThrottles] of the mold: one that dies again and again is replaced later
       #   each time
-      # @param heard_at [#call] see Canary::Stopwatch
       # @param origin [#call] given a purpose, returns the mold of another pool to fork instead of a cold boot; nil:
       #   none
       # @param measuring [Hash] gauge: and conditions: of Reforks; those and clock: of ColdBoots
@@ -77,11 +72,10 @@ module Pando
         @proven = false
       end
 
-      # @return [Boolean] one serves, none is on its way or watched
       def settled? = !current.nil? && upcoming.nil? && !watching?
 
-      # Called at each turn of the monitor's loop. Nothing begins in the turn in which a watch ends: if it was over a
-      # reload, the next turn brings the reload's settings.
+      # Nothing begins in the turn in which a watch ends: if it was over a reload, the next turn brings the reload's
+      # settings.
       def reconcile
         return if @evaluation.reconcile
 
@@ -92,12 +86,10 @@ module Pando
         @reforks.train
         @cold_boots.reconcile
         return if upcoming || !@backoff.over?
-        return (heal if @throttles.over?(:mold)) unless current
 
-        @reforks.wanted&.then { |reason| refork(reason, asked: false) }
+        current ? @reforks.reconcile : (heal if @throttles.over?(:mold))
       end
 
-      # @return [Float, nil] when reconcile has something to do again; nil: at the next event
       def due
         [@backoff.due, @evaluation.due, @changed_state.due, @cold_boots.due,
          (@reforks.due if current && upcoming.nil?)].compact.min
@@ -106,7 +98,7 @@ module Pando
       # @return [Generation, nil] the last one that has nothing left to prove
       def proved = @evaluation.kept || current
 
-      # @return [Boolean] whether a generation has served: then a failure of the next does not end the server
+      # Whether a generation has served: then a failure of the next does not end the server.
       def proven? = @proven
 
       # @return [Array(String, Float), nil] what is going on, in words, and the most seconds that it can still take
@@ -119,12 +111,11 @@ module Pando
          remaining || upcoming.mold&.deadline&.-(Sys.now)]
       end
 
-      # See MoldReleaser.
       def release_mold(reason) = current.release_mold(reason)
       def released? = !!current&.released?
       def recall_mold = (heal if upcoming.nil? && @backoff.over?)
 
-      # @return [Boolean] whether the mold to fall back to is there, or cannot be had
+      # Whether the mold to fall back to is there, or cannot be had.
       def fallback_ready? = upcoming.nil? && (!released? || !@backoff.over? || reforks.healing_source.nil?)
 
       def begin_boot = begin_generation(:boot)
@@ -139,14 +130,12 @@ module Pando
 
       # Boots the next release.
       # @param command [Array<String>] what becomes its mold @param listeners [Array<Listener>] that it accepts from
-      # @return [Generation]
       # @raise [Error] the kernel has no process for it
       def reload(command, listeners)
         begin_generation(:reload, nil, command, listeners) || raise(Error, unstarted)
       end
 
       # Boots the current release anew, to replace what has grown. Called only while all is settled.
-      # @return [Generation, nil] nil: the kernel has no process for it
       def reboot = begin_generation(:reboot)
 
       def mold_ready(child)
@@ -167,11 +156,12 @@ module Pando
       # The kernel has no process for the upcoming mold.
       def mold_refused = fail_mold(nil, unstarted, :refused)
 
+      # If it is a canary, the rollout goes on at once or when it has proved itself.
       def worker_ready(child)
         generation_of(child)&.backoff&.succeed
         return unless upcoming&.number == child.generation && upcoming.canary?
 
-        roll unless @evaluation.try(upcoming, child)
+        upcoming.enter(:rolling) unless @evaluation.try(upcoming, child)
       end
 
       # A worker ended by itself: before it was ready, or soon after. The next one waits, or the generation is given up.
@@ -182,7 +172,8 @@ module Pando
         return refused(generation, reason) if excused?(generation, cause)
 
         generation.backoff.fail(reason)
-        return discard(generation, reason, child.detail, told: true) if ends_generation?(generation, cause)
+        # its backtrace was told by an event of its own
+        return discard(generation, reason) if ends_generation?(generation, cause)
 
         @evaluation.worker_failed(reason) unless cause == :job || generation.equal?(upcoming)
       end
@@ -192,7 +183,7 @@ module Pando
         generation.backoff.fail(reason, refused: true)
         return give_up_unless_serving(reason) if proven?
 
-        discard(generation, reason, nil) if generation.backoff.refusals >= LAST_TRY
+        discard(generation, reason) if generation.backoff.refusals >= LAST_TRY
       end
 
       # A worker's self-check did not come back. A fork may catch a lock at a bad moment once; twice is the mold's
@@ -211,12 +202,6 @@ module Pando
 
       # A worker leaves and has served nothing: the next one waits, lest Pando fork for ever.
       def worker_wasted(child, reason = nil) = generation_of(child)&.backoff&.fail(reason)
-
-      # The canary has proved itself, or need not: the other workers may be replaced.
-      def roll = upcoming.enter(:rolling)
-
-      # @param reason [String] why the canary has not proved itself
-      def give_up(reason) = discard(upcoming, "its canary did not prove itself: #{reason}", nil)
 
       # The upcoming generation lacks a thread, or no process could be had for it. That is not a failure, and an event
       # of its own has told of it.
@@ -243,7 +228,7 @@ module Pando
       end
 
       # All workers are replaced from the last good mold.
-      def roll_back(reason) = return_to_kept("its workers do not prove themselves: #{reason}")
+      def roll_back(reason) = withdraw(current, "its workers do not prove themselves: #{reason}")
 
       # The watch has ended well: the kept mold is no longer needed.
       def prove_for_good
@@ -254,15 +239,17 @@ module Pando
       # Ends a watch early, because something else must not wait for it.
       def end_watch(reason) = (release_kept(reason) if watching?)
 
-      # The generation is not to serve, for a reason that is not its own. One that has proved itself goes on.
+      # The generation is not to serve any more. One that has nothing left to prove goes on.
       def withdraw(generation, reason)
-        return discard(generation, reason, nil) if generation.equal?(upcoming)
+        return discard(generation, reason) if generation.equal?(upcoming)
+        return unless generation.equal?(current) && watching?
 
-        return_to_kept(reason) if generation.equal?(current) && watching?
+        @current = @evaluation.release
+        discard(generation, reason)
+        current.enter(:current)
       end
 
       # For an upgrade of the monitor. No generation is on its way or watched then.
-      # @param state [Upgrade::State]
       def to_state(state)
         state.add("generations", **serialized_fields)
         lost_threads.to_state(state)
@@ -272,8 +259,7 @@ module Pando
       def from_state(state)
         take_up(state.one("generations"))
         lost_threads.from_state(state)
-        record = Generation::WORDS.filter_map { |word| state.any(word) }.first
-        @current = Generation.taken_up(record, @roster) if record
+        @current = state.any("generation")&.then { |record| Generation.taken_up(record, @roster) }
       end
 
       private
@@ -290,7 +276,7 @@ module Pando
         @upcoming = Generation.new(@newest, purpose, source)
         upcoming.mold = mold
         @promotion.begin(source) if source
-        return upcoming.tap { |one| discard(one, unstarted, nil) } unless mold
+        return upcoming.tap { |one| discard(one, unstarted) } unless mold
 
         Events.emit("mold.booting", **mold.identity, reason: purpose) unless source
         upcoming
@@ -325,7 +311,6 @@ module Pando
       # The mold that was kept is no longer needed.
       def release_kept(reason) = retire(@evaluation.release, reason)
 
-      # @return [Boolean] whether a worker that failed to start ends its generation
       def ends_generation?(generation, cause)
         failed = generation.backoff.failures >= LAST_TRY
         generation.equal?(upcoming) ? failed || cause != :job : failed && @roster.ready_workers.empty?
@@ -339,7 +324,6 @@ module Pando
       end
 
       # The upcoming generation's mold has not come up.
-      # @param child [Child, nil] @param cause [Symbol] see worker_failed
       def fail_mold(child, reason, cause)
         excused = proven? && upcoming.booting? && excused?(upcoming, cause)
         return discard(upcoming, reason, child&.detail) unless excused
@@ -352,7 +336,6 @@ module Pando
 
       # The kernel has no process for a mold, which is not a failure. It is tried again; a user who asked gets an event.
       # @param cheap [Boolean] the attempt loaded nothing: beside workers that serve it may be repeated often
-      # @return [nil]
       def put_off(purpose, source, reason = unstarted, cheap: true)
         return @reforks.put_off(reason, source) if purpose == :refork
         return if %i[reload reboot].include?(purpose)
@@ -366,25 +349,16 @@ module Pando
       # An attempt has failed. If no worker serves, that may end the server.
       def give_up_unless_serving(reason, detail = nil) = @roster.ready_workers.empty? && @give_up.call(reason, detail)
 
-      def return_to_kept(reason)
-        bad = current
-        @current = @evaluation.release
-        discard(bad, reason, nil)
-        current.enter(:current)
-      end
-
-      # @param told [Boolean] whether an event of its own has told the detail, so that it need not come last as well
-      def discard(generation, reason, detail, told: false)
+      def discard(generation, reason, detail = nil)
         generation.source&.then { |source| source.excluded_as_source = true unless source.declined_while_busy? }
         @reforks.failed(generation, reason)
         abandon(generation, :discarded, reason)
         delay = @backoff.fail
-        return if !current&.forks? && give_up_unless_serving(reason, (detail unless told))
+        return if !current&.forks? && give_up_unless_serving(reason, detail)
 
         Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
       end
 
-      # @param state [:refused, :discarded]
       def abandon(generation, state, reason)
         @lost_threads.forget_trial if generation.equal?(upcoming)
         @upcoming = nil if generation.equal?(upcoming)

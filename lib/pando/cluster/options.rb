@@ -25,8 +25,7 @@ module Pando
     #   memory          see Memory::Limits
     #   canary          see Canary::Criteria; nil: a generation has passed when its first worker is ready
     #   refork_failures failed reforks in a row after which reforking is suspended; nil: never
-    #   trainee         whether one worker is trained for all, as long as the policy says; :once_at_least: until the
-    #                   first refork even if the policy does not know when that is
+    #   trainee         whether one worker gets requests before all others until the first refork
     #   prefault        whether molds prefault the pages that their workers write to
     #   mold            :keep; :release: it ends once its workers serve; :auto: if it has much private memory
     #   exclusive       whether a worker must be gone before its successor in the same slot is forked

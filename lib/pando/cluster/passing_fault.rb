@@ -26,7 +26,6 @@ module Pando
       private_constant :KERNELS, :OF_LIBRARIES, :THREAD
 
       class << self
-        # @param error [Exception]
         # @return [Boolean] whether the error, or one of its causes, is a passing fault
         def of?(error) = causes(error).any? { |one| KERNELS.any? { |kind| one.is_a?(kind) } || told?(one) }
 

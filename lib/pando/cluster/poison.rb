@@ -22,8 +22,15 @@ module Pando
       MINUTE = 60.0
       # Clients invent paths. Beyond so many, the path whose last death is longest ago is forgotten.
       PATHS = 256
+      # Deaths of one path that are remembered.
+      DEATHS = 1000
 
-      # @param roster [Roster, Roster::View] @param options [Options]
+      # The deaths of workers at requests of one method and path: when, and how they ended.
+      Record = Struct.new(:deaths, :told_at) do
+        def endings(seconds) = deaths.filter_map { |time, ending| ending if Sys.now - time < seconds }
+      end
+      private_constant :Record
+
       def initialize(roster, options)
         @roster = roster
         @options = options
@@ -32,22 +39,20 @@ module Pando
       end
 
       # A process has ended. Its row on the scoreboard has no new owner yet.
-      # @param child [Child] @param oom [Boolean] the kernel's OOM killer ended it
+      # @param oom [Boolean] the kernel's OOM killer ended it
       def died(child, oom: false)
         return unless at_request?(child)
 
         child.suspect_job unless child.ending.killed?
         name = child.row.job_name or return
         record = recall(name)
-        child.suspect_job if record.within?(MINUTE)
-        record.add(oom ? "out of memory" : child.ending.to_s)
-        judge(record, child.job[:request])
+        child.suspect_job if record.endings(MINUTE).any?
+        record.deaths = [*record.deaths.last(DEATHS - 1), [Sys.now, oom ? "out of memory" : child.ending.to_s]]
+        judge(name, record, child.job[:request])
       end
 
-      # Called at each turn of the monitor's loop. Tells each worker what to refuse.
+      # Tells each worker what to refuse.
       def reconcile
-        return if @bans.empty?
-
         @bans.delete_if { |_, ban| ban.over? }
         @bans.each_value { |ban| ban.tell(@roster.workers) }
       end
@@ -68,74 +73,34 @@ module Pando
 
       # The record that was used last comes last.
       def recall(name)
-        record = @records.delete(name) || Record.new(name)
+        record = @records.delete(name) || Record.new([])
         @records.shift if @records.size >= PATHS
         @records[name] = record
       end
 
-      def judge(record, request)
-        count = record.count(terms.within)
-        return if count < terms.deaths
+      def judge(name, record, request)
+        endings = record.endings(terms.within)
+        return if endings.size < terms.deaths
 
-        refused = ban(record.name)
-        return unless refused || record.due?(terms.within)
+        refused = ban(name)
+        return unless refused || record.told_at.nil? || Sys.now - record.told_at >= terms.within
 
-        record.told
-        Events.emit("request.poison", request: request, count: count, within: terms.within,
-                                      reason: record.endings(terms.within), refused: refused)
+        record.told_at = Sys.now
+        Events.emit("request.poison", request: request, count: endings.size, within: terms.within,
+                                      reason: sum_up(endings), refused: refused)
       end
 
-      # @return [Float, nil] seconds
+      # @return [String] "exit status 4 (2), signal KILL"
+      def sum_up(endings)
+        endings.tally.map { |ending, count| count > 1 ? "#{ending} (#{count})" : ending }.join(", ")
+      end
+
       def ban(name)
         return unless terms.refuse && Ban.possible?(name) && (@bans.key?(name) || @bans.size < Ban::MOST)
         return if @bans[name] && !@bans[name].over?
 
         @bans[name] = Ban.new(*name, Sys.now + terms.refuse).tap { |ban| ban.tell(@roster.workers) }
         terms.refuse
-      end
-
-      # The deaths of workers at requests of one method and path. Owned by Poison, in the monitor.
-      class Record
-        # Deaths that it remembers.
-        MOST = 1000
-
-        # @return [Array(String, String)] method and path
-        attr_reader :name
-
-        def initialize(name)
-          @name = name
-          @deaths = [] # pairs of time and ending
-        end
-
-        # @param ending [String]
-        def add(ending)
-          @deaths.shift if @deaths.size >= MOST
-          @deaths << [Sys.now, ending]
-        end
-
-        # @return [Boolean] whether a worker ended within so many seconds
-        def within?(seconds) = @deaths.any? && Sys.now - @deaths.last.first < seconds
-
-        # @return [Integer] workers within so many seconds
-        def count(seconds) = lately(seconds).size
-
-        # @return [String] "exit status 4 (2), signal KILL"
-        def endings(seconds)
-          counts = lately(seconds).map(&:last).tally
-          counts.map { |ending, count| count > 1 ? "#{ending} (#{count})" : ending }.join(", ")
-        end
-
-        # @return [Boolean] whether it was not reported within so many seconds
-        def due?(seconds) = @told_at.nil? || Sys.now - @told_at >= seconds
-
-        def told = @told_at = Sys.now
-
-        private
-
-        def lately(seconds)
-          now = Sys.now
-          @deaths.select { |time, _| now - time < seconds }
-        end
       end
 
       # A method and a path that workers refuse for a while. The monitor makes one; each worker decodes it from a
@@ -147,11 +112,10 @@ module Pando
         PATH_BYTES = 112
         METHOD_BYTES = 16
 
-        # @param name [Array(String, String)] @return [Boolean] whether it was not cut
+        # @return [Boolean] whether it was not cut
         def self.possible?(name) = name[0].bytesize < METHOD_BYTES && name[1].bytesize < PATH_BYTES
 
         # In a worker.
-        # @param text [String] of a message
         # @return [Ban, nil] nil when malformed
         def self.decode(text)
           ends_at, verb, path = text.split(" ", 3)
@@ -161,15 +125,16 @@ module Pando
           nil
         end
 
+        # Method and path.
+        attr_reader :name
+
         # @param ends_at [Float] on Sys.now, which is the same in all processes
         def initialize(verb, path, ends_at)
-          @verb = verb.b
-          @path = path.b
+          @name = [verb.b, path.b]
           @ends_at = ends_at
           @told = []
         end
 
-        def name = [@verb, @path]
         def over? = Sys.now >= @ends_at
 
         # @return [Integer] seconds that it lasts, one at least
@@ -179,7 +144,6 @@ module Pando
         def explain = { request: name.join(" "), seconds: @ends_at - Sys.now }
 
         # A worker that is starting reads it before it serves. A worker whose link is full is told in the next turn.
-        # @param workers [Array<Child>] all of them
         def tell(workers)
           @told &= workers
           (workers - @told).each { |worker| @told << worker if worker.order(message) }
@@ -199,7 +163,6 @@ module Pando
           @bans = {}
         end
 
-        # @param text [String] as the monitor sent it
         def add(text)
           @bans.delete_if { |_, ban| ban.over? }
           ban = Ban.decode(text) or return
@@ -208,9 +171,7 @@ module Pando
 
         # @return [Integer, nil] seconds for which such a job is still refused; nil: it is not
         def seconds(verb, path)
-          return if @bans.empty?
-
-          ban = @bans[[verb.b, path.b]]
+          ban = @bans[[verb.b, path.b]] if @bans.any?
           ban.seconds unless ban.nil? || ban.over?
         end
       end

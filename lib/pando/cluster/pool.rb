@@ -14,7 +14,6 @@ require "pando/cluster/memory/sizing"
 require "pando/cluster/poison"
 require "pando/cluster/reactor/supervisor"
 require "pando/cluster/reactor/lanes"
-require "pando/cluster/replacements"
 require "pando/cluster/rollout"
 require "pando/cluster/service_supervisor"
 require "pando/cluster/spawner"
@@ -34,12 +33,6 @@ module Pando
       # Parts that all pools share, for ChildEvents.
       def_delegators :@monitor, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
 
-      # @param monitor [Monitor]
-      # @param plan [Pools::Plan]
-      # @param roster [Roster, Roster::View] of its own children
-      # @param number [Integer] its place among the pools
-      # @param common [Pools::Common]
-      # @param ingress [Pools::Ingress]
       def initialize(monitor, plan, roster, number, common, ingress)
         @monitor = monitor
         @name = plan.name
@@ -61,7 +54,6 @@ module Pando
       # Refuses clients that wait at the listeners, so that they can go elsewhere.
       def refuse_connections = listeners.refuse
 
-      # Boots the first mold, which loads the application.
       def boot = generations.begin_boot
 
       # @param purpose [Symbol] of the generation in the other pool
@@ -73,17 +65,14 @@ module Pando
         generation&.mold
       end
 
-      # @return [Boolean] whether it must wait for the first pool's boot, which it shares
+      # Whether it must wait for the first pool's boot, which it shares.
       def waits? = shared? && !!@monitor.pools.first.generations.upcoming&.booting?
 
-      # Called at each turn of the monitor's loop, also while the server stops.
       def enforce = @deadlines.enforce
 
-      # @param seconds [Float] in which the whole server stood still
       def postpone(seconds) = @deadlines.postpone(seconds)
 
       # Called at each turn of the monitor's loop, until the server stops.
-      # @param ending [Boolean] whether the server is about to stop
       def reconcile(ending)
         generations.reconcile
         @prefault_orders.reconcile
@@ -98,17 +87,14 @@ module Pando
         throttles.reconcile
       end
 
-      # @return [Float] when the next deadline passes
       def deadline = @deadlines.due
 
-      # @return [Float, nil] when it needs the next turn
       def due
         parts = [@deadlines, memory, generations, rollout, external_signals, throttles, sizing, @mold_releaser]
         parts.filter_map(&:due).min
       end
 
       # A new release serves: its settings apply from now on.
-      # @param policy [#threshold, #manual?, #choose]
       def renew(renewal, policy)
         before = options.workers
         payload.adopt(renewal)
@@ -117,16 +103,13 @@ module Pando
         rollout.resize(options.workers) unless options.workers == before
       end
 
-      # @return [Boolean] whether a worker serves in it
       def serving? = roster.ready_workers.any?
 
-      # For the status line.
       def summary = "#{roster.ready_workers.size} of #{rollout.size}"
 
       # Restored in this order, since some refer to those before them.
       OWNERS = %i[throttles generations rollout services sizing].freeze
 
-      # @param state [Upgrade::State::PoolState]
       def to_state(state) = OWNERS.each { |owner| public_send(owner).to_state(state) }
       def from_state(state) = OWNERS.each { |owner| public_send(owner).from_state(state) }
 

@@ -43,9 +43,7 @@ module Pando
       # @return [Generations, Releases] what makes the new generation of a reload
       attr_reader :releases
 
-      # @param plans [Array<Plan>] @param roster [Roster] @param shutdown [Shutdown]
       # @yieldparam plan [Plan] @yieldparam roster [Roster, Roster::View] of its children @yieldparam number [Integer]
-      # @yieldreturn [Pool]
       def initialize(plans, roster, shutdown)
         @shutdown = shutdown
         @pools = plans.map.with_index do |plan, number|
@@ -62,16 +60,11 @@ module Pando
       def several? = @pools.size > 1
       def names = @pools.map(&:name)
 
-      # @param child [Child]
-      # @return [Pool] its pool
       def of(child) = @pools.fetch(child.pool)
 
-      # @param name [String] from any source
-      # @return [Pool, nil]
       def named(name) = find { |pool| pool.name == name }
 
       # Events in the block carry the pool's name.
-      # @param pool [Pool]
       def about(pool, &block) = several? ? Events.about(pool: pool.name, &block) : yield
 
       # @param pools [Enumerable<Pool>] the pools to boot, each as soon as it can
@@ -88,16 +81,12 @@ module Pando
       #   without a kind that the server does not have
       def sizes
         kinds = group_by { |pool| pool.options.jobs ? :nodes : :workers }
-        %i[workers nodes].filter_map { |kind| [kind, kinds[kind].sum { |one| one.rollout.size }] if kinds[kind] }.to_h
+        kinds.slice(:workers, :nodes).transform_values { |pools| pools.sum { |pool| pool.rollout.size } }
       end
 
-      # (see Pool#enforce)
       def enforce = each { |pool| about(pool) { pool.enforce } }
-
-      # (see Pool#postpone)
       def postpone(seconds) = each { |pool| pool.postpone(seconds) }
 
-      # (see Pool#reconcile)
       def reconcile(ending)
         boot(@waiting) if @waiting.any?
         @releases.reconcile if several?
@@ -115,25 +104,19 @@ module Pando
         end
       end
 
-      # @return [Float] when a deadline passes
       def deadline = map(&:deadline).min
 
-      # @return [Float, nil] when one of them needs the next turn
       def due = filter_map(&:due).min
 
-      # @return [Boolean] whether each pool has a generation that serves
       def serve? = all? { |pool| pool.generations.current }
 
-      # @return [Boolean] whether each pool serves with as many workers as it wants
       def complete? = serve? && all? { |pool| pool.roster.ready_workers.size >= pool.rollout.size }
 
       # One pool has no ready worker, and a try to change that has failed. At the start the server stops, since its
       # operator wants to know at once. Later the other pools serve on, and this one tries again.
-      # @param pool [Pool] @param reason [String] @param detail [String, nil] a backtrace
       # @return [Boolean] whether the server stops
       def give_up(pool, reason, detail)
-        others = @started && any?(&:serving?)
-        if others
+        if @started && any?(&:serving?)
           @outage.report_once(pool) { Events.emit("pool.failing", reason: reason) }
           return false
         end
@@ -144,7 +127,6 @@ module Pando
         true
       end
 
-      # For the status line.
       def summary
         return "#{first.summary} workers serve" unless several?
 
@@ -167,14 +149,12 @@ module Pando
       # The time in which no worker serves. It is reported once, and stops the server after `give_up_after` seconds, if
       # that is set. The number of tries does not count. Owned by Pools, in the monitor.
       class Outage
-        # @param shutdown [Shutdown]
         def initialize(shutdown)
           @shutdown = shutdown
           @served_at = Sys.now
           @told = []
         end
 
-        # Called at each turn of the monitor's loop.
         # @param serving [Array<Pool>] the pools with a ready worker
         def note_serving(serving)
           return if serving.empty?
@@ -192,12 +172,12 @@ module Pando
         end
 
         # A try to start a worker has failed, and no worker serves.
-        # @param detail [String, nil] a backtrace
         # @param limit [Float, nil] seconds; nil: the server never stops for this
         # @return [Boolean] whether the server stops
         def note_failure(reason, detail, limit)
           seconds = Sys.now - @served_at
-          Events.emit("server.failing", reason: reason, **left(limit, seconds)) unless @begun
+          left = limit && [limit - seconds, 0].max.round(1)
+          Events.emit("server.failing", reason: reason, **{ seconds: left }.compact) unless @begun
           @begun = true
           return false unless limit && seconds >= limit
 
@@ -205,15 +185,10 @@ module Pando
                          detail)
           true
         end
-
-        private
-
-        def left(limit, seconds) = limit ? { seconds: [limit - seconds, 0].max.round(1) } : {}
       end
 
       # Passes what Inbox and Reaper report on to the ChildEvents of the child's pool. Owned by Pools, in the monitor.
       class ChildEventRouter
-        # @param pools [Pools]
         def initialize(pools)
           @pools = pools
         end
@@ -227,6 +202,7 @@ module Pando
         end
 
         def lane_corrupt(number) = @pools.first.child_events.lane_corrupt(number)
+        def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
 
         # Its log lines that are still due are lost with it.
         def child_lost(child, *details, **more)
@@ -246,8 +222,6 @@ module Pando
                                                            request: request)
           end
         end
-
-        def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
       end
     end
   end

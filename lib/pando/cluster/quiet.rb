@@ -13,7 +13,6 @@ module Pando
 
       serialize_as "quiet", begun: :flag
 
-      # @param pools [Enumerable<Pool>]
       def initialize(pools)
         @pools = pools
         @begun = false
@@ -22,17 +21,14 @@ module Pando
 
       def begun? = @begun
 
-      # @return [Boolean] whether there are any nodes
       def concerns_anybody? = nodes.any?
 
-      # @param reason [String]
       def begin(reason)
         Events.emit("nodes.quiet", reason: reason) unless @begun
         @begun = true
       end
 
       # No stop follows. A quiet runner cannot resume, so its node is replaced.
-      # @param reason [String]
       def undo(reason)
         return unless @begun
 
@@ -42,20 +38,21 @@ module Pando
         @told.clear
       end
 
-      # Called at each turn of the monitor's loop. A node that is starting reads the order first.
+      # A node that is starting reads the order first.
       # @param ending [Boolean] the server is about to stop: nodes need not wait for load balancers
       def reconcile(ending)
         self.begin("the server stops") if ending && !@begun && concerns_anybody?
         return unless @begun
 
         @told.delete_if { |child, _| child.gone? }
-        nodes.each { |pool| pool.roster.workers.each { |child| tell(child) } }
+        nodes.flat_map { |pool| pool.roster.workers }.each do |child|
+          @told[child] ||= child.order(Message.new(:quiet))
+        end
       end
 
       private
 
       def nodes = @pools.select { |pool| pool.options.jobs }
-      def tell(child) = @told[child] ||= child.order(Message.new(:quiet))
 
       def replace(pool)
         told, unborn = pool.roster.workers.select { |child| @told[child] }.partition(&:ready?)

@@ -1,49 +1,121 @@
 # frozen_string_literal: true
 
-require "forwardable"
-require "pando/cluster/backoff"
+require "pando/cluster/serializable"
 require "pando/events"
+require "pando/sys"
 
 module Pando
   module Cluster
-    # Throttles restarts in one place of the cluster (a slot, a service, the mold, the reactor). The first few deaths
-    # are replaced at once; a process that goes on dying is restarted later each time. Owned by RestartThrottles.
-    class RestartThrottle
-      extend Forwardable
+    # The time to wait before the next try. It doubles with each failure, up to a limit. The rate of failures counts,
+    # not their total: each ten seconds without a failure and without a wait forget one. So one failure an hour never
+    # adds up, and ten in a minute do.
+    #
+    # A refusal by the kernel is no failure. It is tried again soon, without end, and makes no later wait longer. A
+    # failure during a wait makes the next wait longer, but not this one. Used in the monitor.
+    class Backoff
       extend Serializable
 
-      serialize throttled: :flag, reason: :text, backoff: Backoff
+      serialize failures: :integer, refusals: :integer, level: :integer, until: :number, last: :number, times: :numbers
 
-      # See Backoff.
-      def_delegators :@backoff, :over?, :due, :failures, :refusals, :refused?, :succeed, :wait_until
+      FIRST = 0.25
+      LIMIT = 30.0
+      # Seconds of the longest wait after a refusal by the kernel. A try costs next to nothing.
+      REFUSED = 1.0
+      # Seconds without a failure after which one is forgotten.
+      QUIET = 10.0
+      # More failures than this, beyond the free ones, make no difference.
+      WORST = 8
+      # Single failures are remembered for so many seconds, and at most so many of them.
+      MINUTE = 60.0
+      REMEMBERED = 100
+
+      # In a row: since the last success.
+      # @return [Integer]
+      attr_reader :failures, :refusals
+
+      # @param free [Integer] failures that cause no wait
+      def initialize(limit = LIMIT, first: FIRST, free: 0)
+        @limit = limit
+        @first = first
+        @free = free
+        reset
+      end
+
+      def reset
+        @failures = @refusals = @level = 0
+        @until = @last = 0.0
+        @times = []
+      end
+
+      # A try has worked. The level stays: one success does not make up for many failures.
+      def succeed = @failures = @refusals = 0
+
+      # @param refused [Boolean] the kernel refused it; that is never free
+      def fail(now = Sys.now, refused: false)
+        @level = [level(now) + (refused ? 0 : 1), @free + WORST].min
+        @failures += 1 unless refused
+        @refusals = refusals_at(now) + (refused ? 1 : 0)
+        @last = now
+        @times = [*@times.last(REMEMBERED - 1), now]
+        @until = now + (refused ? wait(@refusals, REFUSED) : wait(@level - @free, @limit)) if over?(now)
+        @until - now
+      end
+
+      # Whether the kernel refused the last try, or one shortly before.
+      def refused? = @refusals.positive?
+
+      def wait_until(time) = @until = [@until, time].max
+
+      def over?(now = Sys.now) = now >= @until
+
+      # @return [Float, nil] when the wait ends; nil: there is none
+      def due(now = Sys.now) = over?(now) ? nil : @until
+
+      # @return [Integer] failures within the last minute
+      def rate(now = Sys.now) = @times.count { |time| now - time < MINUTE }
+
+      def calm?(now = Sys.now) = level(now).zero? && refusals_at(now).zero? && over?(now)
+
+      private
+
+      # Failures that are not forgotten yet.
+      def level(now) = [@level - quiet_periods(now), 0].max
+
+      # One quiet period forgets all refusals.
+      def refusals_at(now) = quiet_periods(now).zero? ? @refusals : 0
+
+      def quiet_periods(now) = ([now - [@last, @until].max, 0].max / QUIET).floor
+
+      def wait(count, limit) = count.positive? ? [@first * (2**[count - 1, WORST].min), limit, @limit].min : 0.0
+    end
+
+    # Throttles restarts in one place of the cluster (a slot, a service, the mold, the reactor). The first few deaths
+    # are replaced at once; a process that goes on dying is restarted later each time. Owned by RestartThrottles.
+    class RestartThrottle < Backoff
+      serialize throttled: :flag, reason: :text, **Backoff.serialized
 
       # After so many refusals in a row the wait grows no longer, and no further event is emitted.
-      ENOUGH = Math.log2(Backoff::REFUSED / Backoff::FIRST).ceil
+      ENOUGH = Math.log2(REFUSED / FIRST).ceil
       private_constant :ENOUGH
 
-      # @param place [Hash{Symbol => Object}] the place, for events
-      # @param limit [Float] seconds of the longest wait @param free [Integer] deaths that are replaced at once
       def initialize(place, limit:, free:)
+        super(limit, free: free)
         @place = place
-        @backoff = Backoff.new(limit, free: free)
         @throttled = false
       end
 
-      # @param refused [Boolean] the kernel refused to start it
-      # @return [Float] seconds until the next try
       def fail(reason = nil, now = Sys.now, refused: false)
-        waits = !@backoff.over?(now)
-        known = @throttled && refused && @backoff.refusals > ENOUGH
+        waits = !over?(now)
+        known = @throttled && refused && refusals > ENOUGH
         @reason = reason
-        seconds = @backoff.fail(now, refused: refused)
+        seconds = super(now, refused: refused)
         tell(seconds, now) if seconds.positive? && !waits && !known
         seconds
       end
 
       # Emits an event when the place has recovered.
-      # @return [Boolean] whether it has
       def calm?(now = Sys.now)
-        return false unless @backoff.calm?(now)
+        return false unless super
 
         Events.emit("restart.recovered", **@place) if @throttled
         @throttled = false
@@ -51,20 +123,18 @@ module Pando
       end
 
       # For `pando status`.
-      # @return [Hash{Symbol => Object}]
       def state(now = Sys.now)
-        { **@place, rate: @backoff.rate(now), seconds: ((@backoff.due || now) - now).round(2), reason: @reason }
+        { **@place, rate: rate(now), seconds: ((due || now) - now).round(2), reason: @reason }
       end
 
       private
 
       # A single failure already has an event.
       def tell(seconds, now)
-        rate = @backoff.rate(now)
-        return if rate < 2
+        return if rate(now) < 2
 
         @throttled = true
-        Events.emit("restart.throttled", **@place, rate: rate, seconds: seconds.round(2), reason: @reason)
+        Events.emit("restart.throttled", **@place, rate: rate(now), seconds: seconds.round(2), reason: @reason)
       end
     end
 
@@ -80,26 +150,20 @@ module Pando
       PACE = 0.5
 
       def initialize
-        @throttles = {}
+        @throttles = Hash.new do |throttles, (role, place)|
+          throttles[[role, place]] = RestartThrottle.new({ role: role, **place }, **LIMITS.fetch(role))
+        end
       end
 
-      # @param role [Symbol] @param place [Hash{Symbol => Object}] which one, if there are several
       # @return [Boolean] whether it may be started now
-      def over?(role, **place) = @throttles[[role, place]].nil? || @throttles[[role, place]].over?
+      def over?(role, **place) = !@throttles.key?([role, place]) || @throttles[[role, place]].over?
 
       # The process died unexpectedly, or the kernel refused to start it.
-      # @return [Float] seconds until it may be started
-      def fail(role, reason, refused: false, **place)
-        @throttles[[role, place]] ||= RestartThrottle.new({ role: role, **place }, **LIMITS.fetch(role))
-        @throttles[[role, place]].fail(reason, refused: refused)
-      end
+      def fail(role, reason, refused: false, **place) = @throttles[[role, place]].fail(reason, refused: refused)
 
       # It died at its work. The cause came from outside, and waiting clients must not suffer for it.
       # @param since [Float] on Sys.now: when it was ready
-      def pace(role, since, **place)
-        @throttles[[role, place]] ||= RestartThrottle.new({ role: role, **place }, **LIMITS.fetch(role))
-        @throttles[[role, place]].wait_until(since + PACE)
-      end
+      def pace(role, since, **place) = @throttles[[role, place]].wait_until(since + PACE)
 
       def to_state(state)
         @throttles.each do |(role, place), throttle|
@@ -109,22 +173,16 @@ module Pando
 
       def from_state(state)
         state.all("throttle").each do |record|
-          role = record.choice(:role, LIMITS.keys)
           place = { slot: record.read(:slot, :integer), name: record.read(:name, :text) }.compact
-          @throttles[[role, place]] = RestartThrottle.new({ role: role, **place }, **LIMITS.fetch(role)).take_up(record)
+          @throttles[[record.choice(:role, LIMITS.keys), place]].take_up(record)
         end
       end
 
-      # Called at each turn of the monitor's loop.
-      def reconcile(now = Sys.now)
-        @throttles.reject! { |_, throttle| throttle.calm?(now) }
-      end
+      def reconcile(now = Sys.now) = @throttles.reject! { |_, throttle| throttle.calm?(now) }
 
-      # @return [Float, nil] when the next one may be started
       def due = @throttles.each_value.filter_map(&:due).min
 
       # For `pando status`: places with failures, not those where the next start merely keeps its pace.
-      # @return [Array<Hash{Symbol => Object}>]
       def states = @throttles.each_value.map(&:state).reject { |state| state[:rate].zero? }
     end
   end

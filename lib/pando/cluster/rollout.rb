@@ -17,7 +17,6 @@ module Pando
 
       attr_reader :size
 
-      # @param throttles [RestartThrottles] those of the slots
       def initialize(roster, spawner, generations, options, throttles: RestartThrottles.new)
         @throttles = throttles
         @roster = roster
@@ -27,9 +26,6 @@ module Pando
         @size = options.workers
       end
 
-      # @param size [Integer] slots
-      # @param reason [String, nil] for the event
-      # @return [Boolean] whether so many are possible
       def resize(size, reason = nil)
         return false if size < 1 || size > Roster::SEATS / 4
 
@@ -38,7 +34,6 @@ module Pando
         true
       end
 
-      # Called at each turn of the monitor's loop.
       def reconcile
         serving.each { |generation| generation.backoff.calm? }
         dismiss_surplus
@@ -53,9 +48,7 @@ module Pando
         @generations.worker_ready(child)
         return if @generations.on_trial? && @options.surge.positive? # both serve, since they are compared
 
-        @roster.in_slot(child.slot).each do |other|
-          ask_to_leave(other, other.replacement_reason || "replaced") if other != child && other.ready?
-        end
+        @roster.in_slot(child.slot).each { |other| dismiss(other) if other != child && other.ready? }
       end
 
       # A worker died unexpectedly. Its slot is filled again at once, unless that happens too often.
@@ -78,9 +71,8 @@ module Pando
         child.ask_to_leave(nil, Sys.now + @options.stop_timeout, patient: true)
       end
 
-      # Asks a worker to leave, and fills its slot again. If no other worker serves, it leaves once its successor is
-      # ready.
-      # @param child [Child] a worker that is ready
+      # Asks a ready worker to leave, and fills its slot again. If no other worker serves, it leaves once its successor
+      # is ready.
       # @param cause [Symbol, nil] for the event
       def renew(child, reason, cause: nil)
         return ask_to_leave(child, reason, cause: cause) unless last?(child)
@@ -88,25 +80,20 @@ module Pando
         child.replacement_reason ||= reason
       end
 
-      # @return [Boolean] whether a worker is wanted in this slot and is not ready yet
       def awaited?(slot) = slot < size && !served?(slot)
 
-      # @return [Boolean] whether a worker is to be forked
       def wanting? = slots.any? { |slot| empty?(slot) || outdated_in(slot) }
 
-      # Whether no other worker serves. The last one stays until its successor is ready, unless the two cannot run side
-      # by side.
-      # @param child [Child] a worker that is ready
+      # Whether no other worker serves beside this ready one. The last one stays until its successor is ready, unless
+      # the two cannot run side by side.
       def last?(child) = !exclusive? && @roster.ready_workers == [child]
 
-      # Asks a worker to leave. Its slot is filled again at once.
-      # @param child [Child] a worker that is ready
+      # Asks a ready worker to leave. Its slot is filled again at once.
       def ask_to_leave(child, reason, cause: nil)
         Events.emit("worker.leaving", **child.identity, reason: reason, **{ cause: cause }.compact)
         child.ask_to_leave(reason, Sys.now + @options.stop_timeout, patient: true)
       end
 
-      # @return [Float, nil] when an empty slot may be tried again
       def due = serving.filter_map { |one| one.backoff.due }.min
 
       def to_state(state) = state.add("rollout", configured: @options.workers, **serialized_fields)
@@ -125,11 +112,9 @@ module Pando
       def served?(slot) = @roster.in_slot(slot).any?(&:ready?)
       def starting?(slot) = @roster.in_slot(slot).any?(&:coming?)
       def outdated_in(slot) = @roster.in_slot(slot).find { |child| child.ready? && outdated?(child) }
-      def outdated?(child) = !child.replacement_reason.nil? || @generations.outdated?(child)
+      def outdated?(child) = child.replacement_wanted? || @generations.outdated?(child)
 
-      def up_to_date_in(slot)
-        @roster.in_slot(slot).find { |child| child.ready? && !outdated?(child) }
-      end
+      def dismiss(child) = ask_to_leave(child, child.replacement_reason || "replaced")
 
       # The last ready worker stays until another one is ready.
       def dismiss_surplus
@@ -143,8 +128,8 @@ module Pando
         return if @generations.on_trial?
 
         slots.each do |slot|
-          outdated = outdated_in(slot)
-          ask_to_leave(outdated, outdated.replacement_reason || "replaced") if outdated && up_to_date_in(slot)
+          outdated, new = @roster.in_slot(slot).select(&:ready?).partition { |child| outdated?(child) }
+          dismiss(outdated.first) if outdated.any? && new.any?
         end
       end
 
@@ -152,10 +137,8 @@ module Pando
         slots.each { |slot| order(slot, mold_for_filling) if empty?(slot) }
       end
 
-      def empty?(slot) = !served?(slot) && !starting?(slot) && !taken?(slot)
-
       # If workers must not run side by side (`exclusive`), the old one must be gone first.
-      def taken?(slot) = exclusive? && @roster.in_slot(slot).any?
+      def empty?(slot) = !served?(slot) && !starting?(slot) && !(exclusive? && @roster.in_slot(slot).any?)
 
       # Until the canary has passed, the mold that is known to work fills empty slots.
       def mold_for_filling
@@ -217,15 +200,13 @@ module Pando
         return if allowed.zero?
 
         allowed -= slots.count { |slot| !served?(slot) }
-        slots.filter_map { |slot| outdated_in(slot) }.first([allowed, 0].max).each do |child|
-          ask_to_leave(child, child.replacement_reason || "replaced") unless last?(child)
-        end
+        outdated = slots.filter_map { |slot| outdated_in(slot) }
+        outdated.first([allowed, 0].max).each { |child| dismiss(child) unless last?(child) }
       end
 
       def complete?
         upcoming = @generations.upcoming
-        return false if upcoming.nil?
-        return false unless upcoming.rolling? || (upcoming.canary? && upcoming.heal?)
+        return false unless upcoming&.rolling? || (upcoming&.canary? && upcoming.heal?)
 
         slots.all? { |slot| served?(slot) && !starting?(slot) && !outdated_in(slot) }
       end
@@ -242,6 +223,47 @@ module Pando
 
       # While the kernel refuses, one worker is tried at a time.
       def tried?(generation) = @roster.workers.any? { |one| one.starting? && one.generation == generation.number }
+    end
+
+    # Replaces workers that have asked for it in their row, at a quiet moment: one after another, the successor first,
+    # and only while nothing else is going on. Owned by a Pool, in the monitor.
+    class Replacements
+      # Seconds between two looks, and between two replacements.
+      TICK = 1.0
+      SPACING = 15.0
+      # Seconds of CPU time after which a worker may be replaced, which takes some hundredths of a second.
+      LIFE = 5.0
+      REASON = "it has asked to be replaced at a quiet moment"
+
+      def initialize(roster, generations, rollout, conditions)
+        @roster = roster
+        @generations = generations
+        @rollout = rollout
+        @conditions = conditions
+        @looked_at = @replaced_at = -SPACING
+      end
+
+      # The worker that has served longest goes first.
+      def reconcile(now = Sys.now)
+        return if now < [@looked_at + TICK, @replaced_at + SPACING].max
+
+        @looked_at = now
+        asking = @roster.ready_workers.select { |one| one.asks_for_replacement? && one.sample&.cpu.to_f >= LIFE }
+        return if asking.empty? || disturbed?
+
+        @replaced_at = now
+        asking.max_by(&:requests).replacement_reason ||= REASON
+      end
+
+      private
+
+      def disturbed?
+        !@generations.settled? || !@conditions.obstacle.nil? ||
+          @rollout.size.times.any? { |slot| @rollout.awaited?(slot) } ||
+          @roster.workers.any? do |worker|
+            !worker.ready? || worker.replacement_wanted? || @generations.outdated?(worker)
+          end
+      end
     end
   end
 end

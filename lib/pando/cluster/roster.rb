@@ -22,11 +22,12 @@ module Pando
         def workers = select(&:worker?)
         def molds = select(&:mold?)
         def services = select(&:service?)
-        # @return [Child, nil]
         def reactor = find(&:reactor?)
         def ready_workers = select { |child| child.worker? && child.ready? }
         def in_slot(slot) = select { |child| child.worker? && child.slot == slot }
         def by_pid(pid) = find { |child| child.pid == pid }
+        def size = count
+        def empty? = none?
       end
 
       include Brief
@@ -46,19 +47,11 @@ module Pando
 
       def each(&block) = @children.each_value(&block)
       def [](seat) = @children[seat]
-      def size = @children.size
-      def empty? = @children.empty?
-
-      # The children of one pool.
-      # @param pool [Integer]
-      # @return [View]
-      def of(pool) = View.new(self, pool)
-
-      # @return [self]
-      def everybody = self
 
       # @param pool [Integer] its number
-      # @return [Child]
+      def of(pool) = View.new(self, pool)
+      def everybody = self
+
       def admit(role, slot, generation, link, source, pool = 0)
         seat = (0...scoreboard.seats).find { |number| !@children.key?(number) }
         raise Pando::Error, "all #{scoreboard.seats} seats are taken" unless seat
@@ -96,8 +89,6 @@ module Pando
 
         def_delegators :@roster, :scoreboard, :dismiss
 
-        # @param roster [Roster]
-        # @param pool [Integer]
         def initialize(roster, pool)
           @roster = roster
           @pool = pool
@@ -107,15 +98,10 @@ module Pando
           @roster.each { |child| yield child if child.pool == @pool }
         end
 
-        # @return [Child, nil]
         def [](seat) = @roster[seat]&.then { |child| child if child.pool == @pool }
-        def size = count
-        def empty? = none?
 
         # (see Roster#admit)
-        def admit(role, slot, generation, link, source)
-          @roster.admit(role, slot, generation, link, source, @pool)
-        end
+        def admit(role, slot, generation, link, source) = @roster.admit(role, slot, generation, link, source, @pool)
 
         # @return [Roster] with the children of all pools
         def everybody = @roster

@@ -7,7 +7,6 @@ module Pando
     # Keeps one process alive for each service of the configuration. A service moves to a new generation
     # break-before-make, since it must not run twice. Owned by a Pool, in the monitor.
     class ServiceSupervisor
-      # @param throttles [RestartThrottles] those of the services
       def initialize(roster, spawner, generations, options, throttles: RestartThrottles.new)
         @throttles = throttles
         @roster = roster
@@ -16,19 +15,17 @@ module Pando
         @options = options
       end
 
-      # Called at each turn of the monitor's loop.
+      # The last proved generation forks the services. If it has no mold any more and its successor is still on trial,
+      # missing services cannot wait for the end of that, so the successor forks them.
       def reconcile
-        generation = @generations.proved
-        return fork_missing unless generation&.forks?
-
-        dismiss_surplus
-        @options.services.each_index { |index| replace_or_start(index, generation) }
+        generation = [@generations.proved, @generations.current].find { |one| one&.forks? } or return
+        missing = @options.services.each_index.reject { |index| in_place(index) }
+        dismiss_unwanted(generation) if generation.equal?(@generations.proved)
+        missing.each { |index| start(index, generation) }
       end
 
-      # @return [Boolean] whether a service is to be forked
       def wanting? = @options.services.each_index.any? { |index| in_place(index).nil? }
 
-      # @return [Symbol]
       def name(child) = @options.services[child.slot]
 
       def ready(child)
@@ -62,33 +59,17 @@ module Pando
       private
 
       # A reload may have removed some.
-      def dismiss_surplus
-        @roster.services.each do |child|
-          ask_to_leave(child, "no longer wanted") if child.slot >= @options.services.size && child.ready?
-        end
-      end
-
-      def replace_or_start(index, generation)
-        child = in_place(index)
-        if child.nil?
-          start(index, generation)
-        elsif child.ready? && outdated?(child, generation)
-          ask_to_leave(child, "replaced")
+      def dismiss_unwanted(generation)
+        @roster.services.select(&:ready?).each do |child|
+          if child.slot >= @options.services.size then ask_to_leave(child, "no longer wanted")
+          elsif outdated?(child, generation) then ask_to_leave(child, "replaced")
+          end
         end
       end
 
       # A mold that replaces a lost one (heal) does not make services outdated.
       def outdated?(child, generation)
         child.generation < generation.number && @generations.settled? && @generations.outdated?(child)
-      end
-
-      # The last proved generation has no mold any more, and its successor is still on trial. Missing services cannot
-      # wait for the end of that, so the successor forks them.
-      def fork_missing
-        generation = @generations.current
-        return unless generation&.forks?
-
-        @options.services.each_index { |index| start(index, generation) if in_place(index).nil? }
       end
 
       def in_place(index) = @roster.services.find { |service| service.slot == index }

@@ -18,6 +18,7 @@ module Pando
       FAT = "worker.outgrown"
       # Lines that are missing in the log, of all processes.
       LINES = "lines.lost"
+      NAMES = [*EVENTS, *REQUESTS, OOM, FAT, LINES].freeze
 
       def initialize
         @counts = Hash.new(0)
@@ -28,17 +29,14 @@ module Pando
       # @return [Hash{String => Integer}] by event, without those that never happened
       def counts
         lines = @counts[LINES] + LineWriter.lost - @lines_before
-        lines.zero? ? @counts.except(LINES) : { **@counts, LINES => lines }
+        { **@counts, LINES => lines }.reject { |_, number| number.zero? }
       end
 
       # Counts lines lost in another process's log.
       def add_lost_lines(number) = @counts[LINES] += number
 
       # Adds the counts of before an upgrade.
-      # @param counts [Hash{String => Integer}]
-      def restore(counts)
-        counts.each { |name, number| @counts[name] += number if [*EVENTS, *REQUESTS, OOM, FAT, LINES].include?(name) }
-      end
+      def restore(counts) = counts.slice(*NAMES).each { |name, number| @counts[name] += number }
 
       def to_state(state)
         counts.each { |name, number| state.add("count", of: name, number: number) }

@@ -2,7 +2,6 @@
 
 require "pando/cluster/serializable"
 require "pando/mebibytes"
-require "pando/refork/auto/cycle"
 require "pando/refork/policy"
 
 module Pando
@@ -20,7 +19,6 @@ module Pando
     Decision = Struct.new(:action, :reason, :rule, :phase, :age, :saving, :cost, :pss, keyword_init: true) do
       def refork? = action == :refork
 
-      # @return [Boolean] whether it is worth an event
       def news? = action != :wait
 
       # @return [Hash{Symbol => Object}] for the event
@@ -30,15 +28,18 @@ module Pando
       end
     end
 
-    # `refork :auto`, the default: a refork is due when the memory that it saves, over a lifetime as long as the current
-    # generation's so far, is worth more than the CPU time that it takes. While the app warms up, all growth since birth
-    # counts as saved, because the next generation will be warmer; after that, only growth above the average counts.
-    # docs/reforking.md explains the rules.
+    # `refork :auto`, the default. One rule:
+    #
+    #   A refork is due when the memory that it saves, times the seconds for which it saves it, is worth more than the
+    #   CPU time that it takes: saving * seconds >= rate * cost.
+    #
+    # The seconds are the current generation's lifetime so far, since the next one is expected to live as long. The
+    # saving depends on the phase. While the app warms up, all growth since birth counts, because the next generation
+    # will be warmer; after that, only growth above the average; while nobody sends requests, all that requests copied.
+    # A refork that is due waits for a quiet moment. docs/reforking.md explains the rule.
     #
     # It reads no clock and no process, so that it can run on recorded curves. It remembers generations that have
-    # served; a failed attempt leaves no trace.
-    #
-    # Owned by Cluster::Generations::Reforks, in the monitor.
+    # served; a failed attempt leaves no trace. Owned by Cluster::Generations::Reforks, in the monitor.
     class Auto < Policy
       include Mebibytes
       extend Cluster::Serializable
@@ -50,15 +51,10 @@ module Pando
       FIRST = 50
       # The app is warm once it was forked from a worker that had served more requests than this.
       WARM = 3200
-      # A worker is no longer trained once it has served this many times the requests after which a refork was due: then
-      # something holds the refork up.
-      OVERDUE = 4
       # Measured costs of which the median is taken.
       REMEMBERED = 3
       # The idle time that leads to a refork is this many times longer while workers have hardly served.
       HARDLY = 10
-      # Requests after which an app that has grown too little for a refork is unlikely to grow more.
-      GROWN = 800
       # The default: nothing prevents a refork.
       Undisturbed = Struct.new(:obstacle, :quiet?).new(nil, true).freeze
 
@@ -74,7 +70,7 @@ module Pando
       }.freeze
       private_constant :GIB, :PREFERENCES
 
-      # The constants of the rules that depend on settings.
+      # The constants of the rule that depend on settings.
       #
       #   rate      bytes whose use for a second is worth a second of CPU time
       #   share     of all CPU time, the most that reforks may take, however much they save
@@ -86,10 +82,7 @@ module Pando
       #
       # @api private
       Rules = Struct.new(:rate, :share, :floor, :most, :patience, :lull, :worth, keyword_init: true) do
-        # @param prefer [:memory, :balanced, :cpu]
         # @param scale [Numeric] seconds of production that a second stands for
-        # @param worth [Boolean]
-        # @return [Rules]
         def self.for(prefer = :balanced, scale: 1, worth: true)
           rules = PREFERENCES.fetch(prefer)
           times = { patience: 5.0, lull: 60.0, **rules.slice(:rate, :floor, :most) }
@@ -97,14 +90,124 @@ module Pando
         end
 
         # @param lived [Numeric] seconds that the app has served since its cold boot
-        # @return [Float] seconds
         def pause(lived) = (lived / 20.0).clamp(floor, most)
+      end
+
+      # One generation's life so far: how its memory has grown, and what its start has cost. Sizes are bytes of all
+      # workers, ages are requests of a worker, CPU time is seconds of a worker. Pure arithmetic. Owned by Auto, in the
+      # monitor.
+      #
+      # @api private
+      class Cycle
+        extend Cluster::Serializable
+
+        # Requests after which the cost of a refork is known roughly, and well: page faults, cold caches and compilation
+        # are over by then.
+        YOUNG = 25
+        RIPE = 200
+        # CPU time per worker of the smallest app's refork: mold, canary, audits and the worker itself.
+        LEAST_CPU = 0.025
+        # Up to this many requests its memory counts as that at birth. A generation that was forked from a warm worker
+        # is measured later; then the first measurement counts.
+        BORN = 5
+        # The least private memory of a worker, however young.
+        OWN = 8 * 1_048_576
+        # The share of its average request rate that counts as silence.
+        SILENT = 0.02
+
+        serialize cold: :flag, age: :number, most: :number, seconds: :number, pss: :number, workers: :integer,
+                  warmed: :number, born: :number, covered_to: :number, covered: :number, area: :number,
+                  heard_at: :number, heard_age: :number, cpu: :number, young_age: :number, young_cpu: :number,
+                  ripe_age: :number, ripe_cpu: :number
+
+        # See Survey::Vitals.
+        attr_reader :age, :most, :seconds, :pss, :workers, :cpu
+
+        def initialize(cold: true)
+          @cold = cold
+          @age = @most = @seconds = @area = @covered = @heard_at = @heard_age = 0.0
+          @workers = 0
+        end
+
+        def add(vitals)
+          @seconds = vitals.seconds
+          begin_memory_anew(vitals.workers) unless vitals.workers == @workers
+          @age = vitals.age
+          @most = vitals.most.to_f
+          @warmed = (vitals.warmed || vitals.workers).to_f
+          listen
+          grow(vitals.pss) if vitals.pss
+          @private = vitals.private
+          spend(vitals.cpu) if vitals.cpu
+        end
+
+        # @return [Float] how much more memory it takes now than on average: the saving of another refork, if the next
+        #   generation lives as this one has
+        def excess = @pss && @covered.positive? ? [@pss - (@area / @covered), 0.0].max : 0.0
+
+        # @return [Float, nil] how much it would have grown since its birth if all workers were as warm as the warmest:
+        #   the most that another refork can save; nil: its size at birth is unknown
+        def grown = @born && @pss && ([(@pss - @born) / @warmed, 0.0].max * @workers)
+
+        # @return [Float, nil] the saving of another refork while there are no requests
+        def copied = [grown, (@private - (@workers * OWN) if @private)].compact.max
+
+        # @return [Float] seconds with hardly any requests
+        def silence = @seconds - @heard_at
+
+        # The CPU time of its first requests above that of as many requests in the generation before, or, if that is
+        # unknown, above that of its later requests.
+        # @param pace [Float, nil] seconds of CPU per request in the generation before
+        # @return [Float, nil] nil: it is too young
+        def cost(pace)
+          pace ||= self.pace
+          age, cpu = @ripe_age ? [@ripe_age, @ripe_cpu] : [@young_age, @young_cpu]
+          [cpu - (age * pace), LEAST_CPU].max if age && pace
+        end
+
+        # @return [Float, nil] seconds of CPU per request, without the first ones
+        def pace = pace_since(@ripe_age, @ripe_cpu, RIPE) || pace_since(@young_age, @young_cpu, YOUNG)
+
+        private
+
+        def pace_since(age, cpu, least)
+          (@cpu - cpu) / (@age - age) if age && @cpu && @age - age >= least
+        end
+
+        # Measurements of clusters of different sizes cannot be compared.
+        def begin_memory_anew(workers)
+          @workers = workers
+          @pss = @born = @covered_to = nil
+          @area = @covered = 0.0
+        end
+
+        def listen
+          return if @age - @heard_age <= SILENT * @age / [@seconds, 1.0].max * silence
+
+          @heard_at = @seconds
+          @heard_age = @age
+        end
+
+        def grow(pss)
+          @born ||= pss if @age <= BORN || !@cold
+          if @pss && @seconds > @covered_to
+            @area += (@seconds - @covered_to) * (@pss + pss) / 2.0
+            @covered += @seconds - @covered_to
+          end
+          @covered_to = @seconds
+          @pss = pss
+        end
+
+        def spend(cpu)
+          @young_age, @young_cpu = @age, cpu if @young_age.nil? && @age >= YOUNG # rubocop:disable Style/ParallelAssignment
+          @ripe_age, @ripe_cpu = @age, cpu if @ripe_age.nil? && @age >= RIPE # rubocop:disable Style/ParallelAssignment
+          @cpu = cpu
+        end
       end
 
       serialize generation: :integer, reforks: :integer, warm: :flag, told: :text, lived: :number, ancestor: :number,
                 costs: :numbers, pace: :number, cycle: Cycle
 
-      # @param rules [Rules]
       def initialize(rules = Rules.for)
         super()
         @rules = rules
@@ -114,30 +217,19 @@ module Pando
       # (see Policy#measures?)
       def measures? = true
 
-      # @return [:warming, :paying]
       def phase = @warm ? :paying : :warming
 
-      # (see Policy#resting?)
-      def resting? = @cycle.age >= GROWN && !@cycle.grown.nil? && !worth?(@cycle.grown)
-
-      # @param vitals [Survey::Vitals]
       # @param conditions [#obstacle, #quiet?] read only when a refork is due
-      # @return [Decision]
       def decide(vitals, conditions = Undisturbed)
         turn_over(vitals) unless vitals.generation == @generation
         @cycle.add(vitals)
-        @last = admit(apply_rules, vitals, conditions)
+        @last = admit(apply_rule, vitals, conditions)
         @warm = true if @last.action == :settle
         @told = "#{@last.action}: #{@last.reason}" if @last.news?
         @last
       end
 
-      # One worker is trained as long as the app is not warm.
-      # @param reforks [Integer] see {#threshold}
-      def trains?(reforks) = !@warm && !resting? && super && @cycle.most < target * OVERDUE
-
       # The phase, the last decision and what it waits for, for `pando status`.
-      # @return [Hash{Symbol => Object}]
       def explain
         facts = @last ? @last.facts.slice(:age, :saving, :cost, :pss) : {}
         { phase: phase, decided: @told, waits: (@last.reason if @last && !@last.news?), **facts }.compact
@@ -166,17 +258,18 @@ module Pando
 
       # A refork has ended a cycle; the first cycle began cold.
       def follow
-        @costs = [*@costs, own_cost].compact.last(REMEMBERED)
+        @costs = costs
         @ancestor = [@cycle.most, @ancestor.to_f].max # a refork that pays comes at a lower age
         @lived += @cycle.seconds
         @pace = @cycle.pace || @pace
       end
 
-      def own_cost = (@cycle.cost(@pace) if @reforks.positive?)
+      # The measured costs of the last reforks, seconds of CPU of a worker.
+      def costs = [*@costs, (@cycle.cost(@pace) if @reforks.positive?)].compact.last(REMEMBERED)
 
-      # @return [Float, nil] seconds of CPU, of all workers
+      # @return [Float, nil] seconds of CPU, of all workers: the median
       def cost
-        all = [*@costs, own_cost].compact.last(REMEMBERED).sort
+        all = costs.sort
         middle = all[(all.size - 1) / 2, 2 - (all.size % 2)]
         middle.sum / middle.size * @cycle.workers if middle&.any?
       end
@@ -184,24 +277,21 @@ module Pando
       def likely_cost = cost || (Cycle::LEAST_CPU * @cycle.workers)
       def price = @rules.rate * likely_cost
 
+      def pays?(saving, seconds) = worth?(saving) && saving * seconds >= price
+
+      def worth?(saving) = saving >= @cycle.workers * WORTH_BYTES && saving >= @cycle.pss.to_f * WORTH
+
       # Whether the cost is a small part of the CPU time that the generation has used; true if that is unknown. The few
       # reforks of the warming phase are not limited: they save CPU time, because code is compiled once for all workers.
       def affordable? = @cycle.cpu.nil? || likely_cost <= @rules.share * @cycle.cpu * @cycle.workers
 
-      def apply_rules
-        if !@warm && @ancestor.to_f > WARM
-          return decision(:settle, "it was forked from a worker that had served #{@ancestor.round} requests",
-                          "#{@ancestor.round} > #{WARM}")
-        end
+      def apply_rule = when_warm || when_idle || when_warming || when_paying || decision(:wait, outlook)
 
-        when_idle || when_warming || when_paying || decision(:wait, outlook)
-      end
+      def when_warm
+        return if @warm || @ancestor.to_f <= WARM
 
-      # Whether the saving, in bytes times seconds, is worth the price.
-      def pays?(saving, seconds) = worth?(saving) && saving * seconds >= price
-
-      def worth?(saving)
-        saving >= @cycle.workers * WORTH_BYTES && saving >= @cycle.pss.to_f * WORTH
+        decision(:settle, "it was forked from a worker that had served #{@ancestor.round} requests",
+                 "#{@ancestor.round} > #{WARM}")
       end
 
       # The pages that requests made private are shared again, for as long as the server stays idle.

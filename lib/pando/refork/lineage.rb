@@ -41,7 +41,8 @@ module Pando
       EVEN = (0.4..2.0)
       # The least growth of the second half, as a share of the growth of the first one.
       STEADY = 0.8
-      # A leak counts if it is still there after this many times the requests at which it was first seen.
+      # A leak counts if it is still there after this many times the requests at which it was first seen: a single
+      # observation may be chance.
       AGAIN = 1.2
       # Percent of memory that one percent of CPU time must save.
       RHO = 3
@@ -51,6 +52,9 @@ module Pando
       MOST = 48
 
       serialize boot: :number, seen_at: :integer
+
+      # @return [Leak, nil] nil: none is known
+      attr_reader :leak
 
       # @param boot [Float, nil] seconds of CPU that the boot took; nil: it was not measured
       def initialize(boot = nil)
@@ -62,10 +66,8 @@ module Pando
       # @return [Integer, nil] of the generation that was born last
       def number = @births.map(&:number).max
 
-      # @return [Integer] that the line has served until its last birth
+      # Requests that the line has served until its last birth, and bytes of the mold that was born then.
       def requests = @births.last&.requests.to_i
-
-      # @return [Integer] bytes of the mold that was born last
       def size = @births.last&.bytes.to_i
 
       # A mold is born.
@@ -82,18 +84,13 @@ module Pando
         @births << birth unless birth.requests == @births.last&.requests
         thin_out
         look
-        self
       end
 
       # The generations after this one were discarded.
-      # @param number [Integer]
       def forget_after(number)
         @births.reject! { |one| one.number > number }
         look
       end
-
-      # @return [Leak, nil] nil: none is known
-      attr_reader :leak
 
       # The cost of a cold boot: seconds of CPU of the boot, and of warming up once more.
       # @return [Float]
@@ -116,19 +113,19 @@ module Pando
         super
         lists = Birth.members.map { |name| record.read("#{prefix}#{name}", name == :cpu ? :numbers : :integers).to_a }
         @births = lists.map(&:size).uniq.one? ? lists.transpose.map { |values| Birth.new(*values) } : []
-        @leak = suspect if @births.any?
-        @leak = nil unless confirmed?
+        @leak = (suspect if confirmed?)
         self
       end
 
       private
 
-      # A single observation may be chance.
+      # @return [self]
       def look
         suspected = suspect
         @seen_at = 0 unless suspected
         @seen_at = requests if suspected && @seen_at.zero?
         @leak = (suspected if confirmed?)
+        self
       end
 
       def confirmed? = @seen_at.positive? && requests >= @seen_at * AGAIN
@@ -142,7 +139,11 @@ module Pando
         Leak.new(((sizes.last - sizes.first) / span).round, sizes.first.round, start.round, size, requests)
       end
 
-      def leaking?(sizes) = real?(sizes) && even?(sizes) && steady?(sizes)
+      def leaking?(sizes)
+        first, middle, last = sizes.values_at(0, PARTS / 2, -1)
+        last >= first * FACTOR && last - first >= MUCH && last - middle >= (middle - first) * STEADY &&
+          sizes.each_cons(2).all? { |before, after| EVEN.cover?((after - before) * PARTS / (last - first)) }
+      end
 
       # @return [Float, nil] requests; nil: too little is known
       def start_of_window
@@ -151,25 +152,10 @@ module Pando
         start if requests >= start * SPREAD && dense?(start)
       end
 
-      # @return [Boolean] whether molds were born all the time
       def dense?(start)
         known = [start, *@births.map(&:requests).select { |one| one > start }]
         widest = known.each_cons(2).map { |one, other| other - one }.max
         known.size >= LEAST && widest <= (requests - start) * GAP
-      end
-
-      def real?(sizes)
-        sizes.last >= sizes.first * FACTOR && sizes.last - sizes.first >= MUCH
-      end
-
-      def even?(sizes)
-        share = (sizes.last - sizes.first) / PARTS
-        sizes.each_cons(2).all? { |before, after| EVEN.cover?((after - before) / share) }
-      end
-
-      def steady?(sizes)
-        middle = sizes[PARTS / 2]
-        sizes.last - middle >= (middle - sizes.first) * STEADY
       end
 
       # @return [Float] interpolated between two births
@@ -214,7 +200,6 @@ module Pando
       # @return [Lineage] since the last cold boot
       attr_reader :lineage
 
-      # @param gauge [#anonymous] @param clock [#cpu_time]
       def initialize(roster, gauge, clock)
         @roster = roster
         @gauge = gauge
@@ -222,32 +207,29 @@ module Pando
         begin_line(nil)
       end
 
-      # @param generation [Generation] whose mold is ready
+      # The generation's mold is ready. One that has booted in the place of a dead mold, whose workers still serve, does
+      # not count.
       def born(generation)
         source = generation.source
         @new_mold = nil
-        return if source ? source.gone? : replaces_mold?(generation)
+        return if source ? source.gone? : generation.heal? && @roster.ready_workers.any?
 
-        bytes = @gauge.anonymous(generation.mold.pid) or return
+        pid = generation.mold.pid
+        bytes = @gauge.anonymous(pid) or return
         line = source ? [source.generation, source.requests] : [nil, 0]
-        @new_mold = NewMold.new(generation.number, *line, bytes, @clock.cpu_time(generation.mold.pid), *spent)
+        @new_mold = NewMold.new(generation.number, *line, bytes, @clock.cpu_time(pid), *spent)
       end
 
-      # @param generation [Generation] that serves in all slots
       def established(generation)
         mold = @new_mold
         return unless mold&.number == generation.number
 
         mold.ancestor ? @former = nil : begin_anew(mold)
         @lineage.add(mold.number, mold.ancestor, mold.requests, mold.bytes, cpu: mold.cpu, served: mold.served)
-        return unless generation.successor? # its predecessor's workers leave
-
-        @cpu = mold.cpu
-        @served = mold.served
+        @cpu, @served = mold.to_a.last(2) if generation.successor? # its predecessor's workers leave
       end
 
       # Goes back to an earlier generation if one that served in all slots was discarded.
-      # @param current [Generation, nil]
       def follow(current)
         return unless current && @lineage.number.to_i > current.number
 
@@ -262,9 +244,6 @@ module Pando
       end
 
       private
-
-      # It has booted in the place of a dead mold, whose workers still serve.
-      def replaces_mold?(generation) = generation.heal? && @roster.ready_workers.any?
 
       def begin_anew(mold)
         @former = [@lineage, @cpu, @served]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/refork/warmth"
+require "pando/counted"
+require "pando/mebibytes"
 
 module Pando
   module Refork
@@ -12,9 +13,6 @@ module Pando
     #
     # @abstract
     class Policy
-      # During this many reforks one worker is trained: it gets requests before the others do.
-      TRAINED = 3
-
       # @param _reforks [Integer] reforks finished since the last cold boot; 0
       #   asks about the first one
       # @return [Integer, nil] the requests that a worker of the current
@@ -23,9 +21,6 @@ module Pando
 
       # @return [Boolean] whether it decides by memory and CPU time
       def measures? = false
-
-      # @return [Boolean] whether a refork would gain nothing at present, so that rare measurements are enough
-      def resting? = false
 
       # @return [Hash{Symbol => Object}] its state, for `pando status`
       def explain = {}
@@ -40,10 +35,6 @@ module Pando
       def justify(worker, workers)
         "#{workers.size > 1 ? "the warmest of #{workers.size}" : "the only one to choose from"}: #{Warmth.new(worker)}"
       end
-
-      # @param reforks [Integer] as for {threshold}
-      # @return [Boolean] whether one worker should get requests before the others, because it becomes the next mold
-      def trains?(reforks) = reforks < TRAINED
 
       # @return [Boolean] whether a user may ask for a refork (USR2)
       def manual? = true
@@ -75,21 +66,65 @@ module Pando
       def threshold(reforks)
         @counts.fetch(reforks) { @ends ? nil : @counts.last }
       end
-
-      # (see Policy#trains?)
-      def trains?(reforks) = super && !threshold(reforks).nil?
     end
 
-    # `refork :manual`: only when a user asks for it (USR2). The time of that is unknown, so no worker is trained.
-    class Manual < Policy
-      # (see Policy#trains?)
-      def trains?(_reforks) = false
-    end
+    # `refork :manual`: only when a user asks for it (USR2).
+    class Manual < Policy; end
 
     # `refork false`: never, even when a user asks. The first mold stays.
-    class Off < Manual
+    class Off < Policy
       # (see Policy#manual?)
       def manual? = false
+    end
+
+    # Scores how warm a worker is, from measurements that the monitor has of it. A worker is warmer the more it has
+    #
+    # * served requests, by their logarithm: the first hundred warm as much as the next thousand;
+    # * compiled code, if there is a JIT;
+    # * served different kinds of requests: a thousand health checks warm nothing;
+    # * settled: few page faults per request lately mean that little is still new to it.
+    #
+    # The score is the product of the four, so that the order of two workers does not depend on the others. A figure
+    # that is not known for all of them (no JIT, no sample yet, a worker of an older Pando) is left out for all.
+    class Warmth
+      include Counted
+      include Mebibytes
+
+      FIGURES = %i[served code kinds settled].freeze
+
+      attr_reader :worker
+
+      # @param workers [Array<#requests, #sample>] whose samples are Sys::Sample, or nil
+      # @return [Object, nil] one of `workers`, the first of equals
+      def self.warmest(workers)
+        all = workers.map { |worker| new(worker) }
+        known = FIGURES.select { |figure| all.all?(&figure) && all.any? { |one| one.public_send(figure).positive? } }
+        all.max_by { |one| one.score(known) }&.worker
+      end
+
+      def initialize(worker)
+        @worker = worker
+        @sample = worker.sample
+      end
+
+      # @return [Float] comparable only with scores of the same figures
+      def score(figures = FIGURES) = figures.sum { |figure| Math.log(public_send(figure)) }
+
+      def served = Math.log2(1 + worker.requests)
+      def code = @sample&.code_bytes
+      def kinds = @sample&.kinds
+
+      # None and one fault are nearly the same.
+      def settled = @sample&.faults_per_job&.then { |faults| 1 / Math.log2(2 + faults) }
+
+      # @return [String] the figures, for people
+      def to_s
+        kinds = "of #{counted(self.kinds, "kind")}" if self.kinds&.positive?
+        compiled = "#{mebibytes(code)} of JIT code" if code&.positive?
+        faults = @sample&.faults_per_job
+        ["#{counted(worker.requests, "request")} #{kinds}".strip, compiled,
+         ("#{faults.round(1)} page faults a request lately" if faults)].compact.join(", ")
+      end
     end
   end
 end

@@ -17,16 +17,12 @@ module Pando
     #
     # @api private
     class Prefault
-      # @param bytes [Integer] the most that a worker is given
-      # @param milliseconds [Numeric] the longest time for it
       def initialize(bytes:, milliseconds:)
         @bytes = bytes
         @seconds = milliseconds / 1000.0
         @hot_set = Sys::HotSet.new
       end
 
-      # In the mold.
-      # @param mold [Cluster::Mold]
       # @param pagemap [Integer] a descriptor of /proc/PID/pagemap of one of its workers
       def observe(mold, pagemap)
         began = Sys.now
@@ -38,7 +34,6 @@ module Pando
       end
 
       # In a worker that has just been forked. Pages that the kernel refuses come fault by fault.
-      # @param worker [Cluster::Worker]
       def populate(worker)
         worker.row.prefault(*@hot_set.populate(@bytes, @seconds)) if @hot_set.bytes.positive?
       rescue SystemCallError
@@ -60,16 +55,12 @@ module Pando
         # The fewest requests that are worth it, when the other workers are about to be forked.
         LEAST = 20
 
-        # @param generations [#current, #upcoming]
-        # @param options [#prefault]
         def initialize(roster, generations, options)
           @roster = roster
           @generations = generations
           @options = options
-          @supported = nil
         end
 
-        # Called at each turn of the monitor's loop, before new workers are ordered.
         def reconcile
           return unless @options.prefault && supported?
 
@@ -78,7 +69,6 @@ module Pando
 
         private
 
-        # Checked once.
         def supported?
           return @supported unless @supported.nil?
 
@@ -105,7 +95,6 @@ module Pando
           give_up(e.message)
         end
 
-        # @return [false]
         def give_up(reason)
           Events.emit("prefault.unavailable", reason: reason)
           @supported = false

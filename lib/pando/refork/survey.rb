@@ -38,8 +38,79 @@ module Pando
       EACH = 0.05
       # The same while its memory is not known.
       HASTE = 0.02
-      # The same while no decision is near.
-      CALM = 5.0
+
+      serialize number: :integer, line: :integer, began_at: :number
+
+      # @return [Float] when the next measurement is due
+      attr_reader :due
+
+      # @param options [#mold] a mold that may be released is not counted, see Cluster::Generations::MoldReleaser
+      def initialize(roster, generations, gauge, options)
+        @roster = roster
+        @generations = generations
+        @options = options
+        @footprint = Footprint.new(roster, gauge)
+        @record = ServiceRecord.new
+        @due = 0.0
+      end
+
+      # @return [Vitals, nil] nil: it is not time, or a worker starts or leaves
+      def look(reforks, now = Sys.now)
+        generation = @generations.current
+        return if now < due || generation.nil?
+
+        workers = @roster.workers
+        @due = now + [TICK, workers.size * EACH].max
+        return if workers.empty? || !workers.all? { |worker| worker.ready? && !@generations.outdated?(worker) }
+
+        measure(generation, workers, now)
+        vitals(reforks, workers.map(&:requests), now)
+      end
+
+      private
+
+      def vitals(reforks, requests, now)
+        Vitals.new(generation: @line, reforks: reforks, seconds: now - @began_at, workers: requests.size,
+                   age: @served, most: requests.max, warmed: warmed(requests),
+                   pss: @footprint.pss, private: @footprint.private, cpu: @record.cpu)
+      end
+
+      # The first requests warm most.
+      def warmed(requests)
+        most = Math.log(1 + requests.max)
+        most.zero? ? requests.size.to_f : requests.sum { |count| Math.log(1 + count) } / most
+      end
+
+      def measure(generation, workers, now)
+        begin_with(generation, now) unless continues?(generation)
+        @number = generation.number
+        before = @served
+        @record.add(workers)
+        @served = @record.requests
+        members = [*workers, (generation.mold if mold_stays?(workers))].select { |child| child&.pidfd }
+        others = @roster.molds.select(&:pidfd) - members
+        @footprint.measure(members, others, idle: before == @served, now: now)
+        @due = now + HASTE if @footprint.incomplete?
+      end
+
+      # Only its mold is new, as after the death of a mold.
+      def continues?(generation)
+        return true if generation.number == @number
+
+        generation.heal? && !generation.source.nil? && !@line.nil? && !@generations.passed?(@line)
+      end
+
+      def mold_stays?(workers) = @options.mold == :keep || workers.size < Cluster::Generations::MoldReleaser::LEAST
+
+      # The CPU time of a mold since its promotion is part of the cost of the refork. A mold that booted from cold has
+      # loaded the app, which does not count.
+      def begin_with(generation, now)
+        @line = generation.number
+        @began_at = now
+        @record = ServiceRecord.new
+        promoted = Sys::Scheduler.cpu_time(generation.mold.pid) if generation.source && generation.mold
+        @record.share(promoted || 0.0)
+      end
 
       # The requests and the CPU time of each slot since a generation began to serve. A worker that replaces a dead one
       # continues its slot. An upgrade of the monitor forgets the dead workers.
@@ -48,18 +119,13 @@ module Pando
 
         serialize shared: :number
 
-        # Requests, and seconds of CPU.
-        Done = Struct.new(:requests, :cpu) do
-          def +(other) = Done.new(requests + other.requests, cpu + other.cpu)
-        end
-        NOTHING = Done.new(0, 0.0).freeze
-
-        # The worker that serves in a slot, what it has done, and what its predecessors had done.
-        Slot = Struct.new(:worker, :done, :before) do
-          def sum = before + done
+        # The worker that serves in a slot, what it has done, and what its predecessors had done: requests, and seconds
+        # of CPU.
+        Slot = Struct.new(:worker, :requests, :cpu, :requests_before, :cpu_before) do
+          def all_requests = requests + requests_before
+          def all_cpu = cpu + cpu_before
         end
 
-        # @param clock [#cpu_time]
         def initialize(clock = Sys::Scheduler)
           @clock = clock
           @shared = 0.0
@@ -69,26 +135,25 @@ module Pando
         # @param seconds [Float] of CPU that were spent for all workers together
         def share(seconds) = @shared += seconds
 
-        # @param workers [Array<Child>] that serve
         def add(workers)
           @slots = workers.to_h { |worker| [worker.slot, slot(worker, @slots[worker.slot])] }
         end
 
-        # @return [Float] a slot
-        def requests = @slots.each_value.sum { |slot| slot.sum.requests } / @slots.size.to_f
+        def requests = @slots.each_value.sum(&:all_requests) / @slots.size.to_f
 
-        # @return [Float] seconds, a slot
-        def cpu = (@shared + @slots.each_value.sum { |slot| slot.sum.cpu }) / @slots.size
+        def cpu = (@shared + @slots.each_value.sum(&:all_cpu)) / @slots.size
 
         private
 
         def slot(worker, last)
           same = last && last.worker.equal?(worker)
+          before = same ? [last.requests_before, last.cpu_before] : [last&.all_requests || 0, last&.all_cpu || 0.0]
           # the kernel has no figure for a process that has just died: the last one counts
-          done = Done.new(worker.requests, @clock.cpu_time(worker.pid) || (same ? last.done.cpu : 0.0))
-          Slot.new(worker, done, same ? last.before : last&.sum || NOTHING)
+          Slot.new(worker, worker.requests, @clock.cpu_time(worker.pid) || (same ? last.cpu : 0.0), *before)
         end
       end
+
+      serialize record: ServiceRecord
 
       # The memory of a generation: the PSS of its workers and its mold. Each process is measured in turn; between two
       # measurements its page faults are added, since each first write to a page adds a page to the sum. Processes that
@@ -104,12 +169,9 @@ module Pando
         # Seconds of CPU that may be borrowed.
         OWED = 1.0
 
-        # @return [Integer, nil] bytes; nil: not known yet
-        attr_reader :pss
-        # @return [Integer, nil] bytes of them that are private to one process
-        attr_reader :private
+        # Bytes, and bytes of them that are private to one process; nil: not known yet.
+        attr_reader :pss, :private
 
-        # @param gauge [Cluster::Memory::Gauge]
         def initialize(roster, gauge, now = Sys.now)
           @roster = roster
           @gauge = gauge
@@ -124,31 +186,27 @@ module Pando
         # @param leavers [Array<Child>] those that share memory with them and will not stay
         # @param idle [Boolean] whether nothing was served since the last time
         def measure(members, leavers, idle: false, now: Sys.now)
-          @members = members.map(&:pid)
-          @leavers = leavers.map(&:pid)
-          begin_anew(now) unless (@members | @leavers) == @pids
+          members, leavers = [members, leavers].map { |children| children.map(&:pid) }
+          begin_anew(members | leavers, now) unless (members | leavers) == @pids
           return if idle && pss
 
           measure_one(now)
           @pss = @private = nil
-          add_up if known?
+          add_up(members, leavers) if known?
         end
 
-        # @return [Boolean] whether all have been measured since one came or went: the shares of all change then
+        # Whether all have been measured since one came or went: the shares of all change then.
         def known? = @pids.any? && @pids.all? { |pid| @gauge.measured_at(pid) >= @changed_at }
 
-        # @return [Boolean] whether the next measurement should come soon
         def incomplete? = !known? && affordable?(urgent: true)
 
         # @param urgent [Boolean] whether CPU time may be borrowed
-        # @return [Boolean]
         def affordable?(now = Sys.now, urgent: false)
           @budget = [@budget + ((now - @filled_at) * SHARE), SAVED].min
           @filled_at = now
           @budget > (urgent ? -OWED : 0)
         end
 
-        # @param seconds [Float] of CPU
         def spend(seconds) = @budget -= seconds
 
         private
@@ -163,102 +221,20 @@ module Pando
         end
 
         # Growth since the last measurement is private.
-        def add_up
-          total = @members.sum { |pid| @gauge.pss(pid) }
-          @private = total - @members.sum { |pid| shared(@gauge.last(pid)) }
-          @pss = total + @leavers.sum { |pid| shared(@gauge.last(pid)) }
+        def add_up(members, leavers)
+          total = members.sum { |pid| @gauge.pss(pid) }
+          @private = total - members.sum { |pid| shared(@gauge.last(pid)) }
+          @pss = total + leavers.sum { |pid| shared(@gauge.last(pid)) }
         end
 
-        def begin_anew(now)
-          @pids = @members | @leavers
+        def begin_anew(pids, now)
+          @pids = pids
           @changed_at = now
           @pss = @private = nil
           @gauge.keep([Process.pid, *@roster.everybody.filter_map(&:pid)])
         end
 
         def shared(usage) = usage ? [usage.pss - usage.private, 0].max : 0
-      end
-
-      serialize number: :integer, line: :integer, began_at: :number, record: ServiceRecord
-
-      # @return [Float] when the next measurement is due
-      attr_reader :due
-
-      # @param generations [#current, #outdated?, #passed?]
-      # @param gauge [Cluster::Memory::Gauge]
-      # @param options [#mold] a mold that may be released is not counted, see Cluster::Generations::MoldReleaser
-      def initialize(roster, generations, gauge, options)
-        @roster = roster
-        @generations = generations
-        @options = options
-        @footprint = Footprint.new(roster, gauge)
-        @record = ServiceRecord.new
-        @due = 0.0
-      end
-
-      # @param reforks [Integer] see Vitals
-      # @return [Vitals, nil] nil: it is not time, or a worker starts or leaves
-      def look(reforks, now = Sys.now)
-        generation = @generations.current
-        return if now < due || generation.nil?
-
-        workers = @roster.workers
-        @due = now + [TICK, workers.size * EACH].max
-        return if workers.empty? || !workers.all? { |worker| worker.ready? && !@generations.outdated?(worker) }
-
-        measure(generation, workers, now)
-        vitals(reforks, workers, now)
-      end
-
-      # Called when no decision is near.
-      def relax(now = Sys.now)
-        @due = now + CALM unless @footprint.incomplete?
-      end
-
-      private
-
-      def vitals(reforks, workers, now)
-        Vitals.new(generation: @line, reforks: reforks, seconds: now - @began_at, workers: workers.size,
-                   age: @served, most: workers.map(&:requests).max, warmed: warmed(workers.map(&:requests)),
-                   pss: @footprint.pss, private: @footprint.private, cpu: @record.cpu)
-      end
-
-      # The first requests warm most.
-      def warmed(requests)
-        most = Math.log(1 + requests.max)
-        most.zero? ? requests.size.to_f : requests.sum { |count| Math.log(1 + count) } / most
-      end
-
-      def measure(generation, workers, now)
-        @line ||= @number # the state of an older Pando has only the number
-        begin_with(generation, now) unless continues?(generation)
-        @number = generation.number
-        before = @served
-        @record.add(workers)
-        @served = @record.requests
-        members = [*workers, (generation.mold if mold_stays?(workers))].select { |child| child&.pidfd }
-        others = @roster.molds.select(&:pidfd) - members
-        @footprint.measure(members, others, idle: before == @served, now: now)
-        @due = now + HASTE if @footprint.incomplete?
-      end
-
-      # Only its mold is new, as after the death of a mold.
-      def continues?(generation)
-        generation.number == @number || (generation.heal? && !generation.source.nil? && serves?(@line))
-      end
-
-      def serves?(number) = !number.nil? && !@generations.passed?(number)
-
-      def mold_stays?(workers) = @options.mold == :keep || workers.size < Cluster::Generations::MoldReleaser::LEAST
-
-      # The CPU time of a mold since its promotion is part of the cost of the refork. A mold that booted from cold has
-      # loaded the app, which does not count.
-      def begin_with(generation, now)
-        @line = generation.number
-        @began_at = now
-        @record = ServiceRecord.new
-        promoted = Sys::Scheduler.cpu_time(generation.mold.pid) if generation.source && generation.mold
-        @record.share(promoted || 0.0)
       end
     end
   end

@@ -30,7 +30,7 @@ module Pando
           oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys,
           health: @config.health || @config.health_live, control: control, memory: memory, canary: canary,
           pidfile: @config.pidfile, restart_file: @config.restart_file,
-          refork_failures: @config.refork_failures, trainee: trainee, prefault: @config.refork_prefault,
+          refork_failures: @config.refork_failures, trainee: @config.jit == :trainee, prefault: @config.refork_prefault,
           mold: @config.mold, poison: poison,
           **deadlines
         )
@@ -52,9 +52,6 @@ module Pando
       end
 
       def canary_terms = @config.rollout_canary
-
-      # With `jit :trainee` one worker is always trained: the others inherit its compiled code.
-      def trainee = @config.jit == :trainee ? :once_at_least : @config.refork_trainee
 
       def auto? = @config.entries(:workers).first&.value == :auto
 

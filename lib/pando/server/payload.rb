@@ -2,7 +2,7 @@
 
 require "forwardable"
 require "pando/current_role"
-require "pando/refork/preparation"
+require "pando/refork/gc"
 require "pando/server/app_environment"
 require "pando/server/cluster_options"
 require "pando/server/jit"

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pando/cluster"
-require "pando/cluster/backoff"
+require "pando/cluster/restart_throttles"
 
 class ClusterBackoffTest < Minitest::Test
   Backoff = Pando::Cluster::Backoff

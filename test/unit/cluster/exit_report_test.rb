@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pando/cluster/generations"
-require "pando/cluster/child_events"
+require "pando/cluster/exit_report"
 require_relative "support/clock"
 require_relative "support/fakes"
 

@@ -21,7 +21,7 @@ class ClusterFailingGenerationsTest < Minitest::Test
 
     assert_equal [1, 1], cluster.generations_of_workers
     assert_empty events("generation.discarded")
-    assert_equal 0, generations.reforks.suspension.failures
+    assert_equal 0, generations.reforks.failures
   end
 
   def test_at_the_first_boot_for_a_while_only

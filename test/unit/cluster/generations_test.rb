@@ -62,32 +62,11 @@ class ClusterGenerationsTest < Minitest::Test
     assert_includes event_names, "mold.retired"
   end
 
-  def test_whether_one_may_come_before_long
-    booted
-    cluster.serve(cluster.worker_in(0), 5)
-    expected = [10, 11, nil].map do |threshold|
-      cluster.policy.threshold_value = threshold
-      generations.reforks.expected?
-    end
-    resting = false
-    cluster.policy.define_singleton_method(:measures?) { true }
-    cluster.policy.define_singleton_method(:resting?) { resting }
-
-    assert_equal [true, false, false], expected
-    assert_predicate generations.reforks, :expected?
-    resting = true
-    refute_predicate generations.reforks, :expected?
-    resting = false
-    cluster.policy.allowed = false
-    refute_predicate generations.reforks, :expected?
-  end
-
   # It has nobody to share memory with, and its jobs would wait.
   def test_a_measuring_policy_leaves_a_single_node_alone
     booted(jobs: true)
     looks = 0
     cluster.policy.define_singleton_method(:measures?) { true }
-    cluster.policy.define_singleton_method(:resting?) { false }
     cluster.policy.define_singleton_method(:decide) { |*| (looks += 1) && throw(:asked) }
     look = lambda do
       elapse(10)
@@ -101,7 +80,6 @@ class ClusterGenerationsTest < Minitest::Test
 
     assert_operator asked, :>, 0
     assert_equal asked, looks
-    refute_predicate generations.reforks, :expected?
     assert_match(/one node only/, generations.reforks.explain[:waits])
   end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/replacements"
+require "pando/cluster/rollout"
 require_relative "support/simulation"
 
 # Workers that had better be replaced, as their rows say.
@@ -92,27 +92,6 @@ class ReplacementsTest < Minitest::Test
     @cluster.generations.refork("test")
 
     assert_empty look
-  end
-
-  # It would replace all of them.
-  def test_a_refork_that_is_near_is_waited_for
-    wear(worker)
-    worker(1).row.start_job("GET", "/", nil, nil)
-    worker(1).row.finish_job
-    @cluster.policy.threshold_value = 2
-    assert_empty look
-
-    @cluster.policy.threshold_value = 3
-    assert_equal [0], look
-  end
-
-  def test_but_not_for_ever
-    wear(worker)
-    def (@cluster.generations.reforks).expected? = true
-    assert_empty look
-    past(Pando::Cluster::Replacements::PATIENCE)
-
-    assert_equal [0], look
   end
 
   def test_the_last_one_serves_until_its_successor_does

@@ -284,29 +284,12 @@ class ReforkAutoTest < Minitest::Test
     assert_equal %i[wait refork], [act(20, 180, seconds: 500.0), act(20, 180, seconds: 650.0)]
   end
 
-  def test_one_is_trained_until_the_refork_is_long_overdue
-    held_up = Conditions.new("a reload is under way", true)
-    look(0)
-    look(199, 400, on: held_up)
-    assert auto.trains?(0)
-
-    look(200, 400, on: held_up)
-    refute auto.trains?(0)
-    refork
-    look(10, 90)
-    assert auto.trains?(1)
-    refute auto.trains?(3)
-  end
-
-  def test_what_has_nothing_to_gain_rests
+  def test_what_has_nothing_to_gain
     look(0, 100)
     look(800, 101)
 
-    assert_predicate auto, :resting?
-    refute auto.trains?(0)
     assert_equal "a refork would save 1.0 MiB, too little", look(900, 101).reason
     look(1000, 150)
-    refute_predicate auto, :resting?
   end
 
   def test_memory_that_is_not_known_yet_is_waited_for_but_not_for_a_turn

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/refork/collector"
+require "pando/refork/gc"
 require "pando/sys"
 require "support/in_child"
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "minitest/mock"
 require "pando/native"
 require "pando/sys"
-require "pando/refork/major_gc"
+require "pando/refork/gc"
 require "support/in_child"
 require_relative "../http/support/fake_worker"
 

@@ -58,7 +58,7 @@ class PrefaultOrdersTest < Minitest::Test
     @cluster.serve(canary)
     look
     assert_equal 0, orders(upcoming), "there is time until they are"
-    @cluster.generations.roll
+    @cluster.generations.upcoming.enter(:rolling)
     look
 
     assert_equal 1, orders(upcoming)

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "objspace"
-require "pando/refork/preparation"
+require "pando/refork/gc"
 require "support/in_child"
 
 # What a mold's heap is like when it forks.

@@ -66,15 +66,6 @@ class SurveyTest < Minitest::Test
     assert_in_delta 1.5, look.warmed
   end
 
-  def test_where_nothing_is_to_be_decided_it_looks_seldom
-    look
-    @survey.relax
-    elapse(4)
-    assert_nil @survey.look(0)
-    elapse(2)
-    assert @survey.look(0)
-  end
-
   def test_it_looks_now_and_then
     assert @survey.look(0)
     assert_nil @survey.look(0)
@@ -211,21 +202,6 @@ class SurveyTest < Minitest::Test
 
     assert_equal before.age, after.age
     assert_operator after.seconds, :>, before.seconds
-  end
-
-  def test_what_an_older_pando_has_left_is_of_the_same_generation
-    workers.each { |worker| serve(worker, 100) }
-    look
-    @cluster.generations.refork("test")
-    @cluster.settle
-    look
-    fields = @survey.serialized_fields.except(:line)
-    record = Pando::Cluster::Upgrade::Document.new.add("survey", **fields)
-    @survey = survey.take_up(Pando::Cluster::Upgrade::Document.parse(record.to_s).one("survey"))
-
-    assert_equal 1, look.generation
-    heal
-    assert_equal 1, look.generation
   end
 
   def test_a_mold_in_another_s_place_begins_no_generation

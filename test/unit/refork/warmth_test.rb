@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/refork/warmth"
+require "pando/refork/policy"
 require "pando/sys"
 
 class ReforkWarmthTest < Minitest::Test

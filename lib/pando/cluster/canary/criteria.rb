@@ -14,11 +14,8 @@ module Pando
         def initialize(requests:, seconds:, longest:, kind: :code) = super
 
         # @param scale [Float] seconds of production that a second stands for
-        # @return [Criteria]
         def faster(scale) = with(seconds: seconds / scale, longest: longest / scale)
 
-        # @param kind [Symbol]
-        # @return [Criteria]
         def for(kind) = with(kind: kind)
 
         # Whether it has done that. Only the state in which the process was forked is new in a refork, and many requests
@@ -33,7 +30,6 @@ module Pando
           end
         end
 
-        # @return [Hash] for events
         def facts = { requests: requests, seconds: kind == :again ? short : seconds, longest: longest }
 
         private

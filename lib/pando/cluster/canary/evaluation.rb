@@ -2,7 +2,7 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/canary/criteria"
-require "pando/cluster/canary/records"
+require "pando/cluster/canary/comparison"
 require "pando/cluster/canary/trial"
 require "pando/events"
 
@@ -13,8 +13,7 @@ module Pando
     # @api private
     module Canary
       # Whether a new generation does as well as the one before: a Trial of its first worker, and after the rollout a
-      # RolloutWatch over all workers, during which the old mold is kept. Generations decides what follows.
-      # docs/canary.md explains the rules.
+      # RolloutWatch over all workers, during which the old mold is kept. docs/canary.md explains the rules.
       #
       # Owned by Generations, in the monitor.
       class Evaluation
@@ -25,13 +24,9 @@ module Pando
         private_constant :THREADS_ONLY
 
         # The last good generation, whose mold is kept during the watch; nil: there is no watch.
-        # @return [Generation, nil]
         attr_reader :kept
 
-        # @param options [#canary, #workers] a reload may change the criteria; canary nil: there are none
-        # @param generations [#roll, #give_up, #refuse, #roll_back, #prove_for_good, #discarded?, #lost_threads,
-        #   #reforks]
-        # @param heard_at [#call] see Stopwatch
+        # @param options [#canary, #workers, #jobs] a reload may change the criteria; canary nil: there are none
         def initialize(roster, options, generations, heard_at)
           @heard_at = heard_at
           @roster = roster
@@ -40,14 +35,16 @@ module Pando
           @records = Records.new(roster, generations.method(:discarded?))
         end
 
-        # Called at each turn of the monitor's loop.
         # @return [Boolean] whether a watch has ended
         def reconcile(now = Sys.now)
+          verdict = @observation&.look(now) or return false
           watched = watch?
-          verdict = (@trial || @watch)&.look(now) or return false
-          return wait(now) && false if verdict == :passed && trial? && @generations.lost_threads.pending?
+          if verdict != :passed then fail(verdict)
+          elsif watched then @generations.prove_for_good
+          elsif @generations.lost_threads.pending? then wait_for_threads(now)
+          else pass
+          end
 
-          verdict == :passed ? pass : fail(verdict)
           watched && !watch?
         end
 
@@ -57,43 +54,43 @@ module Pando
         end
 
         # Its first worker has come up.
-        # @param generation [Generation]
         # @return [Boolean] false: it need not prove anything
         def try(generation, canary)
           terms = terms_for(generation) || (THREADS_ONLY if @generations.lost_threads.pending?)
           return false unless terms && generation.successor?
           return skip(generation) if generation.untried
-          return @trial.begin_anew || true if @trial
+          return @observation.begin_anew || true if trial?
 
           @generation = generation
-          @number = generation.number
-          @records.begun_cold(@number) unless generation.source
-          @trial = Trial.new(@number, terms, @roster, @records, heard_at: @heard_at, silence: @silence)
+          @records.begun_cold(generation.number) unless generation.source
+          @observation = Trial.new(generation.number, terms, @roster, @records, heard_at: @heard_at, silence: @silence)
           Events.emit("canary.serving", **canary.identity, **terms.facts)
           true
         end
 
         # The canary has sent itself requests.
-        # @param canary [Child] @param text [String] see Trial#tried; why it failed
+        # @param text [String] see Trial#tried; why it failed
         def tried(canary, text, failed:)
-          return unless trial? && canary.generation == @number
+          return unless tries?(canary)
 
-          failed ? fail(text) : @trial.tried(text)
+          failed ? fail(text) : @observation.tried(text)
         end
 
         # @return [Float, nil] seconds for which the trial or the watch can still go on; nil: there is neither
         def remaining
-          seconds = (@trial || @watch)&.remaining
+          seconds = @observation&.remaining
           return seconds unless trial?
 
-          [(seconds if terms), @generations.lost_threads.remaining(progress[:seconds])].compact.max
+          [(seconds if @options.canary), @generations.lost_threads.remaining(progress[:seconds])].compact.max
         end
 
-        def trial? = !@trial.nil?
-        def watch? = !@watch.nil?
+        def trial? = @observation.is_a?(Trial)
+        def watch? = @observation.is_a?(RolloutWatch)
 
         # @return [Hash] for events and `pando status`; empty: there is neither
-        def progress = (@trial || @watch)&.progress || {}
+        def progress = @observation&.progress || {}
+
+        def due = @observation&.due
 
         # The generation serves in all slots.
         # @param last [Generation, nil] the one that it has replaced
@@ -103,23 +100,23 @@ module Pando
 
           before = @records.before(generation.number)
           @records.forget_before(generation.number)
-          return false unless terms && (last&.forks? || last&.released?)
+          return false unless @options.canary && (last&.forks? || last&.released?)
 
           @kept = last
-          @watch = RolloutWatch.new(generation.number, terms_for(generation), @roster, @records,
-                                    before: before, size: @options.workers, heard_at: @heard_at)
+          @generation = generation
+          @observation = RolloutWatch.new(generation.number, terms_for(generation), @roster, @records,
+                                          before: before, size: @options.workers, heard_at: @heard_at)
           true
         end
 
         # Ends the watch, and hands over the kept generation.
-        # @return [Generation, nil]
         def release
-          @watch = nil
+          @observation = nil if watch?
           @kept.tap { @kept = nil }
         end
 
         def discarded(generation)
-          @trial = @watch = nil
+          @observation = nil
           @records.forget(generation.number)
         end
 
@@ -127,27 +124,22 @@ module Pando
         # @param fault [Symbol] :none: it was told to leave; :elsewhere: it was killed from outside; :own
         def worker_gone(worker, reason, fault)
           @records.add_dead(worker, fault == :own)
-          return if fault == :none || @number != worker.generation || !trial?
+          return if fault == :none || !tries?(worker)
 
-          complaint = fault == :own ? reason : @trial.lose(reason)
+          complaint = fault == :own ? reason : @observation.lose(reason)
           fail(complaint) if complaint
         end
 
         # A worker of the current generation did not come up.
         def worker_failed(reason)
-          complaint = @watch&.fail(reason)
+          complaint = @observation.fail(reason) if watch?
           fail(complaint) if complaint
         end
 
-        # @return [Float, nil]
-        def due = (@trial || @watch)&.due
-
-        # @return [Criteria, nil] nil: there are none
-        def terms = @options.canary
-
         # Code that serves, and was forked from a warm worker before, has less to prove.
-        # @return [Criteria, nil] nil: nothing
+        # @return [Criteria, nil] nil: there is nothing to prove
         def terms_for(generation)
+          terms = @options.canary
           return terms unless generation.purpose == :refork
 
           terms&.for(@generations.reforks.any? ? :again : :refork)
@@ -155,26 +147,22 @@ module Pando
 
         private
 
+        def tries?(worker) = trial? && worker.generation == @generation.number
+
         # The canary does well, but may still lack a thread.
-        def wait(now)
-          reason = @generations.lost_threads.give_up_waiting(@trial.progress(now)[:seconds])
+        def wait_for_threads(now)
+          reason = @generations.lost_threads.give_up_waiting(@observation.progress(now)[:seconds])
           @generations.refuse(reason) if reason
-          true
         end
 
+        # The other workers may be replaced.
         def pass
-          return @generations.prove_for_good unless trial?
-
-          tell_passed
-          @trial = nil
-          @generations.roll
-        end
-
-        def tell_passed
-          @generation.unproven = @trial.unproven(@options.jobs ? "job" : "request")
+          @generation.unproven = @observation.unproven(@options.jobs ? "job" : "request")
           name = @generation.unproven ? "canary.unproven" : "canary.passed"
-          Events.emit(name, generation: @number, **progress,
-                            **{ reason: @generation.unproven, replayed: @trial.replayed }.compact)
+          more = { reason: @generation.unproven, replayed: @observation.replayed }.compact
+          Events.emit(name, generation: @generation.number, **progress, **more)
+          @observation = nil
+          @generation.enter(:rolling)
         end
 
         # @return [false] it need not prove anything
@@ -186,9 +174,10 @@ module Pando
 
         def fail(reason)
           what = trial? ? "canary" : "watch"
-          Events.emit("#{what}.failed", generation: trial? ? @number : @generations.current.number, **progress,
-                                        reason: reason)
-          trial? ? @generations.give_up(reason) : @generations.roll_back(reason)
+          Events.emit("#{what}.failed", generation: @generation.number, **progress, reason: reason)
+          return @generations.roll_back(reason) if watch?
+
+          @generations.withdraw(@generation, "its canary did not prove itself: #{reason}")
         end
       end
     end

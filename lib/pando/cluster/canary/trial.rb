@@ -1,44 +1,62 @@
 # frozen_string_literal: true
 
-require "pando/cluster/canary/observation"
+require "pando/cluster/canary/comparison"
 require "pando/cluster/message"
 require "pando/counted"
+require "pando/mebibytes"
+require "pando/sys/memory"
 require "pando/sys/scheduler"
 
 module Pando
   module Cluster
     module Canary
-      # How long the workers on trial have waited for a CPU, per request. On a busy machine that is a part of each
-      # request's time, comes in bursts, and says nothing about a generation. Owned by Trial.
-      class CPUWait
-        # @param source [#run_delay]
-        def initialize(source = Sys::Scheduler)
-          @source = source
-          @first = {}.compare_by_identity
+      # Checks a generation at intervals until it has passed or is found wanting: as a Trial or as a RolloutWatch.
+      #
+      # Owned by Evaluation, in the monitor.
+      # @abstract
+      class Observation
+        # @return [Float] when the next check is due, on Sys.now
+        attr_reader :due
+
+        def initialize(number, terms, roster, records, memory: MemoryCheck.new(roster), heard_at: :itself.to_proc,
+                       now: Sys.now)
+          @number = number
+          @terms = terms
+          @roster = roster
+          @records = records
+          @memory = memory
+          @began_at = @due = now
+          @stopwatch = Stopwatch.new(heard_at, now)
         end
 
-        # Counts the wait since the first call with each worker.
-        # @param workers [Array<Child>]
-        # @return [Float] microseconds
-        def per_request(workers)
-          waited = workers.sum { |worker| since_first(worker) }
-          waited / [workers.sum(&:requests), 1].max.to_f
+        # @return [Symbol, String, nil] :passed, or what is wrong with it; nil: it continues
+        def look(now = Sys.now)
+          return if now < @due
+
+          age = now - @began_at
+          @due = now + pause(age)
+          check(now, age, @stopwatch.read(now))
+        end
+
+        # @return [Float] the most seconds that it can still take
+        def remaining(now = Sys.now) = [limit - @stopwatch.read(now), 0.0].max
+
+        # For events and `pando status`.
+        def progress(now = Sys.now)
+          { requests: @records.of(@number).requests, seconds: (now - @began_at).round(3) }
         end
 
         private
 
-        def since_first(worker)
-          delay = @source.run_delay(worker.pid) or return 0
-          delay - (@first[worker] ||= delay)
-        end
+        def workers = @roster.ready_workers.select { |worker| worker.generation == @number }
+
+        def oversized(before) = workers.filter_map { |worker| @memory.complaint(worker, before) }.first
       end
 
       # The trial of a generation: its first worker, the canary, serves beside all the old ones, and its figures are
       # compared with theirs. Frequent checks end the trial of a bad generation early; they leave less to chance than
       # the one at the end. In doubt it continues, for at most twice the longest time. If no client of the whole server
       # sends requests, the canary is judged by requests that it sends to itself (Worker#try_out).
-      #
-      # Owned by Evaluation, in the monitor.
       class Trial < Observation
         include Counted
 
@@ -62,7 +80,6 @@ module Pando
         # @return [String, nil] what the canary has requested from itself, and the answers; nil: nothing
         attr_reader :replayed
 
-        # @param silence [Silence] since the generation was begun
         def initialize(number, terms, roster, records, cpu_wait: CPUWait.new, heard_at: :itself.to_proc, now: Sys.now,
                        silence: Silence.new(roster, heard_at, now), **more)
           super(number, terms, roster, records, heard_at: heard_at, now: now, **more)
@@ -72,17 +89,6 @@ module Pando
           @trying = :not_yet
           @losses = 0
           @others_turn = false
-        end
-
-        # @return [Symbol, String, nil] :passed, or what is wrong with it; nil: it continues
-        def look(now = Sys.now)
-          return if now < @due
-
-          age = now - @began_at
-          @due = now + (age < FIRST ? SOON : LOOK)
-          alternate
-          @silent = @silence.read(now, @trying == :asked ? workers : [])
-          judge(age, @stopwatch.read(now))
         end
 
         # The canary has sent itself requests.
@@ -117,7 +123,18 @@ module Pando
 
         private
 
+        def pause(age) = age < FIRST ? SOON : LOOK
         def limit = @terms.longest * 2
+
+        # @param age [Float] seconds @param listened [Float] those in which requests could come
+        def check(now, age, listened)
+          alternate
+          @silent = @silence.read(now, @trying == :asked ? workers : [])
+          curve = @records.of(@number)
+          before = @records.before(@number)
+          comparison = Comparison.new(curve, before, @records.since(@marks), waited: @cpu_wait.per_request(workers))
+          oversized(before) || comparison.complaint(AT_ONCE) || conclude(comparison, curve.requests, age, listened)
+        end
 
         # The canary and the others take turns, because both must serve to be compared: workers that step back get
         # requests last.
@@ -125,14 +142,6 @@ module Pando
           @others_turn = !@others_turn
           mine, others = @roster.ready_workers.partition { |worker| worker.generation == @number }
           (@others_turn ? mine : others).each { |worker| worker.order(Message.new(:step_back)) }
-        end
-
-        # @param age [Float] seconds @param listened [Float] those in which requests could come
-        def judge(age, listened)
-          curve = @records.of(@number)
-          before = @records.before(@number)
-          comparison = Comparison.new(curve, before, @records.since(@marks), waited: @cpu_wait.per_request(workers))
-          oversized(before) || comparison.complaint(AT_ONCE) || conclude(comparison, curve.requests, age, listened)
         end
 
         # Not while an idle canary shows no heartbeat: it may only be slow, or it may hang.
@@ -144,12 +153,6 @@ module Pando
           :passed unless stuck || comparison.complaint(*DOUBT) || comparison.hopeless
         end
 
-        # No client sends requests, and the canary has tried what it can.
-        def silent?(age)
-          @trying = :asked if @trying == :not_yet && @silent >= TRY_OUT && workers.first&.order(Message.new(:try_out))
-          @quiet = @trying == :done && @silent >= QUIET && age >= ALIVE
-        end
-
         def at_last(comparison, last)
           complaint = comparison.complaint(AT_LAST) || comparison.hopeless
           return complaint if complaint
@@ -158,13 +161,185 @@ module Pando
           :passed unless stuck || comparison.complaint(*DOUBT)
         end
 
+        # No client sends requests, and the canary has tried what it can.
+        def silent?(age)
+          @trying = :asked if @trying == :not_yet && @silent >= TRY_OUT && workers.first&.order(Message.new(:try_out))
+          @quiet = @trying == :done && @silent >= QUIET && age >= ALIVE
+        end
+
         # Its request may never end; or there is no canary, since each one leaves.
         def stuck
           return "no worker of it stays" if workers.empty?
 
-          worker = workers.find(&:engaged?) or return
-          job = worker.job
-          "it has been at #{job[:request]} for #{job[:seconds]} s" unless job.empty?
+          job = workers.find(&:engaged?)&.job
+          "it has been at #{job[:request]} for #{job[:seconds]} s" if job&.any?
+        end
+      end
+
+      # Watches all workers after the rollout, while the old mold is kept: they may show what one worker has not. They
+      # are compared with the old workers at the same age. No old worker serves any more, so only grave differences
+      # count.
+      class RolloutWatch < Observation
+        LOOK = 0.5
+        CHANCE = 1e-6
+        CRASHES = 0.005
+        # Workers that may fail at their start.
+        FAILURES = 2
+
+        # @param before [Curve] of those that it has replaced
+        # @param size [Integer] how many workers it has
+        def initialize(number, terms, roster, records, before:, size:, **more)
+          super(number, terms, roster, records, **more)
+          @before = before
+          @size = size
+          @failures = 0
+        end
+
+        # A worker did not come up.
+        # @return [String, nil] what is wrong
+        def fail(reason)
+          @failures += 1
+          reason if @failures >= FAILURES
+        end
+
+        private
+
+        def pause(_age) = LOOK
+        def limit = @terms.longest
+
+        def check(_now, age, listened)
+          curve = @records.of(@number)
+          comparison = Comparison.new(curve, @before)
+          complaint = comparison.crashing(CRASHES) || comparison.complaint(CHANCE)
+          # there may be hardly a request from before to compare with
+          complaint ||= comparison.hopeless if curve.requests >= Comparison::ENOUGH
+          complaint ||= oversized(@before)
+          return complaint if complaint || workers.any?(&:still?)
+
+          :passed if listened >= @terms.longest || @terms.enough?(curve.requests, age, @size)
+        end
+      end
+
+      # Whether a new worker has taken much more memory than the old ones had at its age: at most a page for each page
+      # fault. Its own faults, which cost little to read, tell whether it is worth measuring.
+      #
+      # Its growth beyond its mold is measured, not its private memory. The first major collection writes to most of the
+      # heap, which becomes private at once. But the mold had all of that before, so such a worker is no bigger; a
+      # worker that leaks is.
+      class MemoryCheck
+        include Mebibytes
+
+        # It may have this many times as many page faults, and these bytes more.
+        TIMES = 1.5
+        MORE = 8 * (1024**2)
+        # Requests after which faults are read.
+        AGES = Array.new(Curve::BANDS) { |step| 1 << step }.freeze
+
+        def initialize(roster, source = Sys::Memory)
+          @roster = roster
+          @source = source
+        end
+
+        # @return [String, nil] what is wrong
+        def complaint(worker, before)
+          faults, most, age = worker.row.faults.zip(before.faults, AGES).reverse.find { |three| three.none?(&:zero?) }
+          return unless faults && bytes(faults) > allowed(bytes(most), worker.row.prefaulted.first)
+
+          requests = [worker.requests, age].max
+          expected = bytes(most) * requests / age # at most: the first requests take most
+          size = growth(worker)
+          return unless size && size > expected + MORE
+
+          "it has grown by #{mebibytes(size)} in #{requests} requests, those before by at most #{mebibytes(expected)}"
+        end
+
+        private
+
+        def bytes(faults) = faults * Sys::Memory::PAGE
+
+        # @param given [Integer] bytes that it was given at its start, and would otherwise have taken later
+        def allowed(size, given) = (size * TIMES) + MORE + given
+
+        def growth(worker)
+          mold = @roster.molds.find { |one| one.generation == worker.generation } or return
+          sizes = [worker, mold].map { |process| @source.anonymous(process.pid) }
+          sizes.inject(:-) if sizes.all?
+        end
+      end
+
+      # How long the workers on trial have waited for a CPU, per request. On a busy machine that is a part of each
+      # request's time, comes in bursts, and says nothing about a generation.
+      class CPUWait
+        def initialize(source = Sys::Scheduler)
+          @source = source
+          @first = {}.compare_by_identity
+        end
+
+        # Counts the wait since the first call with each worker.
+        def per_request(workers)
+          waited = workers.sum do |worker|
+            delay = @source.run_delay(worker.pid)
+            delay ? delay - (@first[worker] ||= delay) : 0
+          end
+          waited / [workers.sum(&:requests), 1].max.to_f
+        end
+      end
+
+      # The seconds in which requests could come. While the reactor stands still, or there is none, no request can come;
+      # that says nothing about a generation, so such times do not count.
+      class Stopwatch
+        # The reactor shows a sign of life each second. Longer gaps than this many seconds count as a standstill.
+        GAP = 2.5
+
+        # @param heard_at [#call] given the current time, returns when the reactor last showed a sign of life; nil:
+        #   there is no reactor
+        def initialize(heard_at, now)
+          @heard_at = heard_at
+          @heard = now
+          @seconds = 0.0
+        end
+
+        def read(now)
+          heard = @heard_at.call(now)
+          return @seconds if heard.nil? || heard <= @heard
+
+          @seconds += heard - @heard if heard - @heard <= GAP
+          @heard = heard
+          @seconds
+        end
+      end
+
+      # The time since a request last began or ended in any worker, although requests could come. On a silent server
+      # nothing can be learned about a canary by waiting. Measured from the moment at which a generation begins.
+      class Silence
+        def initialize(roster, heard_at, now)
+          @roster = roster
+          @heard_at = heard_at
+          @since = now
+          @seen = activity([])
+        end
+
+        # A worker that was not in the last reading does not count.
+        # @param except [Array<Child>] workers that are busy with requests of their own
+        def read(now, except = [])
+          activity = activity(except)
+          changed = activity.any? { |worker, state| @seen.fetch(worker, state) != state }
+          @since = now if changed || deaf?(now)
+          @seen = activity
+          now - @since
+        end
+
+        private
+
+        def activity(except)
+          (@roster.workers - except).to_h { |worker| [worker, [worker.requests, worker.row.busy_since]] }
+                                    .compare_by_identity
+        end
+
+        # While the reactor stands still, or there is none, clients wait and cannot be seen.
+        def deaf?(now)
+          heard = @heard_at.call(now)
+          heard.nil? || now - heard > Stopwatch::GAP
         end
       end
     end

@@ -78,8 +78,8 @@ module Pando
         end
 
         def reforks = @pool.generations.reforks.count
-        def failures = suspension.failures
-        def suspended? = suspension.suspended?
+        def failures = @pool.generations.reforks.failures
+        def suspended? = @pool.generations.reforks.suspended?
         def sizing = @pool.sizing.explain
 
         # @return [Array<Array(String, Hash)>] one at most, as the following
@@ -143,8 +143,6 @@ module Pando
 
         private
 
-        def suspension = @pool.generations.reforks.suspension
-
         def known
           all = @pool.generations
           [(all.proved unless all.proved.equal?(all.current)), all.current, all.upcoming].compact
@@ -179,7 +177,7 @@ module Pando
           { pool: @name, slot: child.slot, generation: child.generation, pid: child.pid, state: doing(child, job),
             requests: child.requests, connections: (child.connections if child.connections.positive?),
             seconds: job[:seconds], job: job[:request],
-            unsafe: (true unless child.fork_safe?), major_gc_due: (true if child.major_gc_due?), **warmth(child),
+            unsafe: (true unless child.fork_safe?), major_gc_due: (true if child.row.major_gc_due?), **warmth(child),
             **(@pool.options.jobs ? load(child.row) : {}) }
         end
 

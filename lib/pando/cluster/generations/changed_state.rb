@@ -38,21 +38,22 @@ module Pando
           reset_spacing
         end
 
-        # A worker that was asked to fork has found a change.
+        # A worker that was asked to fork has found a change. Several workers may report the same one.
         # @param text [String] the action, the token, the severity, the name, and the words, in lines
         def report(worker, text)
           action, token, severity, subject, reason, advice = text.split("\n", 6)
           return if advice.nil?
 
-          action = nil unless ACTIONS.include?(action)
-          severity = SEVERITIES.fetch(severity, :error)
-          Events.emit("finding.reported", kind: :changed_state, severity: severity, subject: subject, reason: reason,
-                                          advice: advice, action: action, role: worker.role, **worker.identity,
-                                          **remember(reason))
+          known = { told: true } if @told.include?(reason)
+          @told = [*@told.last(TOLD - 1), reason] unless known || reason.empty?
+          Events.emit("finding.reported", kind: :changed_state, severity: SEVERITIES.fetch(severity, :error),
+                                          subject: subject, reason: reason, advice: advice,
+                                          action: (action if ACTIONS.include?(action)), role: worker.role,
+                                          **worker.identity, **known.to_h)
           @tokens |= [token] if action == "refused" && token.match?(TOKEN) && @tokens.size < LIMIT
         end
 
-        # @param worker [Child] @param reason [String] in its words
+        # @param reason [String] in the worker's words
         def declined(worker, reason)
           worker.declined = reason
           tell # before another one is asked
@@ -62,7 +63,6 @@ module Pando
         # @return [Boolean] whether an event has told of that change
         def told?(words) = @told.any? { |reason| words.include?(reason) }
 
-        # Called at each turn of the monitor's loop.
         # @param idle [Boolean] whether no generation is on its way
         def reconcile(idle, now = Sys.now)
           tell
@@ -74,14 +74,12 @@ module Pando
           @spacing = [@spacing * 2, LONGEST].min
         end
 
-        # @return [Float, nil] when reconcile has something to do again; nil: at the next event
         def due = (@due if @due > Sys.now && replaceable)
 
         # @return [String, nil] about a worker that may not be promoted
         def refusal = declined_workers.first&.declined
 
         # For `pando status`.
-        # @return [Array<Hash{Symbol => Object}>]
         def explain = declined_workers.map { |worker| { **worker.identity, reason: worker.declined } }
 
         # @param generation [Generation] that serves in all slots; another release may make other changes
@@ -93,25 +91,12 @@ module Pando
 
         private
 
-        # Several workers may report the same change.
-        # @return [Hash{Symbol => Boolean}] for the event
-        def remember(reason)
-          return { told: true } if @told.include?(reason)
-
-          @told = [*@told.last(TOLD - 1), reason] unless reason.empty?
-          {}
-        end
-
         def declined_workers = @roster.ready_workers.select(&:declined)
         def replaceable = declined_workers.find { |worker| !worker.replacement_wanted? }
 
         # Leaves out the workers that have declined: their change would count as a second one of the same kind.
         def tell
-          return if @tokens.empty?
-
-          @roster.ready_workers.each do |worker|
-            next if worker.changes_told == @tokens.size || worker.declined
-
+          @roster.ready_workers.reject(&:declined).each do |worker|
             @tokens.drop(worker.changes_told).each { |one| worker.order(Message.new(:state_seen, text: one)) }
             worker.changes_told = @tokens.size
           end

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/serializable"
-require "pando/refork/lineage"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/memory/gauge"
+require "pando/cluster/serializable"
 require "pando/counted"
 require "pando/events"
 require "pando/mebibytes"
+require "pando/refork/lineage"
 require "pando/sys/scheduler"
 
 module Pando
@@ -22,7 +22,6 @@ module Pando
         include Brief
         include Counted
         include Mebibytes
-
         extend Serializable
 
         # Seconds between two looks.
@@ -42,8 +41,6 @@ module Pando
         serialize ancestry: Refork::Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer,
                   until: :number, reason: :text
 
-        # @param generations [#current, #settled?, #watching?, #reboot]
-        # @param reforks [#by_itself?]
         # @param gauge [#anonymous, #measure] @param conditions [#obstacle, #occupation] see Conditions
         # @param clock [#cpu_time] seconds of CPU that a process has had
         def initialize(roster, generations, reforks, gauge: Memory::Gauge.new, conditions: Conditions::NONE,
@@ -57,7 +54,6 @@ module Pando
           forget
         end
 
-        # (see Refork::Ancestry#born)
         def born(generation) = @ancestry.born(generation)
 
         # @param generation [Generation] that serves in all slots; another release may not leak
@@ -66,7 +62,6 @@ module Pando
           forget if %i[boot reload].include?(generation.purpose)
         end
 
-        # Called at each turn of the monitor's loop.
         def reconcile(now = Sys.now)
           conclude(now) if @generation
           @ancestry.follow(@generations.current)
@@ -76,7 +71,6 @@ module Pando
           boot(now) if !@generation && due?(now)
         end
 
-        # @return [Float, nil] when it must look again
         def due = (@look_at if leak && @reforks.by_itself? && @look_at > Sys.now)
 
         # For `pando status`.
@@ -91,7 +85,6 @@ module Pando
 
         def waits(now = Sys.now) = @reforks.by_itself? ? after_failure(now) || @waits : BY_HAND
 
-        # @return [String, nil]
         def after_failure(now)
           "the last one failed (#{@reason}): the next try is in #{(@until - now).ceil} s" if now < @until
         end
@@ -113,12 +106,11 @@ module Pando
         end
 
         def words
-          "each request leaves #{small(leak.rate)} in the memory that a mold hands down to the next one: " \
+          rate = leak.rate < 1_048_576 ? format("%.1f KiB", leak.rate / 1024.0) : mebibytes(leak.rate)
+          "each request leaves #{rate} in the memory that a mold hands down to the next one: " \
             "#{mebibytes(leak.before)} after #{counted(leak.after, "request")} of their line, " \
             "#{mebibytes(leak.bytes)} after #{leak.requests}"
         end
-
-        def small(bytes) = bytes < 1_048_576 ? format("%.1f KiB", bytes / 1024.0) : mebibytes(bytes)
 
         def due?(now)
           return false if now < @look_at || !@reforks.by_itself? || !quiet?
@@ -130,7 +122,7 @@ module Pando
 
         def quiet? = @generations.settled? && @roster.workers.any? && @roster.workers.all?(&:ready?)
 
-        # @return [String, nil] what prevents a cold boot
+        # What prevents a cold boot.
         def hindrance(now)
           failure = after_failure(now)
           return failure if failure
@@ -141,8 +133,7 @@ module Pando
 
         def obstructed(now)
           obstacle = @conditions.obstacle
-          @obstructed_since = nil unless obstacle
-          return unless obstacle
+          return @obstructed_since = nil unless obstacle
 
           @obstructed_since ||= now
           obstacle if @conditions.occupation || now - @obstructed_since < PATIENCE

@@ -17,7 +17,6 @@ module Pando
         # The default: nothing prevents a refork.
         NONE = Struct.new(:obstacle, :quiet?, :occupation).new(nil, true).freeze
 
-        # @param pool [#reload, #drain, #memory, #reactors, #listeners, #roster]
         # @param pressure [#call] percent, or nil
         def initialize(pool, pressure: Sys::Memory.method(:pressure))
           @pool = pool
@@ -34,8 +33,13 @@ module Pando
           "the server drains" if @pool.drain.begun?
         end
 
-        # @return [Boolean] whether users would hardly notice a refork
-        def quiet? = queued.zero? && busy <= BUSY
+        # Whether users would hardly notice a refork: no request waits, and few workers are busy.
+        def quiet?
+          queue = @pool.reactors.state
+          waiting = queue ? queue[:waiting] : @pool.listeners.waiting.each_value.sum(&:to_i)
+          workers = @pool.roster.ready_workers
+          waiting.zero? && workers.count { |worker| worker.row.busy_since } <= workers.size * BUSY
+        end
 
         private
 
@@ -44,17 +48,6 @@ module Pando
 
           percent = @pressure.call
           "memory is short (processes wait for it #{percent}% of the time)" if percent && percent > PRESSURE
-        end
-
-        # Requests that no worker has taken yet.
-        def queued
-          queue = @pool.reactors.state
-          queue ? queue[:waiting] : @pool.listeners.waiting.each_value.sum(&:to_i)
-        end
-
-        def busy
-          workers = @pool.roster.ready_workers
-          workers.count { |worker| worker.row.busy_since } / [workers.size, 1].max.to_f
         end
       end
     end

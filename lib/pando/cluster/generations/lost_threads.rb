@@ -19,7 +19,6 @@ module Pando
         # A thread that did not come back. refused: whether workers that have it are no longer promoted; else it is only
         # reported.
         Lost = Struct.new(:key, :reason, :advice, :refused) do
-          # @return [String]
           def words = "#{reason}. #{advice}"
         end
 
@@ -28,7 +27,6 @@ module Pando
         # Requests for each worker after which a trial that had too few is repeated.
         MORE = 20
 
-        # @param generations [#upcoming, #refuse]
         # @param obstacle [#call] returns why a trial must not wait any longer, nil: it may
         def initialize(roster, generations, obstacle)
           @roster = roster
@@ -54,8 +52,8 @@ module Pando
           end
         end
 
-        # Asks each new worker, and after an upgrade each worker, whether it has such a thread. Called at each turn of
-        # the monitor's loop. Until a worker has answered, it counts as having the thread.
+        # Asks each new worker, and after an upgrade each worker, whether it has such a thread. Until a worker has
+        # answered, it counts as having the thread.
         def reconcile
           return if @lost.empty?
 
@@ -67,7 +65,7 @@ module Pando
           end
         end
 
-        # @return [Boolean] whether threads must come back before the upcoming generation can be judged
+        # Whether threads must come back before the upcoming generation can be judged.
         def pending? = @tried.any?
 
         # @return [String, nil] what the upcoming generation's first worker is to show
@@ -103,7 +101,6 @@ module Pando
           "few requests come, and a thread is to be tried out (`pando status`)" if @served
         end
 
-        # @return [Boolean] whether the worker may be promoted
         def fit?(worker) = refused.none? { |one| may_hold?(worker, one.key) }
 
         # @return [String, nil] about the thread that keeps some workers from being promoted
@@ -112,8 +109,7 @@ module Pando
           refused.find { |one| workers.any? { |worker| may_hold?(worker, one.key) } }&.words
         end
 
-        # @return [Boolean] whether a dead mold is replaced by a cold boot, since the threads of a worker would have to
-        #   be tried first
+        # Whether a dead mold is replaced by a cold boot, since the threads of a worker would have to be tried first.
         def heal_cold? = !!@heal_cold
 
         # @param generation [Generation] that serves in all slots; another release may have other threads
@@ -127,7 +123,6 @@ module Pando
         end
 
         # For `pando status`.
-        # @return [Array<Hash{Symbol => Object}>]
         def explain
           @lost.each_value.map do |one|
             held = @roster.ready_workers.count { |worker| worker.lost_threads[one.key] } if one.refused
@@ -136,10 +131,7 @@ module Pando
           end
         end
 
-        # @param state [Upgrade::State::PoolState]
-        def to_state(state)
-          @lost.each_value { |one| state.add("lost_thread", **one.to_h) }
-        end
+        def to_state(state) = @lost.each_value { |one| state.add("lost_thread", **one.to_h) }
 
         def from_state(state)
           state.all("lost_thread").each do |record|

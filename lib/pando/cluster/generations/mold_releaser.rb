@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/events"
 require "pando/mebibytes"
 
 module Pando
@@ -31,8 +30,6 @@ module Pando
         LEAST = 3
 
         # @param pool [#roster, #generations, #rollout, #services, #options] of its options mold:
-        # @param conditions [#obstacle] see Conditions
-        # @param gauge [Memory::Gauge]
         def initialize(pool, conditions, gauge)
           @roster = pool.roster
           @generations = pool.generations
@@ -44,24 +41,24 @@ module Pando
           @looked_at = @measured_at = -PACE
         end
 
-        # Called at each turn of the monitor's loop.
         # @param reloading [Boolean] whether a reload waits for a mold to fall back to
         def reconcile(reloading, now = Sys.now)
           return recall(reloading, now) if @generations.released?
           return if @options.mold == :keep || now < @looked_at + TICK
 
           @looked_at = now
-          return if now < calm_since(now) + CALM
+          return if now < calm_since(now) + CALM || now < @measured_at + PACE || indispensable?
 
-          gain(now)&.then { |usage| release(usage, now) }
+          @measured_at = now
+          usage = @gauge.measure(@generations.current.mold.pid)
+          release(usage, now) if usage && worth?(usage)
         end
 
-        # @return [Float, nil] when it must look again
         def due = (@looked_at + TICK if @options.mold != :keep && @generations.settled? && !@generations.released?)
 
         private
 
-        # @return [Float] since when the same processes have been there without trouble
+        # Since when the same processes have been there without trouble.
         def calm_since(now)
           before = @processes
           @processes = @roster.to_a
@@ -76,35 +73,28 @@ module Pando
 
         def process_needed? = @rollout.wanting? || @services.wanting?
 
-        # @return [Sys::Memory::Usage, nil] the memory of the mold; nil: too little would be freed, or it should stay
-        def gain(now)
-          return if now < @measured_at + PACE || @missed == @generations.current.number || irreplaceable?
-
-          @measured_at = now
-          usage = @gauge.measure(@generations.current.mold.pid)
-          usage if usage && (@options.mold == :release || usage.private >= [MUCH, usage.rss * SHARE].max)
+        # It was missed, or no worker could fork another mold, or the last mold that a worker has forked has failed.
+        def indispensable?
+          @missed == @generations.current.number || @generations.reforks.healing_source.nil? ||
+            @generations.reforks.failures.positive?
         end
 
-        # No worker could fork another mold, or the last mold that a worker has forked has failed.
-        def irreplaceable?
-          @generations.reforks.healing_source.nil? || @generations.reforks.suspension.failures.positive?
-        end
+        def worth?(usage) = @options.mold == :release || usage.private >= [MUCH, usage.rss * SHARE].max
 
         def release(usage, now)
           @released_at = now
           @generations.release_mold("#{mebibytes(usage.private)} of its memory are private to it")
         end
 
+        # A mold also comes back if it would not be stopped now: fewer workers are wanted, or the settings have changed.
         def recall(reloading, now)
-          return unless process_needed? || stays? || (reloading && @generations.reforks.healing_source)
+          stays = @options.mold == :keep || @rollout.size < LEAST
+          return unless process_needed? || stays || (reloading && @generations.reforks.healing_source)
 
           generation = @generations.recall_mold or return
           @measured_at = -PACE
           @missed = generation.number if @options.mold == :auto && now < @released_at.to_f + WORTH
         end
-
-        # It would not be stopped now, since fewer workers are wanted or the settings have changed.
-        def stays? = @options.mold == :keep || @rollout.size < LEAST
       end
     end
   end

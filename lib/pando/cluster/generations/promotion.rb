@@ -18,43 +18,37 @@ module Pando
         TIMEOUTS = ["timeout", "hard timeout"].freeze
         private_constant :TIMEOUTS
 
-        # @param generations [#upcoming, #lost_threads, #changed_state, #mold_refused, #withdraw, #refuse]
-        # @param reforks [#substitute, #called_off, #refused_by]
         # @param options [#jobs] a node is always at jobs, and ends its wait by itself
         def initialize(generations, reforks, spawner, options)
           @generations = generations
           @reforks = reforks
           @spawner = spawner
           @options = options
-          @asked = []
         end
 
         # A worker has been asked.
-        # @param first [Boolean] of its generation
-        def begin(worker, first: true)
-          @asked = [] if first
-          @asked += [worker]
+        # @param before [Array<Child>] those that were asked for this mold before
+        def begin(worker, before = [])
+          @asked = [*before, worker]
           @replacement_reason = worker.replacement_reason
           @request = nil
           @since = Sys.now
         end
 
-        # Called at each turn of the monitor's loop.
         def reconcile
-          return unless (source = asked)
+          return unless (source = awaited)
           return move(fate(source), anybody: true) unless here?(source)
 
           @request = source.job[:request] || @request
-          return if @options.jobs || !source.engaged? || Sys.now - @since < PATIENCE || @asked.size >= MOST
+          return if @options.jobs || !source.engaged? || Sys.now - @since < PATIENCE
 
           move(delay(source)) if substitute
         end
 
         # The time for the fork is over.
-        # @param mold [Child] that was to be forked
         # @return [Boolean] true: the worker is still at one request, and not to blame
         def overdue(mold)
-          source = asked
+          source = awaited
           return false unless source&.engaged? && mold.equal?(@generations.upcoming.mold)
 
           source.tie_up
@@ -63,20 +57,18 @@ module Pando
         end
 
         # A worker that was to fork a mold refused, or failed.
-        # @param mold [Child]
         def refused(mold, reason)
           @reforks.refused_by(mold.source, reason, refork: @generations.upcoming&.purpose == :refork)
         end
 
         # The worker that was asked must not be forked.
-        # @param mold [Child] that was to be forked
         # @param reason [String] in the worker's words
         # @return [Boolean] false: that mold is not wanted any more
         def declined(mold, reason)
           return false unless mold.source.worker?
 
           @generations.changed_state.declined(mold.source, reason)
-          return false unless asked && mold.equal?(@generations.upcoming.mold)
+          return false unless awaited && mold.equal?(@generations.upcoming.mold)
 
           move("must not be forked: #{reason}", anybody: true)
           true
@@ -84,8 +76,8 @@ module Pando
 
         private
 
-        # @return [Child, nil] the worker that has not forked yet
-        def asked
+        # The worker that has not forked yet.
+        def awaited
           mold = @generations.upcoming&.mold
           mold.source if mold&.ordered? && mold.source&.worker?
         end
@@ -96,30 +88,25 @@ module Pando
           @reforks.substitute(@generations.upcoming, @asked, **how) if @asked.size < MOST
         end
 
+        # Another worker is to fork the mold. If there is none, that is not a failure.
         # @param reason [String] without its subject
         def move(reason, **how)
-          slot = @generations.upcoming.source.slot
+          generation = @generations.upcoming
+          slot = generation.source.slot
           worker = substitute(**how)
+          @spawner.cancel(generation.mold)
           return call_off("the worker that was to become the mold (slot #{slot}) #{reason}") unless worker
 
-          self.begin(worker, first: false)
-          ask(worker, "the worker in slot #{slot} #{reason}")
-        end
-
-        def ask(worker, reason)
-          generation = @generations.upcoming
-          @spawner.cancel(generation.mold)
           @generations.lost_threads.forget_trial
           Events.emit("source.changed", generation: generation.number, source: worker.pid, slot: worker.slot,
-                                        requests: worker.requests, reason: reason)
+                                        requests: worker.requests, reason: "the worker in slot #{slot} #{reason}")
+          self.begin(worker, @asked)
           generation.fork_from(worker, @spawner.mold_from(worker, generation.number))
           @generations.mold_refused unless generation.mold
         end
 
-        # No worker has forked the mold, and there is no other to ask. That is not a failure.
         def call_off(reason)
           generation = @generations.upcoming
-          @spawner.cancel(generation.mold)
           return @generations.withdraw(generation, reason) if generation.heal?
 
           @reforks.called_off(reason, generation.source)

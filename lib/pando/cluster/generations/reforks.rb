@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
+require "pando/cluster/restart_throttles"
 require "pando/cluster/brief"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/memory/gauge"
 require "pando/cluster/message"
 require "pando/cluster/serializable"
-require "pando/cluster/backoff"
 require "pando/counted"
 require "pando/events"
 require "pando/refork/survey"
@@ -13,51 +13,13 @@ require "pando/refork/survey"
 module Pando
   module Cluster
     class Generations
-      # Decides when to refork and which worker forks the next mold, and knows what prevents a refork. Trains that
-      # worker beforehand if the options say so. Owned by Generations, in the monitor.
+      # Decides when to refork and which worker forks the next mold, and knows what prevents a refork. Several failures
+      # in a row suspend automatic reforks until a user asks for one or a generation proves itself: something in the app
+      # does not survive reforks, and each attempt costs. Owned by Generations, in the monitor.
       class Reforks
         include Brief
         include Counted
-
         extend Serializable
-
-        # Stops automatic reforks after several failures in a row, until a user asks for one or a generation proves
-        # itself: something in the app does not survive reforks, and each attempt costs.
-        class Suspension
-          extend Serializable
-
-          serialize failures: :integer, suspended: :flag
-
-          # @return [Integer] failed reforks in a row
-          attr_reader :failures
-
-          # @param limit [#call] how many may fail; nil: any number
-          def initialize(limit)
-            @limit = limit
-            @failures = 0
-            @suspended = false
-          end
-
-          def suspended? = @suspended
-
-          # @param reason [String] why the last one failed
-          def count(reason)
-            @failures += 1
-            return if @suspended || @limit.call.nil? || @failures < @limit.call
-
-            @suspended = true
-            Events.emit("refork.suspended", count: @failures, reason: reason)
-          end
-
-          # @param reason [String]
-          def lift(reason)
-            @failures = 0
-            return unless @suspended
-
-            @suspended = false
-            Events.emit("refork.resumed", reason: reason)
-          end
-        end
 
         # Obstacles that are remembered as told.
         TOLD = 20
@@ -70,22 +32,19 @@ module Pando
         LONE = "there is one node only; with a `count:` of 2 or more they share memory"
         private_constant :UNSETTLED, :LONE
 
-        serialize count: :integer, suspension: Suspension, survey: Refork::Survey, policy: Object
+        serialize count: :integer, failures: :integer, suspended: :flag, survey: Refork::Survey, policy: Object
 
-        # @return [Integer] since the last mold that booted from cold
+        # Reforks since the last mold that booted from cold.
         attr_reader :count
-        # @return [Suspension]
-        attr_reader :suspension
-        # The worker that gets requests before all others, so that one worker warms up fast and the next generations are
-        # forked from it. A busy trainee is passed over: no request waits for it while another worker is idle.
-        # @return [Child, nil]
+        # Failed reforks in a row.
+        attr_reader :failures
+        # With `jit :trainee`: the worker that gets requests before all others until the first refork, so that the next
+        # generation is forked from it. A busy trainee is passed over: no request waits for it while another worker is
+        # idle.
         attr_reader :trainee
         attr_writer :policy
 
-        # @param policy [#threshold, #measures?, #resting?, #manual?, #choose, #justify, #trains?] see
-        #   Pando::Refork::Policy
         # @param backoff [Backoff] until the next attempt
-        # @param options [#refork_failures, #trainee, #jobs]
         # @param conditions [#obstacle, #quiet?] further obstacles to an automatic refork
         def initialize(roster, policy, generations, backoff, options,
                        gauge: Memory::Gauge.new, conditions: Conditions::NONE)
@@ -96,62 +55,40 @@ module Pando
           @backoff = backoff
           @conditions = conditions
           @survey = Refork::Survey.new(roster, generations, gauge, options)
-          @suspension = Suspension.new(-> { options.refork_failures })
           @pause = Backoff.new
-          @count = 0
+          @count = @failures = 0
           @told = []
           @asked = true
         end
 
-        # @return [Boolean] whether there was one since the last mold that booted from cold
         def any? = count.positive?
+        def suspended? = !!@suspended
 
-        # @return [String, nil] why it is time for a refork
-        def wanted
-          return unless @pause.over?
-          return (measured unless lone?) if @policy.measures?
-
-          threshold = @policy.threshold(count)
-          return if threshold.nil? || @generations.watching? || hindrance || @generations.lost_threads.obstacle
-          return if candidates.none? { |worker| worker.requests >= threshold }
-
-          "a worker served #{counted(threshold, "request")}"
+        # Called at each turn of the monitor's loop in which nothing else is to be done.
+        def reconcile
+          reason = wanted if @pause.over?
+          @generations.refork(reason, asked: false) if reason
         end
 
-        # @return [Boolean] whether there are automatic reforks
         def by_itself? = @policy.measures? || !@policy.threshold(0).nil?
 
-        # @return [Boolean] whether one is likely before long
-        def expected?
-          return false if !@policy.manual? || suspension.suspended?
-          return !@policy.resting? && !lone? if @policy.measures?
-
-          threshold = @policy.threshold(count)
-          !threshold.nil? && candidates.any? { |worker| worker.requests * 2 >= threshold }
-        end
-
-        # @return [Float, nil] when the next measurement is due; nil: at the next event
         def due = (@survey.due if @policy.measures? && @backoff.over?)
 
         # The state of the policy, for `pando status`.
-        # @return [Hash{Symbol => Object}]
         def explain = @policy.measures? && lone? ? { **@policy.explain, waits: LONE } : @policy.explain
 
         # Obstacles to an automatic refork.
-        # @return [String, nil]
         def obstacle
           return "generation #{@generations.current.number} is watched" if @generations.watching?
 
           hindrance || @generations.lost_threads.obstacle || @conditions.obstacle || (unfit if candidates.empty?)
         end
 
-        # @return [Boolean] whether users would hardly notice a refork now
         def quiet? = @conditions.quiet?
 
         # @return [Child, nil] a worker that starts or leaves, if that is the only obstacle to a refork
         def blocking_worker = (unsettled if hindrance == UNSETTLED)
 
-        # @param reason [String]
         # @param force [Boolean] even if reforking is suspended, or the next attempt would have to wait
         # @param asked [Boolean] whether a user waits for the answer; false: the policy wants it
         # @return [Child, nil] the worker that is to fork the next mold; nil: an event says why there is none
@@ -166,7 +103,6 @@ module Pando
           worker
         end
 
-        # @param number [Integer] of the generation whose mold the worker is to fork
         def begun(number, worker)
           Events.emit("refork.started", generation: number, source: worker.pid, slot: worker.slot,
                                         requests: worker.requests, reason: @wanted, choice: justify(worker))
@@ -179,9 +115,8 @@ module Pando
         # Takes the place of a dead mold. A worker at a long job is chosen only if no other is there; and not at all
         # once such a one has failed to fork in time.
         # @return [Child, nil] nil: a cold boot is better, as when workers have repeatedly failed as molds
-        # @param except [Array<Child>]
         def healing_source(except = [])
-          return if suspension.suspended? || !@policy.manual? || @generations.lost_threads.heal_cold?
+          return if suspended? || !@policy.manual? || @generations.lost_threads.heal_cold?
 
           willing = never_failed - except
           free = willing.reject(&:engaged?)
@@ -189,10 +124,7 @@ module Pando
         end
 
         # Takes the place of a worker that was asked and has not forked.
-        # @param generation [Generation] that is on its way
-        # @param except [Array<Child>] those that have been asked
         # @param anybody [Boolean] even one that is at a long request
-        # @return [Child, nil]
         def substitute(generation, except, anybody: false)
           return healing_source(except) if generation.heal?
 
@@ -202,7 +134,6 @@ module Pando
 
         # @param worker [Child] that has refused to fork a mold, or failed
         # @param refork [Boolean] whether the mold was for a refork
-        # @return [nil]
         def refused_by(worker, obstacle, refork: true, **facts)
           refuse(obstacle, (@wanted if refork), slot: worker.slot, source: worker.pid, **facts)
         end
@@ -211,19 +142,16 @@ module Pando
         # @param worker [Child] that was asked last
         def called_off(obstacle, worker)
           refused_by(worker, obstacle)
-          Events.emit("refork.postponed", seconds: @backoff.fail.round(2), reason: obstacle) unless @asked
+          postpone(@backoff, obstacle)
         end
 
         # The kernel has no process for the mold, which is not the worker's fault. The next automatic attempt waits
         # longer each time; an attempt that a user asks for does not wait. An error has told of the process.
-        # @return [nil]
         def put_off(obstacle, worker)
           refused_by(worker, obstacle, told: true)
-          Events.emit("refork.postponed", seconds: @pause.fail.round(2), reason: obstacle) unless @asked
-          nil
+          postpone(@pause, obstacle)
         end
 
-        # @param generation [Generation] that serves in all slots
         def established(generation)
           @count = 0 unless generation.source # a schedule begins anew with a cold mold
           return unless generation.purpose == :refork
@@ -236,20 +164,24 @@ module Pando
         # @param generation [Generation] that has proved itself for good
         def proved(generation)
           @backoff.reset
-          suspension.lift("generation #{generation.number} has proved itself") unless generation.heal?
+          lift_suspension("generation #{generation.number} has proved itself") unless generation.heal?
         end
 
-        # @param generation [Generation] that was discarded
         def failed(generation, reason)
           return unless generation.purpose == :refork
 
           @count -= 1 if generation.established?
-          suspension.count(reason)
+          @failures += 1
+          limit = @options.refork_failures
+          return if suspended? || limit.nil? || @failures < limit
+
+          @suspended = true
+          Events.emit("refork.suspended", count: @failures, reason: reason)
         end
 
         # Chooses or dismisses the trainee. Called at each turn of the monitor's loop.
         def train
-          return dismiss_trainee unless trains?(@options.trainee)
+          return dismiss_trainee unless trains?
           return if @trainee&.ready? && may_fork?(@trainee) && !@trainee.excluded_as_source?
 
           worker = best_source
@@ -258,11 +190,26 @@ module Pando
 
         private
 
+        # @return [String, nil] why the policy wants a refork now
+        def wanted
+          return (measured unless lone?) if @policy.measures?
+
+          threshold = @policy.threshold(count)
+          return if threshold.nil? || @generations.watching? || hindrance || @generations.lost_threads.obstacle
+
+          "a worker served #{counted(threshold, "request")}" if candidates.any? { |one| one.requests >= threshold }
+        end
+
+        def measured
+          vitals = @survey.look(count) or return
+          decision = @policy.decide(vitals, self)
+          Events.emit("refork.decided", generation: @generations.current.number, **decision.facts) if decision.news?
+          decision.reason if decision.refork?
+        end
+
         # A refork is not possible now. The policy tries again and again, so each obstacle causes one event until a
         # refork succeeds. A user who asks always gets an event.
-        # @param obstacle [String] @param reason [String, nil] why it was wanted
         # @param facts [Hash] the worker that refused to be forked from, if one did; whether another event has told why
-        # @return [nil]
         def refuse(obstacle, reason, **facts)
           if obstacle == @generations.lost_threads.refusal # the thread has an event of its own
             Events.emit("refork.withheld", reason: obstacle, wanted: reason)
@@ -276,7 +223,12 @@ module Pando
           nil
         end
 
-        # @return [String] why {source} has chosen this worker
+        def postpone(backoff, obstacle)
+          Events.emit("refork.postponed", seconds: backoff.fail.round(2), reason: obstacle) unless @asked
+          nil
+        end
+
+        # Why {source} has chosen this worker.
         def justify(worker)
           best = preferred
           text = @policy.justify(worker, best)
@@ -286,10 +238,8 @@ module Pando
         end
 
         # During a watch every worker is to serve requests.
-        def trains?(setting)
-          return false if !setting || @generations.upcoming || @generations.current.nil? || @generations.watching?
-
-          @policy.trains?(count) || (setting == :once_at_least && count.zero?)
+        def trains?
+          @options.trainee && !any? && @generations.upcoming.nil? && @generations.current && !@generations.watching?
         end
 
         def dismiss_trainee
@@ -307,27 +257,18 @@ module Pando
           Events.emit("trainee.chosen", **worker.identity, requests: worker.requests)
         end
 
-        def measured
-          vitals = @survey.look(count) or return
-          decision = @policy.decide(vitals, self)
-          Events.emit("refork.decided", generation: @generations.current.number, **decision.facts) if decision.news?
-          @survey.relax if @policy.resting?
-          decision.reason if decision.refork?
-        end
-
         # Obstacles to any refork.
         def hindrance
-          upcoming = @generations.upcoming
           return "reforking is switched off" unless @policy.manual?
-          return under_way(upcoming) if upcoming
+          return under_way(@generations.upcoming) if @generations.upcoming
           return "there is no mold" unless @generations.current
-          return "reforking is suspended: try `pando refork --force`" if suspension.suspended?
+          return "reforking is suspended: try `pando refork --force`" if suspended?
           return backing_off unless @backoff.over?
 
           UNSETTLED if unsettled
         end
 
-        # @return [Boolean] a pool of one node
+        # A pool of one node.
         def lone? = @options.jobs && @roster.workers.size < 2
 
         def unsettled = @roster.find { |child| child.worker? && !child.ready? }
@@ -350,13 +291,20 @@ module Pando
         end
 
         def resume(reason)
-          suspension.lift(reason)
+          lift_suspension(reason)
           @backoff.reset
+        end
+
+        def lift_suspension(reason)
+          @failures = 0
+          return unless suspended?
+
+          @suspended = false
+          Events.emit("refork.resumed", reason: reason)
         end
 
         # A worker at a long request would delay the refork, and a source ends its long-lived connections (WebSockets):
         # other workers are preferred, unless they have served much less.
-        # @return [Array<Child>] those that one is chosen from
         def preferred(except = []) = unattached(prefer(fit_workers - except, &:engaged?))
         def unattached(workers) = prefer(workers) { |worker| worker.connections.positive? }
 
@@ -367,7 +315,7 @@ module Pando
           others.any? { |worker| worker.requests * 2 >= most } ? others : workers
         end
 
-        # @return [Array<Child>] those without a long request; if each has one, all
+        # Those without a long request; if each has one, all.
         def candidates
           fit = fit_workers
           fit.all?(&:engaged?) ? fit : fit.reject(&:engaged?)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/backoff"
+require "pando/cluster/restart_throttles"
 require "pando/events"
 require "pando/mebibytes"
 require "pando/sys/memory"

@@ -32,32 +32,20 @@ module Pando
               notes: "A successful reload or `pando refork --force` lifts the suspension.",
               example: "refork :auto, failures: 5"
 
-      setting :refork_trainee,
-              type: Types::Truth.new, default: true, within: :refork, keyword: :trainee,
-              help: "Whether one worker, the trainee, gets requests before the others until the first three reforks.",
-              notes: <<~MARKDOWN,
-                The trainee warms up soon, and the other workers need not warm up on their own. Pando passes over a busy
-                trainee, so no request waits for it while another worker is idle. The setting takes effect where Pando
-                reforks by itself (`:auto` or a list), and with `jit :trainee` ([more](reforking.md#the-trainee)).
-              MARKDOWN
-              example: "refork :auto, trainee: false"
-
       setting :jit,
               type: Types::OrOff.new(Types::Choice.new(:all, :trainee)), default: nil,
               flags: %w[--jit], argument: "all|trainee|off",
-              help: "Enable YJIT once the application is loaded: in all workers, or only in the trainee.",
+              help: "Enable YJIT once the application is loaded: in all workers, or only in one, the trainee.",
               notes: <<~MARKDOWN,
-                With `:trainee` only one worker compiles until the first refork. After that all workers inherit its
-                compiled code. The setting needs Ruby 3.3 or newer, with YJIT built in and not enabled from the start.
+                With `:trainee` only one worker compiles until the first refork, and gets requests before the others
+                ([more](reforking.md#the-trainee)). After that all workers inherit its compiled code. The setting needs Ruby 3.3 or newer, with YJIT built in and not enabled from the start.
                 With `false` Pando does not touch YJIT: RUBYOPT, RUBY_YJIT_ENABLE or the application decide.
               MARKDOWN
               example: "jit :trainee",
               check: lambda { |jit, config|
-                next unless jit == :trainee
-                next if config.default?(:refork)
-                next ":trainee needs reforking, but refork is false" if config.refork == false
+                next unless jit == :trainee && !config.default?(:refork)
 
-                ":trainee needs a trainee, but refork trainee: is false" unless config.refork_trainee
+                ":trainee needs reforking, but refork is false" if config.refork == false
               }
 
       setting :refork_prefault,

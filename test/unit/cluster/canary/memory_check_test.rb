@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/canary/memory_check"
+require "pando/cluster/canary/trial"
 
 class CanaryMemoryCheckTest < Minitest::Test
   MIB = 1024 * 1024

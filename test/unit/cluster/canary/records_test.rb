@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/canary/records"
+require "pando/cluster/canary/comparison"
 require_relative "../support/simulation"
 
 class CanaryRecordsTest < Minitest::Test
@@ -16,7 +16,7 @@ class CanaryRecordsTest < Minitest::Test
   end
 
   # @return [Array(Integer, Integer)] requests, and those of them whose cost is known
-  def seen(curve) = [curve.requests, curve.cpu.sum { |band| band.values.sum }]
+  def seen(curve) = [curve.requests, curve[:cpu].sum { |band| band.values.sum }]
 
   def test_what_was_prefaulted_is_no_measure_for_a_canary
     assert_equal [20, 10], seen(@records.before(1))
@@ -96,7 +96,7 @@ class CanaryColdRecordsTest < Minitest::Test
     records = Pando::Cluster::Canary::Records.new(@roster, ->(_worker) { false })
     records.begun_cold(1)
 
-    assert_equal [[], 10], [records.before(1).cpu.flat_map(&:keys), records.before(1).requests]
+    assert_equal [[], 10], [records.before(1)[:cpu].flat_map(&:keys), records.before(1).requests]
   end
 
   private
@@ -117,6 +117,6 @@ class CanaryColdRecordsTest < Minitest::Test
   # @return [Array] what requests took before this generation, how many there were, and the page faults
   def told(number)
     curve = @records.before(number)
-    [curve.cpu, curve.time].map { |bands| bands.flat_map(&:keys).uniq } + [curve.requests, curve.faults.max]
+    [curve[:cpu], curve[:time]].map { |bands| bands.flat_map(&:keys).uniq } + [curve.requests, curve.faults.max]
   end
 end

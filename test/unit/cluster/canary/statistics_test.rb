@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/canary/statistics"
+require "pando/cluster/canary/comparison"
 
 class CanaryStatisticsTest < Minitest::Test
   ExactTest = Pando::Cluster::Canary::ExactTest

@@ -60,7 +60,7 @@ class ColdBootsTest < Minitest::Test
   def settle_until_reboot
     10.times do
       cluster.turn
-      return if generations.upcoming&.reboot?
+      return if generations.upcoming&.purpose == :reboot
 
       cluster.starting.each { |child| cluster.ready(child) }
       cluster.leaving.each { |child| cluster.die(child, ClusterSupport.ended) }

@@ -105,7 +105,7 @@ class ClusterPromotionTest < Minitest::Test
     assert_nil generations.upcoming
     assert_equal [[reason], [reason]], [refused, events("generation.refused").map { |event| event[:reason] }]
     assert_empty events("refork.postponed")
-    assert_equal 0, generations.reforks.suspension.failures
+    assert_equal 0, generations.reforks.failures
     assert_no_errors
   end
 

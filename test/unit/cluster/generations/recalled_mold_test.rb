@@ -219,11 +219,4 @@ class RecalledMoldTest < Minitest::Test
     assert_predicate other, :released?
     assert_equal :current, other.current.state
   end
-
-  # It would wait for ever for a mold of a generation that has one, in its eyes.
-  def test_an_older_pando_misses_the_generation_and_forks_a_mold
-    released
-
-    assert_nil state_of(generations).any("generation")
-  end
 end

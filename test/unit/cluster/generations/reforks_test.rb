@@ -109,15 +109,6 @@ class ClusterTrainingTest < Minitest::Test
                  (0..2).map { |slot| orders(slot) })
   end
 
-  def test_when_nobody_is_to_be_trained_any_more_it_is_one_of_them_again
-    booted(workers: 2, trainee: true)
-    def (cluster.policy).trains?(_reforks) = false
-    2.times { cluster.turn }
-
-    assert_nil trainee
-    assert_equal(%i[train step_back], orders(0))
-  end
-
   def test_one_that_dies_is_replaced
     booted(workers: 2, trainee: true)
     cluster.die(trainee).turn
@@ -168,17 +159,8 @@ class ClusterTrainingTest < Minitest::Test
     assert_empty chosen
   end
 
-  def test_nobody_where_the_policy_forks_nobody
-    cluster(workers: 2, trainee: true).policy.allowed = false
-    booted
-
-    assert_nil trainee
-  end
-
-  # `jit :trainee` and `refork :manual`.
-  def test_once_at_least_though_the_policy_does_not_know_when
-    booted(workers: 2, trainee: :once_at_least)
-    cluster.policy.define_singleton_method(:trains?) { |_reforks| false }
+  def test_until_the_first_refork_though_the_policy_does_not_know_when
+    booted(workers: 2, trainee: true)
     trainee.row.fork_unsafe!
     cluster.turn
     assert_equal [0, 1], chosen

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/backoff"
+require "pando/cluster/restart_throttles"
 require "pando/cluster/reactor/lanes"
 require "pando/cluster/memory/oom_watch"
 require "pando/cluster/reactor/supervisor"

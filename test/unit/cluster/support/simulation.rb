@@ -24,7 +24,6 @@ module ClusterSupport
       def serialized_fields = {}
       def take_up(_record, _prefix) = self
       def manual? = allowed
-      def trains?(reforks) = allowed && reforks < 1
       def choose(workers) = workers.max_by(&:requests)
       def justify(_worker, workers) = "one of #{workers.size}"
     end

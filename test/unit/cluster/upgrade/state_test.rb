@@ -138,20 +138,6 @@ class UpgradeStateTest < Minitest::Test
     refute_predicate(carry_over(drain.call, drain.call), :begun?)
   end
 
-  def test_health_is_the_settings_of_the_reactor_that_runs
-    drain = ->(health) { Pando::Cluster::Drain.new(@cluster.roster, nil, ClusterSupport.options(health: health)) }
-    embody(@cluster.roster.admit(:reactor, 0, 0, ClusterSupport::FakeLink.new, nil))
-    before = drain.call(nil).tap(&:visible?)
-
-    refute_predicate(carry_over(before, drain.call("/up")), :visible?, "it was started without")
-    assert_predicate(carry_over(drain.call("/up").tap(&:visible?), drain.call(nil)), :visible?)
-    other = carry_over(before, drain.call("/up"))
-    @cluster.roster.dismiss(@cluster.roster.reactor)
-    embody(@cluster.roster.admit(:reactor, 0, 0, ClusterSupport::FakeLink.new, nil))
-
-    assert_predicate(other, :visible?, "its successor was started with")
-  end
-
   def test_services_are_those_of_the_mold
     options = ClusterSupport.options(services: %i[other new])
     services = Pando::Cluster::ServiceSupervisor.new(@cluster.roster, @cluster.spawner, @cluster.generations, options)

@@ -1,0 +1,247 @@
+# frozen_string_literal: true
+
+require "pando/events"
+require "pando/fork_safety/registration"
+require "pando/sys/memory"
+require "pando/yjit"
+
+module Pando
+  module Refork
+    # Prepares the heap of a mold before it forks: once, instead of in each of its workers, where it would make shared
+    # pages private. In the mold.
+    #
+    # @api private
+    module Preparation
+      # Collections that an object survives before it counts as old.
+      AGES = 3
+      # Before this Ruby, hashes did not find some of their keys after the heap was compacted (its bug 20853).
+      COMPACTS = [3, 3, 6].freeze
+
+      class << self
+        # @return [Float, nil] seconds of CPU time that a minor collection took after the preparation; nil: unknown
+        attr_accessor :minor_gc_seconds
+      end
+
+      # @return [Boolean] whether this process's last mold, or this mold, was a worker before: then what its workers
+      #   share is warm
+      def self.warm? = !!@warm
+
+      # @param ruby [String] a version
+      # @return [:promote, :warmup] what `:auto` stands for. New objects fill the free places of the heap: the fewer
+      #   pages those are on, the more pages stay shared. So the heap is compacted where that is safe.
+      def self.usual(ruby = RUBY_VERSION)
+        (ruby.split(".").map(&:to_i) <=> COMPACTS).negative? ? :promote : :warmup
+      end
+
+      # @param manner [:auto, :promote, :warmup, nil] the `gc mold:` setting
+      def self.run(manner)
+        @first ||= Process.pid
+        @warm = Process.pid != @first
+        case manner == :auto ? usual : manner
+        when :warmup then Process.respond_to?(:warmup) ? Process.warmup : promote
+        when :promote then promote
+        end
+        self.minor_gc_seconds = manner && time_minor_gc
+        nil
+      end
+
+      # Makes all objects old. The first collection is a major one, for all garbage; the others are minor.
+      def self.promote = AGES.times { |time| GC.start(full_mark: time.zero?) }
+
+      # @return [Float]
+      def self.time_minor_gc
+        before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+        GC.start(full_mark: false)
+        Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before
+      end
+      private_class_method :promote, :time_minor_gc
+    end
+
+    # What Ruby tells about major collections of this process, those that mark the whole heap, and what it can be told.
+    #
+    # @api private
+    module MajorGC
+      # GC.config, from Ruby 3.4 on, and not with every garbage collector that Ruby can be built with.
+      POSTPONABLE = GC.respond_to?(:config) && GC.config.key?(:rgengc_allow_full_mark)
+      # Not with Ruby 3.1.
+      FORETOLD = GC.latest_gc_info.key?(:need_major_by)
+
+      class << self
+        # @return [String, nil] why major collections cannot be deferred; nil: they can
+        def obstacle
+          "Ruby #{RUBY_VERSION} has no GC.config(rgengc_allow_full_mark:), which takes 3.4 or newer" unless POSTPONABLE
+        end
+
+        def allowed? = !POSTPONABLE || GC.config[:rgengc_allow_full_mark]
+
+        # Concerns only collections that Ruby starts by itself, not GC.start.
+        def allowed=(allowed)
+          GC.config(rgengc_allow_full_mark: allowed) if POSTPONABLE
+        end
+
+        # @return [Symbol, nil] why the next collection will be a major one; then GC.start makes it one in any case
+        def wanted = (GC.latest_gc_info(:need_major_by) if FORETOLD)
+
+        # Whether one writes to shared pages: under YJIT, to all its data about compiled methods.
+        def unshares? = YJIT.enabled?
+      end
+    end
+
+    # Defers major collections in a worker, because one makes pages private that the worker shares with its mold: under
+    # YJIT a good part of what a refork has gained (docs/sharing.md). The cost is growth, since garbage among old
+    # objects stays. When the worker has grown by a part of its size after the fork, and Ruby wants a major collection,
+    # it asks to be replaced; when it has grown by more and was not replaced, the collection is allowed. Nothing is
+    # deferred before the first refork: then a worker warms up by itself, and its heap grows for that.
+    #
+    # Made in a mold, started in each worker by its work.
+    class MajorGCDeferral
+      # Seconds between two checks.
+      TICK = 1.0
+      KEY = "Pando's full collections"
+      # Growth at which the worker had better be replaced: a share of its size, and the least in bytes.
+      WORTH = 0.15
+      WORTH_BYTES = 16 * (1024**2)
+      # Collections are allowed again at this many times that growth.
+      MOST = 3
+      # Ruby wants a collection for lack of free slots: it adds slots instead, and there is no garbage in that.
+      ROOM = :nofree
+
+      # @param wanted [#call] why Ruby wants a major collection; nil: it does not
+      def initialize(setting, size: -> { resident }, wanted: MajorGC.method(:wanted), warm: Preparation.method(:warm?))
+        @setting = setting
+        @size = size
+        @wanted = wanted
+        @warm = warm
+        @on = false
+      end
+
+      # In the new worker.
+      # @param worker [Cluster::Worker] the one that asks to be replaced
+      def start(worker)
+        wished = @setting == :postpone || (@setting == :auto && MajorGC.unshares?)
+        @on = wished && @warm.call && MajorGC.obstacle.nil?
+        return unless @on
+
+        @worker = worker
+        @size_at_fork = @size.call
+        @garbage = false
+        @check_at = Sys.now + TICK
+        # The processes that this one forks, the next mold or the application's own, collect as usual.
+        ForkSafety.register(KEY, child: -> { MajorGC.allowed = true })
+        MajorGC.allowed = false
+      end
+
+      def on? = @on
+
+      # Called between two jobs.
+      def look(now = Sys.now)
+        return if now < @check_at
+
+        @check_at = now + TICK
+        cause = @wanted.call
+        @garbage ||= !cause.nil? && cause != ROOM
+        grown = @size.call - @size_at_fork
+        limit = [@size_at_fork * WORTH, WORTH_BYTES].max
+        return allow if grown >= limit * MOST
+
+        ask_for_replacement(cause) if @garbage && grown >= limit
+      end
+
+      private
+
+      # The monitor may let it serve for long before it replaces it.
+      def ask_for_replacement(cause)
+        return if @worker.major_gc_due?
+
+        @worker.major_gc_due = true
+        tell("gc.major_due", cause: cause)
+      end
+
+      def allow
+        @on = false
+        @worker.major_gc_due = false
+        MajorGC.allowed = true
+        tell("gc.major_allowed")
+      end
+
+      def tell(event, **more)
+        Events.emit(event, slot: @worker.slot, generation: @worker.generation, pid: Process.pid, **more)
+      end
+
+      # Takes a few microseconds.
+      def resident = File.read("/proc/self/statm").split[1].to_i * Sys::Memory::PAGE
+    end
+
+    # Runs minor collections in a worker between two jobs, before Ruby would run one during a job. Ruby first fills all
+    # the room for new objects, a share of the whole heap: in a worker that shares a large heap with its mold, that
+    # makes many pages private. With frequent collections the same few pages are used again and again.
+    #
+    # It runs no major collection under YJIT, since that writes to shared pages (docs/sharing.md). When Ruby wants one,
+    # GC.start would always be a major one; so nothing is collected here, and Ruby collects when it must. Without
+    # YJIT a major collection is better here than during a request. The cost of a minor one is measured, and the next
+    # waits until that is a given share of the worker's CPU time; half as long while the worker is idle.
+    #
+    # Made in a mold, started in each worker by its work.
+    class Collector
+      # New objects that are worth a collection; each has 40 bytes or more. The clock is read no more often.
+      WORTH = 8192
+      # The share is this many times higher while major collections are deferred: a collection of Ruby's own would
+      # find too little garbage, and Ruby would take more memory in place of a major one, which takes longer than these.
+      DEFERRED = 3
+
+      # @param percent [Numeric, nil] of the worker's CPU time; nil: only Ruby collects
+      # @param deferral [MajorGCDeferral, nil] checked between jobs
+      def initialize(percent, deferral = nil, major_gc: MajorGC)
+        @share = percent && (percent / 100.0)
+        @deferral = deferral
+        @major_gc = major_gc
+      end
+
+      # In the new worker. If its mold has measured the cost of a collection, the worker need not measure it at once, in
+      # the midst of its first requests, which are expensive enough.
+      # @param worker [Cluster::Worker, nil] for the deferral
+      def start(worker = nil)
+        return unless @share
+
+        @deferral&.start(worker)
+        begin_anew(Preparation.minor_gc_seconds || 0.0)
+      end
+
+      # Called after each job.
+      # @yieldreturn [Boolean] whether no job waits
+      def between
+        return if @share.nil? || (allocated = GC.stat(:total_allocated_objects)) - @allocated < WORTH
+
+        @allocated = allocated # the next look comes after as many
+        @deferral.look if deferred?
+        return begin_anew if GC.count != @count # Ruby has collected
+
+        collect if cpu - @collected_at >= (yield ? @wait / 2 : @wait)
+      end
+
+      private
+
+      def deferred? = !!@deferral&.on?
+
+      def collect
+        return begin_anew if @major_gc.wanted && @major_gc.unshares?
+
+        before = cpu
+        major = GC.stat(:major_gc_count)
+        GC.start(full_mark: false, immediate_sweep: true)
+        begin_anew(GC.stat(:major_gc_count) == major ? cpu - before : @cost)
+      end
+
+      # @param cost [Float] seconds of CPU time that a minor collection takes
+      def begin_anew(cost = @cost)
+        @collected_at = cpu
+        @cost = cost
+        @wait = cost / (@share * (deferred? ? DEFERRED : 1))
+        @count = GC.count
+        @allocated = GC.stat(:total_allocated_objects)
+      end
+
+      def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+    end
+  end
+end
