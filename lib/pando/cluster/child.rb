@@ -18,7 +18,7 @@ module Pando
       serialize state: %i[adopted ready leaving], deadline: :number, reason: :text, verdict: :text, unwanted: :text,
                 failure: :text, detail: :text, stack: :text, patient: :flag, overdue: :flag, suspect: :flag,
                 stuck: :flag, mute: :flag, excluded_as_source: :flag, signalled_deadline: :number,
-                replacement_reason: :text, declined_busy_since: :number, lines_due: :integer
+                replacement_reason: :text, declined_busy_since: :number
 
       attr_reader :role, :seat, :slot, :generation, :link, :row, :pidfd, :state, :source
       # @return [Integer] the number of its pool, see Pools
@@ -35,9 +35,6 @@ module Pando
       attr_accessor :signalled_deadline
       # Seconds on Sys.now until which it may show its threads' stacks before it is killed; nil: it was not told to.
       attr_accessor :stacks_until
-      # Lines that its log has lost and not reported yet.
-      # @return [Integer]
-      attr_accessor :lines_due
       # It broke the protocol: the monitor no longer reads its link.
       attr_accessor :mute
       # It failed as a source of molds, and is not asked again.
@@ -83,7 +80,6 @@ module Pando
         @pool = pool
         @state = :ordered
         @detail = +""
-        @lines_due = 0
         @lost_threads = {}
         @changes_told = 0
       end
