@@ -79,18 +79,6 @@ static VALUE shut_when_orphaned(VALUE self, VALUE numbers)
     return Qtrue;
 }
 
-static VALUE disable_huge_pages(VALUE self)
-{
-    if (pando_huge_pages_disable() == -1) rb_sys_fail("prctl(PR_SET_THP_DISABLE)");
-    return Qtrue;
-}
-
-static VALUE merge_same_pages(VALUE self)
-{
-    if (pando_same_pages_merge() == -1) rb_sys_fail("prctl(PR_SET_MEMORY_MERGE)");
-    return Qtrue;
-}
-
 static VALUE announce_crash(VALUE self, VALUE socket, VALUE words)
 {
     StringValue(words);
@@ -119,8 +107,6 @@ void pando_init_process(void)
     rb_define_singleton_method(pando_mSys, "die_with_parent!", die_with_parent, 0);
     rb_define_singleton_method(pando_mSys, "outlive_parent!", outlive_parent, 1);
     rb_define_singleton_method(pando_mSys, "shut_when_orphaned", shut_when_orphaned, 1);
-    rb_define_singleton_method(pando_mSys, "disable_huge_pages!", disable_huge_pages, 0);
-    rb_define_singleton_method(pando_mSys, "merge_same_pages!", merge_same_pages, 0);
     rb_define_singleton_method(pando_mSys, "announce_crash", announce_crash, 2);
     rb_define_singleton_method(pando_mSys, "orphaned?", orphaned, 0);
     rb_define_singleton_method(pando_mSys, "parent_pid", parent_pid, 0);

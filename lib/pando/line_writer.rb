@@ -23,13 +23,10 @@ module Pando
     CUT = "…\n"
 
     @lost = 0
-    @due = 0
 
     class << self
       # @return [Integer] lines lost so far by this process and by the ancestors it was forked from
       attr_accessor :lost
-      # @return [Integer] those of them that no written line has reported yet
-      attr_accessor :due
     end
 
     # @param io [IO, #syswrite]
@@ -82,7 +79,6 @@ module Pando
       lines = text.count("\n")
       @unsaid += lines
       LineWriter.lost += lines
-      LineWriter.due += lines
       nil
     end
 
@@ -118,7 +114,6 @@ module Pando
       return false unless put(@note.call(lines))
 
       @unsaid -= lines
-      LineWriter.due -= lines
       @said&.call(lines)
       true
     rescue SystemCallError, IOError

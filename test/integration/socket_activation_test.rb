@@ -22,7 +22,7 @@ class SocketActivationTest < Minitest::Test
   # The port that the listener has, and how many variables tell the application of sockets.
   APP = <<~'RUBY'
     run lambda { |env|
-      [200, {}, ["#{env["SERVER_PORT"]} #{ENV.keys.grep(/LISTEN_|FDSTORE|NOTIFY/).size}"]]
+      [200, {}, ["#{env["SERVER_PORT"]} #{ENV.keys.grep(/LISTEN_|NOTIFY/).size}"]]
     }
   RUBY
 
@@ -140,24 +140,6 @@ class SocketActivationTest < Minitest::Test
     assert_still_open(web)
   end
 
-  def test_what_we_open_is_put_into_the_store_and_found_there
-    manager = Socket.new(:UNIX, :DGRAM, 0)
-    manager.bind(Socket.sockaddr_un(File.join(@folder, "notify")))
-    path = unix_path
-    env = { "NOTIFY_SOCKET" => File.join(@folder, "notify"), "FDSTORE" => "8" }
-    @server = serve(app: APP, config: "listen \"unix:#{path}\"", listen: false, env: env)
-    name, kept = stored(manager)
-    assert_equal("pando unix_#{path}", name)
-    @server.kill # a crash, as systemd sees it
-    early = UNIXSocket.new(path)
-    activate(kept, names: [name], config: "listen \"unix:#{path}\"", env: env)
-
-    assert_equal("80 0", ask(early))
-    assert_equal([["unix:#{path}", true]], opened_by_the_server)
-  ensure
-    manager&.close
-  end
-
   # What Debian's systemd brings for tests of this kind.
   def test_under_systemd_socket_activate
     program = "/usr/bin/systemd-socket-activate"
@@ -183,15 +165,4 @@ class SocketActivationTest < Minitest::Test
     @server.wait_for("reload.finished") { @server.signal("HUP") }
   end
 
-  # @return [Array(String, Socket)] the name and the socket that the service manager was given
-  def stored(manager)
-    loop do
-      assert(manager.wait_readable(90), "nothing for the store")
-      text, _, _, *rights = manager.recvmsg(4096, 0, 1024, scm_rights: true)
-      next unless text.start_with?("FDSTORE=1\n")
-
-      socket = rights.flat_map(&:unix_rights).compact.first
-      return [text[/^FDNAME=(.*)$/, 1], opened(socket)]
-    end
-  end
 end

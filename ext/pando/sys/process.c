@@ -15,11 +15,6 @@
 #define P_PIDFD 3
 #endif
 
-/* Linux 6.4 */
-#ifndef PR_SET_MEMORY_MERGE
-#define PR_SET_MEMORY_MERGE 67
-#endif
-
 /* A realtime signal: no Ruby program can trap it, so none can take it away. */
 #define ORPHAN_SIGNAL (SIGRTMAX - 2)
 
@@ -41,16 +36,6 @@ int pando_pidfd_open(pid_t pid)
 int pando_pidfd_signal(int pidfd, int signo)
 {
     return (int)syscall(SYS_pidfd_send_signal, pidfd, signo, NULL, 0);
-}
-
-int pando_huge_pages_disable(void)
-{
-    return prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-}
-
-int pando_same_pages_merge(void)
-{
-    return prctl(PR_SET_MEMORY_MERGE, 1, 0, 0, 0);
 }
 
 static int wait_for(idtype_t type, id_t id, int options, siginfo_t *info)

@@ -28,8 +28,4 @@ int pando_orphaned(void);
 #define PANDO_SHUT_MAX 128
 int pando_shut_when_orphaned(const int *fds, size_t count);
 
-/* For this process and all its descendants; the first also survives an exec (prctl(2)). 0 or -1 with errno. */
-int pando_huge_pages_disable(void);
-int pando_same_pages_merge(void); /* EINVAL: before Linux 6.4, or without KSM */
-
 #endif

@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
 require "pando/code_bound"
-require "pando/sys/special_pages"
 
 module Pando
   module CLI
-    # The lines of `pando status` about shared memory: the allocator, huge and merged pages, compiled code, major GCs.
+    # The lines of `pando status` about shared memory: the allocator, compiled code, major GCs.
     #
     # Part of {StatusReport}, which has the records.
     #
@@ -13,7 +12,7 @@ module Pando
     module SharingLines
       private
 
-      def sharing = [allocator, *pages, compiler, collections].compact
+      def sharing = [allocator, compiler, collections].compact
 
       # Molds load it and workers inherit it, so it shows in the memory maps of either.
       def allocator
@@ -22,14 +21,6 @@ module Pando
         "allocator: #{printable(path)}" if path
       rescue SystemCallError
         nil
-      end
-
-      # Only if the kernel has given the application huge pages, or merged pages of it.
-      def pages
-        seen = children.filter_map { |_, pairs| Sys::SpecialPages.of(pairs["pid"]) if pairs["pid"] }
-        huge, merged, gain = %i[huge merged gain].map { |name| seen.sum { |one| one[name].to_i } }
-        [("huge pages: #{mebibytes(huge)}" if huge.positive?),
-         ("merged pages: #{mebibytes(merged)}, saving #{mebibytes(gain)}" if merged.positive?)].compact
       end
 
       # For the worker that has compiled most.

@@ -18,7 +18,7 @@ module Pando
       serialize state: %i[adopted ready leaving], deadline: :number, reason: :text, verdict: :text, unwanted: :text,
                 failure: :text, detail: :text, stack: :text, patient: :flag, overdue: :flag, suspect: :flag,
                 stuck: :flag, mute: :flag, excluded_as_source: :flag, signalled_deadline: :number,
-                replacement_reason: :text, declined_busy_since: :number, lines_due: :integer
+                replacement_reason: :text, declined_busy_since: :number
 
       # Seconds after which a job counts as long.
       LONG = 1.0
@@ -54,8 +54,6 @@ module Pando
       attr_reader :link_inode
       # It broke the protocol: the monitor no longer reads its link.
       attr_accessor :mute
-      # Lines that its log has lost and not reported yet.
-      attr_accessor :lines_due
 
       # It failed as a source of molds, and is not asked again.
       attr_accessor :excluded_as_source
@@ -78,7 +76,6 @@ module Pando
         @pool = pool
         @state = :ordered
         @detail = +""
-        @lines_due = 0
         @lost_threads = {}
         @changes_told = 0
       end

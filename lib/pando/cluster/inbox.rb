@@ -38,9 +38,8 @@ module Pando
       private_constant :COUNT
 
       # Reports that are a text and nothing else, and the method of the observer that takes it.
-      TEXTS = { checking: :child_checking, leaving: :child_leaving, signalled: :child_signalled,
-                replacement_wanted: :child_wants_replacement, state_changed: :state_reported,
-                reader_lost: :reader_lost }.freeze
+      TEXTS = { checking: :child_checking, signalled: :child_signalled, replacement_wanted: :child_wants_replacement,
+                state_changed: :state_reported, reader_lost: :reader_lost }.freeze
       private_constant :TEXTS
 
       # Reads the packets that a child has sent.
@@ -94,8 +93,7 @@ module Pando
       def handle(child, packet)
         return adopt(child, packet.sender) if child.ordered?
 
-        objection = objection_to(child, packet)
-        return reject(child, objection) if objection
+        return reject(child, "a report by pid #{packet.sender}") unless packet.sender == child.pid
 
         message = packet.message
         return if KNOWN.include?(message.kind)
@@ -113,20 +111,11 @@ module Pando
         when :crashing then @observer.child_crashing(child)
         when :tried, :tried_in_vain then @observer.canary_tried(child, message.text, failed: kind == :tried_in_vain)
         when :lane_corrupt then @observer.lane_corrupt(message.lane)
-        when :lines_lost, :lines_due then lines_lost(child, message)
+        when :lines_lost then lines_lost(child, message)
         when :fork_failed, :fork_refused, :fork_declined then fork_failed(child, message)
         when *THREADS then @observer.thread_reported(child, kind, message.text)
         else reject(child, "an order instead of a report")
         end
-      end
-
-      # @return [String, nil] why this cannot be a report of the child
-      def objection_to(child, packet)
-        return "a report by pid #{packet.sender}" unless packet.sender == child.pid
-
-        # Only a worker announces that it leaves. Any other role would neither be asked for anything again nor be
-        # replaced.
-        "a #{child.role} that says it leaves" if packet.message.kind == :leaving && !child.worker?
       end
 
       def ready(child)
@@ -137,12 +126,10 @@ module Pando
         @observer.child_ready(child)
       end
 
-      # The child's log has lost lines.
       def lines_lost(child, message)
         return reject(child, "no number of lines") unless COUNT.match?(message.text)
 
-        lines = message.text.to_i
-        message.kind == :lines_due ? child.lines_due = lines : @observer.lines_lost(lines)
+        @observer.lines_lost(message.text.to_i)
       end
 
       def fail(child, message)

@@ -17,10 +17,9 @@ module Pando
         observe: 8, train: 9, record_pages: 10, quiet: 11, try_out: 12, lost_thread: 13, refuse: 14,
         state_seen: 15,
         # reports, to the monitor
-        adopted: 16, ready: 17, failed: 18, detail: 19, fork_failed: 20, leaving: 21, fork_refused: 22, checking: 23,
+        adopted: 16, ready: 17, failed: 18, detail: 19, fork_failed: 20, fork_refused: 22, checking: 23,
         signalled: 24, replacement_wanted: 25, tried: 26, tried_in_vain: 27, **THREADS,
-        state_changed: 33, fork_declined: 34, lines_lost: 35, crashing: 36, reader_lost: 37,
-        lines_due: 38
+        state_changed: 33, fork_declined: 34, lines_lost: 35, crashing: 36, reader_lost: 37
       }.freeze
       NAMES = KINDS.invert.freeze
       # Orders whose descriptors may be missing.

@@ -193,7 +193,7 @@ module Pando
           @pools = pools
         end
 
-        %i[child_adopted child_ready child_checking child_crashing child_leaving child_signalled child_wants_replacement
+        %i[child_adopted child_ready child_lost child_checking child_crashing child_signalled child_wants_replacement
            canary_tried fork_failed fork_declined thread_reported state_reported].each do |news|
           define_method(news) do |child, *details, **more|
             pool = @pools.of(child)
@@ -203,15 +203,6 @@ module Pando
 
         def lane_corrupt(number) = @pools.first.child_events.lane_corrupt(number)
         def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
-
-        # Its log lines that are still due are lost with it.
-        def child_lost(child, *details, **more)
-          pool = @pools.of(child)
-          @pools.about(pool) do
-            pool.child_events.child_lost(child, *details, **more)
-            Events.emit("lines.lost", count: child.lines_due, pid: child.pid) if child.lines_due.positive?
-          end
-        end
 
         # In direct mode a worker cuts off slow readers, with the event that the reactor emits elsewhere
         # (HTTP::ReactorReport).

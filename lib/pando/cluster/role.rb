@@ -52,7 +52,7 @@ module Pando
         @context = context
         @leaving = @draining = false
         @told_at = Sys.now
-        @losses = LineLosses.new
+        @lost_lines = LineWriter.lost
         @row = context.scoreboard.take(seat)
       end
 
@@ -165,7 +165,13 @@ module Pando
 
       def proceed_with_log
         Events.proceed
-        @losses.news { |kind, lines| report(kind, text: lines.to_s) }
+        report_lost_lines
+      end
+
+      def report_lost_lines
+        lost = LineWriter.lost - @lost_lines
+        @lost_lines += lost
+        report(:lines_lost, text: lost.to_s) if lost.positive?
       end
 
       def started; end
@@ -248,26 +254,6 @@ module Pando
       end
 
       def place = { role: role, seat: seat, slot: slot, generation: generation }
-    end
-
-    # Counts the lines that this process's log has lost, for the monitor. The monitor reports them if the process ends
-    # before its log could. Owned by a Role, in its process.
-    class LineLosses
-      def initialize
-        @lost = LineWriter.lost
-        @before = LineWriter.due
-        @due = 0
-      end
-
-      # @yieldparam kind [Symbol] of a report @yieldparam lines [Integer]
-      def news
-        lost = LineWriter.lost - @lost
-        yield :lines_lost, lost if lost.positive?
-        @lost += lost
-        due = LineWriter.due - @before
-        yield :lines_due, due unless due == @due
-        @due = due
-      end
     end
 
     # Sets which process the kernel kills first when memory runs out: workers before the reactor, the reactor before the

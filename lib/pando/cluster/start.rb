@@ -23,7 +23,7 @@ module Pando
       def began_at = @began_at ||= Sys.now
       # @return [Listening::Inherited] what a service manager has opened for the server
       def inherited_sockets = @inherited_sockets ||= Listening::Inherited.from(ENV)
-      def listeners(specs) = Listening::Listeners.open(specs, inherited_sockets, Systemd::DescriptorStore.from(ENV))
+      def listeners(specs) = Listening::Listeners.open(specs, inherited_sockets)
       def roster = shared { Roster.new }
       # @return [Object, nil] see Payload#reactor
       def reactor(payload) = shared { payload.reactor }

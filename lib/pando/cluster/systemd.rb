@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "socket"
-require "pando/cluster/listening/inherited"
 require "pando/cluster/serializable"
 require "pando/events"
 
@@ -120,73 +119,6 @@ module Pando
       end
 
       def microseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :microsecond)
-
-      # Gives the service manager a copy of each listening socket that the server opens (FDSTORE=1 of sd_notify(3)). A
-      # server that is restarted after a crash gets them back, with the clients that have connected meanwhile. Owned by
-      # the monitor.
-      class DescriptorStore
-        # How many it takes (FileDescriptorStoreMax=); systemd announces this since version 254.
-        ROOM = "FDSTORE"
-
-        # @param environment [ENV, Hash] loses this variable
-        # @return [DescriptorStore, nil] nil: there is no store
-        def self.from(environment)
-          room = environment.delete(ROOM).to_i
-          path = environment[Systemd::SOCKET]
-          new(path, room) if room.positive? && path && !path.empty?
-        end
-
-        # After an upgrade.
-        # @return [DescriptorStore, nil]
-        def self.taken_up(state)
-          record = state.any("store") or return
-          names = state.all("stored").map { |one| one.text(:name) }
-          new(record.text(:path), record.integer(:room), names)
-        end
-
-        # @param names [Array<String>] of the sockets that it keeps
-        def initialize(path, room, names = [])
-          @path = path
-          @address = Socket.sockaddr_un(path.sub(/\A@/, "\0"))
-          @room = room
-          @names = names
-        end
-
-        def to_state(state)
-          state.add("store", path: @path, room: @room)
-          @names.each { |name| state.add("stored", name: name) }
-        end
-
-        # @param listener [Listening::OwnListener]
-        # @return [Boolean] whether it has been sent
-        def keep(listener)
-          return false if @names.size >= @room
-
-          sent = tell("FDSTORE=1\nFDNAME=#{name(listener)}", listener.socket)
-          @names.push(name(listener)) if sent
-          sent
-        end
-
-        # @return [Boolean] whether it has been sent
-        def forget(listener)
-          @names.delete(name(listener))
-          tell("FDSTOREREMOVE=1\nFDNAME=#{name(listener)}")
-        end
-
-        private
-
-        # A colon would end the name.
-        def name(listener) = "#{Listening::Inherited::STORED}#{listener.name.tr(":", "_")}"[0, 255]
-
-        def tell(text, socket = nil)
-          rights = socket && Socket::AncillaryData.unix_rights(socket)
-          Socket.open(:UNIX, :DGRAM) do |sender|
-            sender.sendmsg_nonblock(text, 0, @address, *rights, exception: false).is_a?(Integer)
-          end
-        rescue SystemCallError
-          false # the service manager is being restarted
-        end
-      end
     end
   end
 end

@@ -13,7 +13,7 @@ module Pando
       # A request that was sent to a worker, and its Conversation::Answer.
       Sent = Struct.new(:request, :generation, :slot, :answer, keyword_init: true)
       # A process's memory in bytes.
-      Memory = Struct.new(:moment, :title, :pid, :rss, :pss, :uss, :huge, :merged, :gain, keyword_init: true)
+      Memory = Struct.new(:moment, :title, :pid, :rss, :pss, :uss, keyword_init: true)
       # A check that could not be made, and why.
       Undone = Struct.new(:check, :reason)
       # A check that was made with some of the requests only.

@@ -2,7 +2,6 @@
 
 require "etc"
 require "pando/code_bound"
-require "pando/mebibytes"
 require "pando/server/allocator"
 require "pando/sys"
 require "pando/yjit"
@@ -11,8 +10,6 @@ module Pando
   module Doctor
     # What this kernel and this Ruby offer for sharing memory and for checking forks, and how much of it was in use.
     module Features
-      extend Mebibytes
-
       PAGEMAP_SCAN = 0xc0606610 # an ioctl of Linux 6.7
       private_constant :PAGEMAP_SCAN
 
@@ -21,25 +18,7 @@ module Pando
       # What the application's processes used once the last generation had served.
       # @param evidence [Evidence]
       # @return [Hash{Symbol => String}]
-      def in_use(evidence)
-        last = evidence.memory.select { |one| one.moment == evidence.memory.last.moment }
-        { huge_pages_in_use: huge_pages(last), merged_pages: merged_pages(last),
-          yjit_code: compiled_code(evidence) }.compact
-      end
-
-      def huge_pages(processes)
-        return if processes.empty? || processes.any? { |one| one.huge.nil? }
-
-        "#{mebibytes(processes.sum(&:huge))} of #{mebibytes(processes.sum(&:rss))}, #{processes.size} processes"
-      end
-
-      # They may save a negative amount: the kernel's own bookkeeping needs memory too.
-      def merged_pages(processes)
-        return if processes.empty? || processes.any? { |one| one.merged.nil? }
-
-        saved = "; they save #{mebibytes(processes.sum(&:gain))}" if processes.all?(&:gain)
-        "#{mebibytes(processes.sum(&:merged))}#{saved}, so far"
-      end
+      def in_use(evidence) = { yjit_code: compiled_code(evidence) }.compact
 
       # The workers have ended by now: this is their own report.
       def compiled_code(evidence)
@@ -54,10 +33,7 @@ module Pando
         { kernel: File.read("/proc/sys/kernel/osrelease").chomp, ruby: RUBY_DESCRIPTION,
           yjit: YJIT.enabled?, zjit: YJIT.displaced?, jemalloc: jemalloc,
           libc: libc(maps), pidfd: pidfd?, kcmp: kcmp?, pagemap_scan: pagemap_scan?, userfaultfd: userfaultfd?,
-          transparent_huge_pages: read("/sys/kernel/mm/transparent_hugepage/enabled", /\[(\w+)\]/),
-          huge_pages_allowed: huge_pages_allowed?, ksm: ksm,
-          merging_allowed: merging_allowed?, populate_write: Sys::HotSet.supported?,
-          process_warmup: Process.respond_to?(:warmup),
+          populate_write: Sys::HotSet.supported?, process_warmup: Process.respond_to?(:warmup),
           cpus: Etc.nprocessors }
       end
 
@@ -106,20 +82,6 @@ module Pando
       end
 
       def userfaultfd? = File.exist?("/proc/sys/vm/unprivileged_userfaultfd") || File.exist?("/dev/userfaultfd")
-
-      # For this process, by the setting `transparent_huge_pages`.
-      def huge_pages_allowed? = { "1" => true, "0" => false }[read("/proc/self/status", /^THP_enabled:\s*(\d)$/)]
-
-      # For this process, by the setting `same_page_merging`.
-      def merging_allowed? = { "yes" => true, "no" => false }[read("/proc/self/ksm_stat", /^ksm_merge_any: (\w+)$/)]
-
-      def ksm = read("/sys/kernel/mm/ksm/run", /\d+/, 0)&.then { |text| text.to_i == 1 }
-
-      def read(path, pattern, group = 1)
-        File.read(path)[pattern, group]
-      rescue SystemCallError
-        nil
-      end
     end
   end
 end

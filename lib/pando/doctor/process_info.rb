@@ -2,7 +2,6 @@
 
 require "pando/native"
 require "pando/sys/memory"
-require "pando/sys/special_pages"
 
 module Pando
   module Doctor
@@ -50,11 +49,11 @@ module Pando
         false
       end
 
-      # @return [Hash{Symbol => Integer}] bytes: rss, pss, uss (private to this process), in huge pages, in merged
-      #   pages, and what merging saves; empty if the process is gone
+      # @return [Hash{Symbol => Integer}] bytes: rss, pss, uss (private to this process); empty if the process is
+      #   gone
       def memory
         usage = Sys::Memory.usage(pid)
-        usage ? { rss: usage.rss, pss: usage.pss, uss: usage.private, **Sys::SpecialPages.of(pid).to_h } : {}
+        usage ? { rss: usage.rss, pss: usage.pss, uss: usage.private } : {}
       end
 
       private

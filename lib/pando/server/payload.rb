@@ -76,7 +76,6 @@ module Pando
         AppEnvironment.new(@config).apply
         Pando.serving = true
         $stdout.sync = true # a process that dies must not lose its output
-        apply_page_settings
         @care = ForkCare.new(@server)
         @care.begin
         load_first_request if @config.first_request_profile
@@ -171,11 +170,6 @@ module Pando
         require "pando/http"
         @app = HTTP::Rackup.load(@config.rackup)
         check_collections
-      end
-
-      def apply_page_settings
-        require "pando/server/page_settings"
-        PageSettings.apply(huge: @config.transparent_huge_pages, merge: @config.same_page_merging)
       end
 
       def load_first_request

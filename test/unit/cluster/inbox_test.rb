@@ -74,25 +74,12 @@ class ClusterInboxTest < Minitest::Test
     assert_equal [[:lines_lost, 12]], told(:lines_lost)
   end
 
-  def test_what_a_log_has_not_said_yet_is_remembered
-    child = adopted { |link| [12, 15].each { |count| link.send(Message.new(:lines_due, text: count.to_s)) } }
-    hear(child) until child.lines_due == 15
-    child = adopted do |link|
-      [12, 0].each { |count| link.send(Message.new(:lines_due, text: count.to_s)) }
-      link.send(Message.new(:ready))
-    end
-    hear(child) until child.ready?
-
-    assert_equal 0, child.lines_due
-  end
-
   def test_lines_of_no_number_are_none
-    %i[lines_lost lines_due].product(["-3", "many", "9999999999", ""]).each do |kind, text|
-      child = adopted { |link| link.send(Message.new(kind, text: text)) }
+    ["-3", "many", "9999999999", ""].each do |text|
+      child = adopted { |link| link.send(Message.new(:lines_lost, text: text)) }
       hear(child) until child.mute
 
       assert_empty told(:lines_lost)
-      assert_equal 0, child.lines_due
     end
   end
 
@@ -101,13 +88,6 @@ class ClusterInboxTest < Minitest::Test
     hear(child) while told(:reader_lost).empty?
 
     assert_equal [[:reader_lost, child, "somebody"]], told(:reader_lost)
-  end
-
-  def test_a_wish_to_leave_is_passed_on
-    child = adopted { |link| link.send(Message.new(:leaving, text: "too large")) }
-    hear(child) while told(:child_leaving).empty?
-
-    assert_equal [[:child_leaving, child, "too large"]], told(:child_leaving)
   end
 
   # Each report that a child may make reaches the method that takes it, and is no breach of the protocol.
@@ -120,17 +100,6 @@ class ClusterInboxTest < Minitest::Test
       assert_equal [[name, child, "a text"]], told(name)
       refute child.mute
     end
-  end
-
-  # It would never be replaced, for it is not gone, nor forked from, for it is leaving.
-  def test_who_is_no_worker_does_not_say_that_it_leaves
-    %i[mold service].each do |role|
-      liar = adopted(role) { |link| link.send(Message.new(:leaving, text: "a lie")) }
-      hear(liar) until liar.condemned?
-
-      assert_match(/a #{role} that says it leaves/, liar.verdict)
-    end
-    assert_empty told(:child_leaving)
   end
 
   def test_whoever_is_no_child_of_ours_is_not_adopted
@@ -362,10 +331,10 @@ class ClusterInboxTest < Minitest::Test
   end
 
   def test_a_child_that_never_stops_talking_does_not_hold_the_monitor
-    child = adopted { |link| loop { link.send(Message.new(:leaving, text: "x")) } }
+    child = adopted { |link| loop { link.send(Message.new(:replacement_wanted, text: "x")) } }
     5.times { hear(child) }
 
-    assert_operator told(:child_leaving).size, :<=, 6 * Pando::Cluster::Inbox::BURST
+    assert_operator told(:child_wants_replacement).size, :<=, 6 * Pando::Cluster::Inbox::BURST
     refute_predicate child, :condemned?
   end
 

@@ -57,10 +57,10 @@ class ClusterLinkTest < Minitest::Test
   end
 
   def test_the_end_of_a_link
-    @theirs.send(Message.new(:leaving))
+    @theirs.send(Message.new(:ready))
     @theirs.close
 
-    assert_equal :leaving, @ours.receive.message.kind
+    assert_equal :ready, @ours.receive.message.kind
     assert_equal :closed, @ours.receive
     refute @ours.send(Message.new(:leave))
   end

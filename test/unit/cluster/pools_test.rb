@@ -78,15 +78,6 @@ class PoolsUnitTest < Minitest::Test
                  events("requests.lost").map(&:payload))
   end
 
-  def test_what_the_log_of_a_dead_process_did_not_say_is_said
-    silent, loud = Array.new(2) { |slot| worker(@jobs, slot: slot) }
-    loud.lines_due = 3
-    pid = loud.pid
-    [silent, loud].each { |child| @pools.child_event_router.child_lost(child, nil) }
-
-    assert_equal([{ pool: "jobs", count: 3, pid: pid }], events("lines.lost").map(&:payload))
-  end
-
   def test_each_sees_its_own_children
     web = worker(@web, slot: 1)
     jobs = worker(@jobs, slot: 1)

@@ -141,18 +141,12 @@ class DoctorReportTest < Minitest::Test
   end
 
   def test_what_came_of_what_kernel_and_ruby_can_do
-    facts = [{ features: { ksm: true } }, { snapshot: "served", code_region: [1_048_576, 50_331_648] },
+    facts = [{ features: { kcmp: true } }, { snapshot: "served", code_region: [1_048_576, 50_331_648] },
              { snapshot: "served", code_region: [47 * 1_048_576, 50_331_648] }]
     @evidence.facts = facts
-    [["forked", 9], ["served", 2], ["served", 1]].each do |moment, mebibytes|
-      bytes = mebibytes * 1_048_576
-      @evidence.memory << Doctor::Evidence::Memory.new(moment: moment, title: "", rss: bytes * 10, pss: 0, uss: 0,
-                                                       huge: bytes, merged: bytes, gain: -bytes)
-    end
     text = report.write("text")
 
-    ["ksm: yes\n", "huge pages in use: 3.0 MiB of 30.0 MiB, 2 processes\n",
-     "merged pages: 3.0 MiB; they save -3.0 MiB, so far\n", "yjit code: 47.0 MiB of 48.0 MiB",
+    ["kcmp: yes\n", "yjit code: 47.0 MiB of 48.0 MiB",
      "--yjit-exec-mem-size=96\n"].each { |line| assert_includes(text, line) }
   end
 

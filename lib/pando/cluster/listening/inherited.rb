@@ -15,22 +15,16 @@ module Pando
         MOST = 100
         VARIABLES = %w[LISTEN_FDS LISTEN_PID LISTEN_FDNAMES LISTEN_PIDFDID].freeze
 
-        # The prefix of names that Pando has given.
-        STORED = "pando "
-
         # A socket and the name that the service manager has for it (FileDescriptorName=).
         Entry = Struct.new(:socket, :name) do
           # @return [String] its address
           def to_s = ListenerSocket.name(socket)
 
-          # @return [Boolean] whether an earlier run of this server has opened it
-          def stored? = name.start_with?(STORED)
-
           # @param spec [#kind, #host, #port, #path] a line of kind systemd asks for all, or for all of one name
           def for?(spec)
             return ListenerSocket.at?(socket, spec) unless spec.kind == :systemd
 
-            !stored? && (spec.path.nil? || spec.path == name)
+            spec.path.nil? || spec.path == name
           end
         end
 

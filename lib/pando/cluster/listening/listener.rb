@@ -67,7 +67,7 @@ module Pando
       class OwnListener < Listener
         extend Serializable
 
-        serialize number: :integer, proxied: :flag, held: :flag, stored: :flag, path: :text, file: :integers
+        serialize number: :integer, proxied: :flag, held: :flag, path: :text, file: :integers
 
         KINDS = %i[tcp unix abstract systemd].freeze
 
@@ -112,8 +112,7 @@ module Pando
           @spec = spec
           @name = ListenerSocket.name(socket)
           @entry = entry
-          @stored = entry&.stored?
-          @path = ListenerSocket.real_path(spec) if entry.nil? || @stored
+          @path = ListenerSocket.real_path(spec) unless entry
           @file = ListenerSocket.file(@path)
         end
 
@@ -121,19 +120,6 @@ module Pando
         def to_state(state, word)
           state.add(word, descriptor: state.keep(socket), spec: spec.to_s, kind: spec.kind, entry: entry&.name,
                           **serialized_fields)
-        end
-
-        # The service manager keeps a copy for the next start of the server.
-        def hold
-          @held = @stored = true
-        end
-
-        def stored? = @stored
-
-        # The service manager keeps it no longer.
-        def release
-          @held = @stored = false
-          @entry = nil
         end
 
         # Found out when it is opened: later there may be no room for the thread in which Ruby 3.3 looks up an address.

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/systemd"
 require "pando/cluster/listening/inherited"
 require "pando/cluster/listening/listener"
 
@@ -33,10 +32,9 @@ module Pando
 
         # @param specs [Array<Config::Listen>] or objects with the same methods
         # @param inherited [Inherited] what a service manager has opened for the server
-        # @param store [#keep, #forget, nil] keeps copies of new ones for the next start of the server
         # @raise [BootError] the address is in use, not local, or not allowed
-        def self.open(specs, inherited = Inherited.none, store = nil)
-          listeners = new(inherited, store)
+        def self.open(specs, inherited = Inherited.none)
+          listeners = new(inherited)
           listeners.adopt(listeners.prepare(specs))
           inherited.tell_unused
           listeners
@@ -46,12 +44,11 @@ module Pando
         # @param specs [Array] of the configuration
         # @param inherited [Inherited] those of a service manager that no line has claimed
         def self.taken_up(state, specs, inherited)
-          new(inherited, Systemd::DescriptorStore.taken_up(state)).tap { |listeners| listeners.take_up(state, specs) }
+          new(inherited).tap { |listeners| listeners.take_up(state, specs) }
         end
 
-        def initialize(inherited = Inherited.none, store = nil)
+        def initialize(inherited = Inherited.none)
           @inherited = inherited
-          @store = store
           @listeners = []
           @leaving = []
           @number = -1
@@ -62,7 +59,6 @@ module Pando
         def to_state(state)
           each { |listener| listener.to_state(state, "listener") }
           @inherited.to_state(state)
-          @store&.to_state(state)
         end
 
         # See .taken_up.
@@ -92,8 +88,7 @@ module Pando
         def adopt(change)
           gone = @listeners - change.listeners
           @listeners = change.listeners
-          change.fresh.each { |listener| listener.hold if listener.entry.nil? && @store&.keep(listener) }
-          gone.each { |listener| take_out(listener) }
+          gone.each(&:hide)
           @leaving.concat(gone)
           changed = change.lines.flat_map { |spec, listeners| listeners.select { |listener| adjust(listener, spec) } }
           change.fresh | changed
@@ -160,11 +155,6 @@ module Pando
           taken = [*@listeners, *@leaving, *change.fresh].map(&:number)
           @number = (@number + 1) % NUMBERS while taken.include?(@number) || @number.negative?
           @number
-        end
-
-        def take_out(listener)
-          listener.release if listener.stored? && @store&.forget(listener)
-          listener.hide
         end
 
         def adjust(listener, spec)

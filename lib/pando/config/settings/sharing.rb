@@ -78,25 +78,6 @@ module Pando
                 refork, and with job nodes. [More](sharing.md#letting-the-mold-go).
               MARKDOWN
               example: "mold :keep"
-
-      setting :transparent_huge_pages,
-              type: Types::Truth.new, default: true,
-              help: "Whether the application's processes may use transparent huge pages.",
-              notes: <<~MARKDOWN,
-                `true` keeps the system's setting. `false` turns huge pages off, also in programs that the application
-                starts (PR_SET_THP_DISABLE). [More](sharing.md#huge-and-merged-pages).
-              MARKDOWN
-              example: "transparent_huge_pages false"
-
-      setting :same_page_merging,
-              type: Types::Truth.new, default: false,
-              help: "Whether the kernel may merge identical pages of the application's processes (KSM).",
-              notes: <<~MARKDOWN,
-                This needs Linux 6.4 or newer, and root must have turned KSM on (`/sys/kernel/mm/ksm/run`). If something
-                is missing, the event `pages.unavailable` says so, and the server runs without merging.
-                [More](sharing.md#huge-and-merged-pages).
-              MARKDOWN
-              example: "same_page_merging true"
     end
   end
 end

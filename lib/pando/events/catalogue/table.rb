@@ -108,9 +108,6 @@ module Pando
              "The application uses an allocator other than the C library's malloc. With the C library's malloc there " \
              "is no event."
 
-      define "pages.unavailable", :warn, %i[setting reason],
-             "The kernel does not support the requested page setting. Pando continues without it."
-
       define "libraries.checked", :info, %i[fine handled limits_reforking refused unknown],
              "The application is loaded, and Pando has checked which of its libraries survive a fork. See " \
              "docs/libraries.md."

@@ -30,7 +30,7 @@ module Lies
     "ready twice" => ->(role, _) { role.report(:ready) },
     "an order" => ->(role, _) { role.report(:promote, seat: 1) },
     "a fork that failed" => ->(role, _) { role.report(:fork_failed, seat: role.seat + 1, text: "no") },
-    "leaving" => ->(role, _) { role.report(:leaving, text: "a lie") },
+    "a wish to leave" => ->(role, _) { role.report(:replacement_wanted, text: "a lie") },
     "a last word" => ->(role, _) { role.report(:failed, text: "I am dead") },
     "a step" => ->(role, _) { role.report(:checking, text: "a lie") },
     "garbage" => ->(_, link) { raw(link, Random.bytes(64)) },
