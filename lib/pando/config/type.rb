@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/config/suggestion"
+require "pando/suggestion"
 
 module Pando
   class Config
