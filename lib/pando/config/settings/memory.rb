@@ -21,8 +21,8 @@ module Pando
               MARKDOWN
               example: "refork after: [500, 750, false]",
               options: [
-                Setting::Option.new(name: :after, type: Types::Refork::After.new, default: nil,
-                                    help: "The number of requests after which each generation is replaced.")
+                Option.new(name: :after, type: Types::Refork::After.new, default: nil,
+                           help: "The number of requests after which each generation is replaced.")
               ]
 
       setting :refork_failures,

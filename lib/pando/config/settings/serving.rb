@@ -30,20 +30,20 @@ module Pando
               MARKDOWN
               example: 'listen "unix:tmp/web.sock", backlog: 512, mode: 0o660',
               options: [
-                Setting::Option.new(name: :backlog, type: Types::Whole.new(1..65_535), default: 1024,
-                                    help: "How many connections may wait to be accepted."),
-                Setting::Option.new(name: :proxy_protocol, type: Types::Truth.new, default: false,
-                                    help: "Require a PROXY protocol header (version 1 or 2) on each connection; it " \
-                                          "names the client. Pando closes a connection without one."),
-                Setting::Option.new(name: :tcp_nodelay, type: Types::Truth.new, default: true,
-                                    help: "Send small packets at once (TCP_NODELAY)."),
-                Setting::Option.new(name: :defer_accept, type: Types::OrOff.new(Types::Whole.new(1..600)), default: 1,
-                                    help: "Wake no process before the request has arrived, for at most this many " \
-                                          "seconds (TCP_DEFER_ACCEPT)."),
-                Setting::Option.new(name: :mode, type: Types::FileMode.new, default: nil,
-                                    help: "The permission bits of a unix socket's file."),
-                Setting::Option.new(name: :umask, type: Types::FileMode.new, default: nil,
-                                    help: "The umask under which Pando creates a unix socket's file.")
+                Option.new(name: :backlog, type: Types::Whole.new(1..65_535), default: 1024,
+                           help: "How many connections may wait to be accepted."),
+                Option.new(name: :proxy_protocol, type: Types::Truth.new, default: false,
+                           help: "Require a PROXY protocol header (version 1 or 2) on each connection; it " \
+                                 "names the client. Pando closes a connection without one."),
+                Option.new(name: :tcp_nodelay, type: Types::Truth.new, default: true,
+                           help: "Send small packets at once (TCP_NODELAY)."),
+                Option.new(name: :defer_accept, type: Types::OrOff.new(Types::Whole.new(1..600)), default: 1,
+                           help: "Wake no process before the request has arrived, for at most this many " \
+                                 "seconds (TCP_DEFER_ACCEPT)."),
+                Option.new(name: :mode, type: Types::FileMode.new, default: nil,
+                           help: "The permission bits of a unix socket's file."),
+                Option.new(name: :umask, type: Types::FileMode.new, default: nil,
+                           help: "The umask under which Pando creates a unix socket's file.")
               ]
 
       setting :control,

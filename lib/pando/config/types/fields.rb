@@ -35,6 +35,7 @@ module Pando
         private
 
         def fields = self.class::FIELDS
+        def defaults = self.class::DEFAULT
 
         # For a String the message names the Strings that are allowed: a flag cannot take a Hash.
         def invalid(value, hint = "")
@@ -52,7 +53,7 @@ module Pando
           invalid(written, " There is no #{unknown}:.#{Suggestion.for(unknown, fields.keys)}") if unknown
 
           said = hash.to_h { |name, value| [name, cast_field(name, value, written)] }
-          complete(self.class::DEFAULT.merge(said), said, written).freeze
+          complete(defaults.merge(said), said, written).freeze
         end
 
         def cast_field(name, value, written)
@@ -106,25 +107,23 @@ module Pando
 
       # What Pando does about things that a fork would break: one word for all of them, or a Hash with a list of
       # exceptions, `{ allow: ["some_gem", "app/lib/poller.rb"], otherwise: :refuse }`. As a String "refuse,some_gem".
-      class ListedPolicy < Type
-        FIELDS = %i[allow otherwise].freeze
-
+      class ListedPolicy < Fields
         # @param names [Array<Symbol>]
         # @param default [Symbol] the default of otherwise: @param list [String] describes what may be allowed
         def initialize(*names, default:, list:)
           super()
           @choice = Choice.new(*names)
-          @allow = Texts.new(list, least: 1)
+          @fields = { allow: Texts.new(list, least: 1), otherwise: @choice }
           @default = default
         end
 
         # @return [Symbol, Hash{Symbol => Object}] a Hash always has both fields
         def cast(value, **)
-          return read(value) if value.is_a?(Hash)
+          return read({ allow: nil, otherwise: @default, **value }, value) if value.is_a?(Hash)
           return word(value) unless value.is_a?(String) && value.include?(",")
 
           otherwise, *allow = value.split(",")
-          read({ otherwise: otherwise, allow: allow })
+          read({ allow: allow, otherwise: otherwise })
         end
 
         def expects = "#{@choice.expects}, or a Hash of allow: and otherwise:"
@@ -133,31 +132,16 @@ module Pando
           value.is_a?(Hash) ? { **value, otherwise: value[:otherwise].name } : @choice.export(value)
         end
 
-        def write(value)
-          value.is_a?(Hash) ? "{ #{value.map { |name, one| "#{name}: #{one.inspect}" }.join(", ")} }" : super
+        def text(value)
+          value.is_a?(Hash) ? [value[:otherwise], *value[:allow]].join(",") : @choice.text(value)
         end
-
-        def text(value) = value.is_a?(Hash) ? [value[:otherwise], *value[:allow]].join(",") : super
 
         private
 
-        def word(value)
-          value.is_a?(String) || value.is_a?(Symbol) ? @choice.cast(value) : invalid(value)
-        end
+        attr_reader :fields
 
-        def read(hash)
-          unknown = hash.keys.find { |name| !FIELDS.include?(name) }
-          invalid(hash, " There is no #{unknown}:.#{Suggestion.for(unknown, FIELDS)}") if unknown
-
-          { allow: field(hash, :allow) { |list| @allow.cast(list) },
-            otherwise: field(hash, :otherwise) { |name| @choice.cast(name || @default) } }.freeze
-        end
-
-        def field(hash, name)
-          yield hash[name]
-        rescue Invalid => e
-          invalid(hash, " #{name}: #{e.message}")
-        end
+        def defaults = {}
+        def word(value) = value.is_a?(String) || value.is_a?(Symbol) ? @choice.cast(value) : invalid(value)
       end
 
       # When the cluster reforks: :auto, :manual, false, or after numbers of
