@@ -5,8 +5,7 @@ require "pando/platform"
 
 module Pando
   # The command line: `pando [COMMAND] [ARGUMENTS]`. Runs in the process that
-  # becomes the monitor. Each command is a small file in cli/ that is loaded on
-  # demand. The default command is `serve`.
+  # becomes the monitor. The file of a command in cli/ is loaded on demand. The default command is `serve`.
   #
   # Exit status: 0 on success, 1 if the server could not boot or failed, 2 if the
   # command line or a setting is wrong.
@@ -17,20 +16,23 @@ module Pando
     # A command's class, the file that defines it, and its line in the help.
     Known = Struct.new(:class_name, :file, :help)
 
+    CONTROL = "pando/cli/control_commands"
+    private_constant :CONTROL
+
     # @return [Hash{String => Known}] a new command needs a line here and a file in cli/
     COMMANDS = {
       "serve" => Known.new(:Serve, "pando/cli/serve", "Serve an application (the default command)."),
       "swarm" => Known.new(:Swarm, "pando/cli/swarm", "Run job nodes only, without serving requests."),
       "status" => Known.new(:Status, "pando/cli/status", "Show what the running server is doing."),
-      "refork" => Known.new(:Refork, "pando/cli/refork", "Make a warm worker the next mold, and wait for the rollout."),
-      "reload" => Known.new(:Reload, "pando/cli/reload", "Boot the code that is on disk now, and wait."),
-      "upgrade" => Known.new(:Upgrade, "pando/cli/upgrade",
+      "refork" => Known.new(:Refork, CONTROL, "Make a warm worker the next mold, and wait for the rollout."),
+      "reload" => Known.new(:Reload, CONTROL, "Boot the code that is on disk now, and wait."),
+      "upgrade" => Known.new(:Upgrade, CONTROL,
                              "Upgrade the monitor to the installed version; workers keep running."),
-      "scale" => Known.new(:Scale, "pando/cli/scale", "Change the number of workers: pando scale N."),
-      "drain" => Known.new(:Drain, "pando/cli/drain", "Make load balancers stop sending requests, and wait."),
-      "quiet" => Known.new(:Quiet, "pando/cli/quiet", "Make job nodes take no new jobs; web workers keep serving."),
+      "scale" => Known.new(:Scale, CONTROL, "Change the number of workers: pando scale N."),
+      "drain" => Known.new(:Drain, CONTROL, "Make load balancers stop sending requests, and wait."),
+      "quiet" => Known.new(:Quiet, CONTROL, "Make job nodes take no new jobs; web workers keep serving."),
       "pages" => Known.new(:Pages, "pando/cli/pages", "Show which memory of a worker is private, and why."),
-      "stop" => Known.new(:Stop, "pando/cli/stop", "Stop the running server, and wait until it has ended."),
+      "stop" => Known.new(:Stop, CONTROL, "Stop the running server, and wait until it has ended."),
       "init" => Known.new(:Init, "pando/cli/init",
                           "Write config/pando.rb, from the file of Puma, Pitchfork or Unicorn."),
       "config" => Known.new(:ShowConfig, "pando/cli/show_config", "Show the settings, and where each comes from."),

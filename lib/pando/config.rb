@@ -140,7 +140,7 @@ module Pando
 
     def resolve(setting, directory)
       values = entries(setting.name).map do |entry|
-        setting.resolve(entry.value, directory)
+        setting.resolved(entry.value, directory)
       rescue ArgumentError => e
         raise ConfigError, "#{entry.source}: #{setting.title}: #{e.message}"
       end

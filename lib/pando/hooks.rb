@@ -2,6 +2,7 @@
 
 require "pando/errors"
 require "pando/hooks/table"
+require "pando/suggestion"
 
 module Pando
   # A user's hook raised. The original error is the `cause`.
@@ -93,9 +94,7 @@ module Pando
     def location(block) = block.source_location&.join(":") || "unknown line"
 
     def suggestion(name)
-      return unless defined?(DidYouMean::SpellChecker)
-
-      near = DidYouMean::SpellChecker.new(dictionary: NAMES).correct(name.to_s).first
+      near = Suggestion.nearest(name, NAMES)
       near && "; did you mean #{near}?"
     end
   end

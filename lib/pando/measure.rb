@@ -1,12 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/measure/contest"
-require "pando/measure/errors"
-require "pando/measure/notes"
-require "pando/measure/plan"
 require "pando/measure/rails_routes"
 require "pando/measure/rehearsal"
-require "pando/measure/report"
 require "pando/measure/result"
 require "pando/measure/selection"
 require "pando/measure/stage"
@@ -17,6 +13,18 @@ module Pando
   #
   # @api private
   module Measure
+    # The size of the load.
+    #
+    # @!attribute workers [Integer] of each server
+    # @!attribute requests [Integer] of each worker
+    # @!attribute clients [Integer] requests under way at once
+    # @!attribute headers [Hash{String => String}] of each request
+    # @!attribute against [Symbol] :puma, :none
+    Plan = Struct.new(:workers, :requests, :clients, :headers, :against, keyword_init: true) do
+      # @return [Integer] requests of each server
+      def total = workers * requests
+    end
+
     # @param config [Config] of the application
     # @param plan [Plan]
     # @param selection [Selection, nil] nil: the routes of a Rails application, / of others
@@ -30,7 +38,9 @@ module Pando
         selection ||= routes(config, stage, &tell)
         kinds = [(PumaSubject if plan.against == :puma && PumaSubject.program), PandoSubject].compact
         subjects = stage.start(kinds, config, workers: plan.workers) { |subject| tell.call("booting #{subject.name}") }
-        compare(config, plan, subjects, selection, &tell)
+        tell.call("trying each request once")
+        rehearsal = Rehearsal.new(subjects, selection, plan.headers).call
+        Result.new(config, plan, rehearsal, Contest.new(subjects, rehearsal, plan, tell).call)
       end
     end
 
@@ -40,14 +50,6 @@ module Pando
       yield "reading the routes"
       Selection.of_routes(RailsRoutes.new(config, stage.folder).paths)
     end
-
-    def self.compare(config, plan, subjects, selection, &tell)
-      tell.call("trying each request once")
-      rehearsal = Rehearsal.new(subjects, selection, plan.headers).call
-      progress = ->(done, total) { tell.call("loading", done, total) }
-      contest = Contest.new(subjects, rehearsal.selection, plan, headers: rehearsal.headers, progress: progress).call
-      Result.new(config, plan, rehearsal, contest, Notes.new(config, plan, rehearsal, contest).to_a)
-    end
-    private_class_method :routes, :compare
+    private_class_method :routes
   end
 end

@@ -1,14 +1,12 @@
 # frozen_string_literal: true
 
+require "pando/cli/control_commands"
 require "pando/cli/doctor"
-require "pando/cli/drain"
 require "pando/cli/init"
 require "pando/cli/measure"
 require "pando/cli/pages"
-require "pando/cli/refork"
 require "pando/cli/serve"
 require "pando/cli/status"
-require "pando/cli/stop"
 
 module Pando
   module CLI

@@ -61,7 +61,7 @@ module Pando
       # If the first argument is not a file, it may be a mistyped command.
       def mistyped_command
         word = @arguments.first
-        Config::Suggestion.nearest(word, COMMANDS.keys) if word&.match?(/\A[a-z]+\z/)
+        Suggestion.nearest(word, COMMANDS.keys) if word&.match?(/\A[a-z]+\z/)
       end
 
       def check

@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/cli/process_table"
-require "pando/cli/queue_lines"
-require "pando/cli/refork_lines"
-require "pando/cli/sharing_lines"
+require "pando/cli/status_lines"
 require "pando/counted"
+require "pando/mebibytes"
 require "pando/sys/memory"
 
 module Pando
@@ -15,21 +13,21 @@ module Pando
     # @api private
     class StatusReport
       include Counted
-      include ProcessTable
-      include QueueLines
-      include ReforkLines
-      include SharingLines
+      include Mebibytes
+      include StatusLines
 
       PROCESSES = %w[reactor mold worker service].freeze
-      # Fields that are numbers, also in JSON.
-      WHOLE = %w[pid generation slot requests workers ready reforks failures waiting set_aside connections idle
-                 accepted mold heads bodies answers spooled_bodies spooled_answers
-                 number rate code full kinds cost pss running failed lag held before after bytes].freeze
-      DECIMAL = %w[seconds uptime age faults saving].freeze
+      COLUMNS = { "role" => "ROLE", "generation" => "GEN", "pid" => "PID", "state" => "STATE", "requests" => "REQUESTS",
+                  "pss" => "PSS", "private" => "PRIVATE", "job" => "" }.freeze
+      RIGHT = %w[generation pid requests pss private].freeze
+      STANDINGS = { "proof" => "its canary has served %s", "watch" => "Pando watches it; it has served %s",
+                    "unproven" => "unproven: %s", "released" => "its mold was released",
+                    "waits" => "its canary must show %s" }.freeze
+      private_constant :PROCESSES, :COLUMNS, :RIGHT, :STANDINGS
 
       # @param records [Array<Array(String, Hash{String => String})>]
       def initialize(records)
-        @records = records.map { |word, pairs| [word, typed(word, pairs)] }
+        @records = records.map { |word, pairs| [word, pairs.transform_values { |value| typed(value) }] }
       end
 
       # @return [String]
@@ -53,16 +51,13 @@ module Pando
 
       private
 
-      def typed(word, pairs)
-        word == "counts" ? pairs.transform_values(&:to_i) : pairs.to_h { |key, value| [key, number(key, value)] }
-      end
-
-      def number(key, value)
-        return value.to_i if WHOLE.include?(key) && value.match?(/\A\d+\z/)
-        return value.to_f if DECIMAL.include?(key)
-        return true if value == "true"
-
-        value
+      def typed(value)
+        case value
+        when /\A\d+\z/ then value.to_i
+        when /\A\d+\.\d+\z/ then value.to_f
+        when "true" then true
+        else value
+        end
       end
 
       def all(word) = @records.filter_map { |role, pairs| pairs if role == word }
@@ -156,11 +151,6 @@ module Pando
                  total, *sizing, *sharing)
       end
 
-      STANDINGS = { "proof" => "its canary has served %s", "watch" => "Pando watches it; it has served %s",
-                    "unproven" => "unproven: %s", "released" => "its mold was released",
-                    "waits" => "its canary must show %s" }.freeze
-      private_constant :STANDINGS
-
       def standing(one) = STANDINGS.map { |key, text| "; #{text.sub("%s") { one[key] }}" if one[key] }.join
 
       def total = "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}"
@@ -192,6 +182,38 @@ module Pando
         sizing = one("server")["sizing"]
         "workers :auto (#{sizing})" if sizing
       end
+
+      def table
+        rows = [COLUMNS, *processes.map { |role, pairs| row(role, pairs) }]
+        widths = COLUMNS.keys.to_h { |key| [key, rows.map { |row| row[key].to_s.size }.max] }
+        rows.map { |row| COLUMNS.keys.map { |key| cell(key, row[key].to_s, widths[key]) }.join("  ").rstrip }
+      end
+
+      def cell(key, text, width) = RIGHT.include?(key) ? text.rjust(width) : text.ljust(width)
+
+      def row(role, pairs)
+        remarks = { "not fork-safe" => pairs["unsafe"], "trainee" => pairs["trainee"] }.select { |_, said| said }.keys
+        role = "node" if pairs["running"]
+        { **pairs, "role" => [pairs["pool"], role, pairs["name"] || pairs["slot"]].compact.join(" "),
+                   "pss" => mebibytes(pairs["pss"]), "private" => mebibytes(pairs["private"]),
+                   "job" => [*doing(pairs), *remarks].join("; ") }
+      end
+
+      # The current request, or the numbers of jobs.
+      def doing(pairs)
+        return jobs(pairs) if pairs["running"]
+
+        "#{printable(pairs["job"])} for #{pairs["seconds"]} s" if pairs["job"]
+      end
+
+      def jobs(pairs)
+        facts = { "running" => pairs["running"], "failed" => pairs["failed"], "waiting" => pairs["lag"].to_i }
+        said = facts.select { |_, number| number.positive? }.map { |what, number| "#{number} #{what}" }.join(", ")
+        said.empty? ? nil : said
+      end
+
+      # A request's path comes from the client, so no control character in it may reach the terminal.
+      def printable(text) = text.gsub(/[^[:print:]]/, "?")
     end
   end
 end

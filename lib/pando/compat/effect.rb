@@ -114,7 +114,7 @@ module Pando
         value = argument && @values.of(argument)
         return !setting.nil? && value.nil? unless setting && value.is_a?(String)
 
-        setting.resolve(setting.cast(value, {}), @config.directory) == @config.public_send(setting.name)
+        setting.resolved(setting.cast(value, {}), @config.directory) == @config.public_send(setting.name)
       rescue Config::Type::Invalid, ArgumentError
         false
       end

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/config/types"
-require "pando/config/types/anything"
-require "pando/config/types/weights"
+require "pando/config/types/texts"
 
 module Pando
   class Config

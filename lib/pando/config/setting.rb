@@ -5,6 +5,9 @@ require "pando/config/type"
 
 module Pando
   class Config
+    # A keyword that belongs to a setting's value: `listen 80, backlog: 64`.
+    Option = Struct.new(:name, :type, :default, :help, keyword_init: true)
+
     # A setting of the server. The config file's method, the flag, the help, the
     # documentation and the error messages all come from this one declaration.
     #
@@ -15,86 +18,48 @@ module Pando
     # names both: `within: :timeout, keyword: :grace`.
     #
     # @api private
-    class Setting
-      # A keyword that belongs to a setting's value: `listen 80, backlog: 64`.
-      Option = Struct.new(:name, :type, :default, :help, keyword_init: true)
-
-      attr_reader :name, :type, :default, :defaults, :unit, :help, :notes, :example, :flags, :argument, :env, :check,
-                  :within, :keyword, :options, :serves, :meant
-
-      # @param name [Symbol] the reader of Config and the method of the config file
-      # @param type [Type]
-      # @param default [Object] a value as #type returns it
-      # @param help [String] one line
-      # @param unit [String, nil] what a number counts
-      # @param notes [String, nil] more than the one line, Markdown for the documentation page
-      # @param example [String, nil] a line of a config file
-      # @param flags [Array<String>] "-w", "--workers"
-      # @param argument [String, nil] the name of the flag's argument, or of a positional argument
-      # @param env [String, Array<String>, nil] names of environment variables; the first one that is set counts
-      # @param meant [Hash{Object => Object}] values of those variables that mean another value
-      # @param resolve [Proc, nil] called with the value and the directory; returns what Config's reader returns
-      # @param check [Proc, nil] called with the value and the complete Config; returns what is wrong, or nil
-      # @param within [Symbol, nil] the setting that this one is a keyword of
-      # @param keyword [Symbol, nil] the keyword
-      # @param serves [Proc, nil] called with the Config: whether this keyword has an effect
-      # @param options [Array<Option>] keywords that #type reads together with the value
-      # @param traits [Array<Symbol>] :repeatable, :positional, :flag_only (not in a file), :readable (in a file)
-      # @param defaults [Hash{Symbol => Object}] other defaults, by the name of the Situation in which they apply
-      def initialize(name, type:, default:, help:, unit: nil, notes: nil, example: nil, flags: [], argument: nil,
-                     env: nil, meant: {}, resolve: nil, check: nil, within: nil, keyword: nil, serves: nil, options: [],
-                     traits: [], **defaults)
-        @name = name
-        @defaults = Setting.known_situations(defaults)
-        @type = type
-        @default = default
-        @help = help
-        @unit = unit
-        @notes = notes
-        @example = example
-        @flags = flags.freeze
-        @argument = argument
-        @env = Array(env).freeze
-        @meant = meant.freeze
-        @resolve = resolve
-        @check = check
-        @within = within
-        @keyword = keyword
-        @serves = serves
-        @options = options.to_h { |option| [option.name, option] }.freeze
-        @traits = traits.freeze
+    #
+    # @!attribute name [Symbol] the reader of Config and the method of the config file
+    # @!attribute type [Type]
+    # @!attribute default [Object] a value as #type returns it
+    # @!attribute help [String] one line
+    # @!attribute unit [String, nil] what a number counts
+    # @!attribute notes [String, nil] more than the one line, Markdown for the documentation page
+    # @!attribute example [String, nil] a line of a config file
+    # @!attribute flags [Array<String>] "-w", "--workers"
+    # @!attribute argument [String, nil] the name of the flag's argument, or of a positional argument
+    # @!attribute env [Array<String>] names of environment variables; the first one that is set counts
+    # @!attribute meant [Hash{Object => Object}] values of those variables that mean another value
+    # @!attribute resolve [Proc, nil] called with the value and the directory; returns what Config's reader returns
+    # @!attribute check [Proc, nil] called with the value and the complete Config; returns what is wrong, or nil
+    # @!attribute within [Symbol, nil] the setting that this one is a keyword of
+    # @!attribute keyword [Symbol, nil] the keyword
+    # @!attribute serves [Proc, nil] called with the Config: whether this keyword has an effect
+    # @!attribute options [Hash{Symbol => Option}] keywords that #type reads together with the value
+    # @!attribute traits [Array<Symbol>] :repeatable, :positional, :flag_only (not in a file), :readable (in a file)
+    # @!attribute defaults [Hash{Symbol => Object}] other defaults, by the name of the Situation in which they apply
+    Setting = Struct.new(:name, :type, :default, :help, :unit, :notes, :example, :flags, :argument, :env, :meant,
+                         :resolve, :check, :within, :keyword, :serves, :options, :traits, :defaults,
+                         keyword_init: true) do
+      # @param declaration [Hash{Symbol => Object}] the attributes, and other defaults by the names of Situation
+      def initialize(name, flags: [], env: [], meant: {}, options: [], traits: [], **declaration)
+        defaults = declaration.select { |key, _| Situation::NAMES.key?(key) }
+        super(name: name, flags: flags, env: Array(env), meant: meant, traits: traits, defaults: defaults,
+              options: options.to_h { |option| [option.name, option] }, **declaration.except(*defaults.keys))
         freeze
       end
 
-      # @param defaults [Hash{Symbol => Object}]
-      # @return [Hash{Symbol => Object}] frozen
-      # @raise [ArgumentError] there is no such Situation
-      def self.known_situations(defaults)
-        unknown = defaults.keys - Situation::NAMES.keys
-        raise ArgumentError, "unknown keywords: #{unknown.join(", ")}" if unknown.any?
-
-        defaults.freeze
-      end
-
       # @return [Boolean] whether each line adds a value
-      def repeatable?
-        @traits.include?(:repeatable)
-      end
+      def repeatable? = traits.include?(:repeatable)
 
       # @return [Boolean] whether an argument without a flag sets it
-      def positional?
-        @traits.include?(:positional)
-      end
+      def positional? = traits.include?(:positional)
 
       # @return [Boolean] whether it can only be set on the command line
-      def flag_only?
-        @traits.include?(:flag_only)
-      end
+      def flag_only? = traits.include?(:flag_only)
 
       # @return [Boolean] whether the config file may ask for its value
-      def readable?
-        @traits.include?(:readable)
-      end
+      def readable? = traits.include?(:readable)
 
       # @return [String] the setting's name for users: "workers", "timeout grace:"
       def title
@@ -116,9 +81,7 @@ module Pando
       # @param directory [String] absolute
       # @return [Object] the value that the server works with
       # @raise [ArgumentError] it does not fit the directory
-      def resolve(value, directory)
-        @resolve ? @resolve.call(value, directory) : value
-      end
+      def resolved(value, directory) = resolve ? resolve.call(value, directory) : value
 
       # @param value [Object] a cast value, a list of them if #repeatable?
       # @return [Object] the value for JSON

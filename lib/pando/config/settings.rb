@@ -62,14 +62,6 @@ module Pando
 end
 
 require "pando/config/settings/serving"
-require "pando/config/settings/cluster"
-require "pando/config/settings/refork"
 require "pando/config/settings/memory"
-require "pando/config/settings/sharing"
-require "pando/config/settings/deadlines"
-require "pando/config/settings/poison"
-require "pando/config/settings/fork_safety"
+require "pando/config/settings/faults"
 require "pando/config/settings/http"
-require "pando/config/settings/reactor"
-require "pando/config/settings/health"
-require "pando/config/settings/profiling"

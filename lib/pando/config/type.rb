@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/config/suggestion"
+require "pando/suggestion"
 
 module Pando
   class Config
@@ -19,37 +19,25 @@ module Pando
       # @param options [Hash{Symbol => Object}] the setting's options, already read
       # @return [Object] the value that the server works with
       # @raise [Invalid]
-      def cast(_value, **_options)
-        raise NotImplementedError
-      end
+      def cast(_value, **_options) = raise NotImplementedError
 
       # @return [String] what a correct value is, after "must be"
-      def expects
-        raise NotImplementedError
-      end
+      def expects = raise NotImplementedError
 
       # @return [Boolean] whether the setting may have options without a value
-      def optional?
-        false
-      end
+      def optional? = false
 
       # @param value [Object] a value that #cast returned
       # @return [String] the value as a config file writes it
-      def write(value)
-        value.inspect
-      end
+      def write(value) = value.inspect
 
       # @param value [Object] a value that #cast returned
       # @return [Object] the value for JSON
-      def export(value)
-        value
-      end
+      def export(value) = value
 
       # @param value [Object] a value that #cast returned
       # @return [String] the value as a flag writes it; #cast can read it again
-      def text(value)
-        [*export(value)].join(",")
-      end
+      def text(value) = [*export(value)].join(",")
 
       private
 

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/config/suggestion"
 require "pando/config/units"
 
 module Pando

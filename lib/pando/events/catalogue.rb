@@ -2,6 +2,7 @@
 
 require "pando/errors"
 require "pando/events"
+require "pando/suggestion"
 
 module Pando
   module Events
@@ -58,14 +59,8 @@ module Pando
           wanted = Events.name_of(name)
           return wanted if known?(wanted)
 
-          near = nearest(wanted)
+          near = Suggestion.nearest(wanted, names)
           raise ConfigError, "unknown event #{wanted.inspect}#{near && "; did you mean #{near.inspect}?"}"
-        end
-
-        private
-
-        def nearest(name)
-          defined?(DidYouMean::SpellChecker) && DidYouMean::SpellChecker.new(dictionary: names).correct(name).first
         end
       end
     end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/measure/advice"
 require "pando/measure/client"
-require "pando/measure/errors"
 require "pando/measure/figures"
 
 module Pando
@@ -11,18 +11,6 @@ module Pando
     #
     # @api private
     class Contest
-      # The figures of one server.
-      #
-      # @!attribute readings [Array<Array(Float, ProcessTree::Reading)>] requests of a worker, and the reading then
-      # @!attribute slices [Array<Array<Client::Answer>>]
-      Record = Struct.new(:subject, :readings, :slices) do
-        # @return [Array<Client::Answer>]
-        def answers = slices.flatten(1)
-
-        # @return [Float] seconds of CPU time under load
-        def cpu = readings.last.last.cpu - readings.first.last.cpu
-      end
-
       # Readings, in addition to the one before the load.
       SLICES = 40
       # Requests in a slice, at least: a percentile of fewer means nothing.
@@ -31,34 +19,35 @@ module Pando
       SPARE = 200 * 1_048_576
       private_constant :SLICES, :SHORTEST, :SPARE
 
-      # @return [Array<Record>]
-      attr_reader :records
+      # @return [Array<Side>] the other server first, Pando last
+      attr_reader :sides
       # @return [String, nil] why it ended early
       attr_reader :cut_short
 
-      # @param plan [Plan] @param selection [Selection] @param headers [Hash{String => String}]
-      # @param progress [#call] gets the number of requests done and the total, of each server
-      def initialize(subjects, selection, plan, headers:, progress: ->(_, _) {})
+      # @param rehearsal [Rehearsal] @param plan [Plan]
+      # @param tell [#call] gets what is being done, and the number of requests done and the total, of each server
+      def initialize(subjects, rehearsal, plan, tell)
         @plan = plan
-        @selection = selection
-        @progress = progress
-        @records = subjects.map { |subject| Record.new(subject, [], []) }
+        @selection = rehearsal.selection
+        @tell = tell
+        @sides = subjects.map { |subject| Side.new(subject, plan.workers, [], []) }
         @clients = subjects.to_h do |subject|
-          [subject, Client.new(subject.port, headers: headers, clients: plan.clients)]
+          [subject, Client.new(subject.port, headers: rehearsal.headers, clients: plan.clients)]
         end
       end
 
       # @return [self]
       # @raise [NotMeasured]
       def call
-        records.each { |record| look(record, 0) }
+        sides.each { |side| look(side, 0) }
         done = 0
         while done < @plan.total && !cut_short
           count = [slice, @plan.total - done].min
-          order(done).each { |record| load(record, done, count) }
-          @progress.call(done += count, @plan.total)
+          order(done).each { |side| load(side, done, count) }
+          @tell.call("loading", done += count, @plan.total)
           check_memory
         end
+        sides.each(&:facts) # while the servers run
         self
       end
 
@@ -67,18 +56,18 @@ module Pando
       def slice = @slice ||= [@plan.total.fdiv(SLICES).ceil, SHORTEST].max
 
       # The second server of a turn has had a pause, so the order alternates.
-      def order(done) = (done / slice).even? ? records : records.reverse
+      def order(done) = (done / slice).even? ? sides : sides.reverse
 
-      def load(record, first, count)
-        answers = @clients.fetch(record.subject).run(@selection.slice(first, count))
-        record.slices << answers
-        raise record.subject.failure("the server ended under load") unless record.subject.alive?
+      def load(side, first, count)
+        answers = @clients.fetch(side.subject).run(@selection.slice(first, count))
+        side.slices << answers
+        raise side.subject.failure("the server ended under load") unless side.subject.alive?
 
-        look(record, first + count)
+        look(side, first + count)
       end
 
-      def look(record, done)
-        record.readings << [done.fdiv(@plan.workers), record.subject.tree.read]
+      def look(side, done)
+        side.readings << [done.fdiv(@plan.workers), side.subject.tree.read]
       end
 
       def check_memory

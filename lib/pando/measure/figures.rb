@@ -17,19 +17,12 @@ module Pando
         def of(workers) = base + (workers * worker)
       end
 
-      # Seconds of CPU time. The system counts in ticks of 10 ms, so a ratio of smaller figures means nothing.
-      LEAST_CPU = 0.5
-
       module_function
 
       # @param values [Array<Numeric>]
       # @param share [Float] 0.99 for the 99th percentile
       # @return [Numeric, nil] the smallest value that this share of the values does not exceed (nearest rank)
-      def percentile(values, share)
-        return if values.empty?
-
-        values.sort[[(share * values.size).ceil - 1, 0].max]
-      end
+      def percentile(values, share) = values.sort[[(share * values.size).ceil - 1, 0].max]
 
       # The mean height of a curve with straight lines between its points.
       #
@@ -52,5 +45,76 @@ module Pando
       # @return [Float, nil] nil: a figure is missing, or the other is zero
       def ratio(one, other) = (one.fdiv(other) if one && other&.positive?)
     end
+
+    # What was measured of one server.
+    #
+    # @!attribute subject [Subject]
+    # @!attribute capacity [Integer] workers that it was started with
+    # @!attribute readings [Array<Array(Float, ProcessTree::Reading)>] requests of a worker, and the reading then
+    # @!attribute slices [Array<Array<Client::Answer>>]
+    #
+    # @api private
+    Side = Struct.new(:subject, :capacity, :readings, :slices) do
+      # @return [String]
+      def name = subject.name
+      # @return [Hash{Symbol => Object}] its settings, as long as the server runs
+      def facts = @facts ||= subject.facts
+      # @return [Array<Client::Answer>]
+      def answers = slices.flatten(1)
+
+      # @return [Array<Array(Float, Integer)>] requests of a worker, and bytes
+      def curve = readings.map { |requests, reading| [requests, reading.pss] }
+      # @return [Float] bytes
+      def average = Figures.average(curve)
+      # @return [Integer] bytes
+      def final = curve.last.last
+      # @return [Integer] bytes, before the load
+      def first = curve.first.last
+
+      # @return [Boolean] whether the measurement shows what more workers would take. A single worker has all memory
+      #   that several would share for itself. (Puma does not even preload for one.)
+      def projected? = capacity > 1
+      # @return [Figures::Projection] of the averages
+      def projection = Figures.projection(readings)
+      # @return [Float, nil] bytes that a further worker takes, on average; nil: not {#projected?}
+      def each_worker = (projection.worker if projected?)
+
+      # @return [Float] seconds of CPU time under load
+      def cpu = readings.last.last.cpu - readings.first.last.cpu
+      # @return [Float] of a request
+      def cpu_each = cpu / [answers.size, 1].max
+      # @return [Float, nil] the same; nil: too little to compare
+      def telling_cpu = (cpu_each if cpu >= Side::LEAST_CPU)
+
+      # @param share [Float] @return [Float, nil] seconds
+      def latency(share, among = answers) = Figures.percentile(among.filter_map(&:seconds), share)
+      # @return [Hash{String => Integer}] failures, and how often each occurred
+      def errors = answers.filter_map(&:trouble).tally
+      # @return [Integer, nil] nil: this server does not refork
+      def reforks = facts[:reforks]
+
+      def to_h
+        { facts: facts, requests: answers.size, errors: errors, reforks: reforks,
+          memory: { first: first, average: average.round, final: final, further_worker: each_worker&.round,
+                    workers: projected? ? Side::WORKERS.to_h { |number| [number, projected(number)] } : {} },
+          cpu: cpu_each, latency: { p50: latency(0.5), p99: latency(0.99) },
+          slices: slices.zip(readings.drop(1)).map { |answers, (done, reading)| slice(answers, done, reading) } }
+      end
+
+      private
+
+      def projected(number)
+        { average: projection.of(number).round, final: Figures.projection(readings.last(1)).of(number).round }
+      end
+
+      def slice(answers, requests, reading)
+        { requests: requests, pss: reading.pss, workers: reading.workers,
+          p50: latency(0.5, answers), p99: latency(0.99, answers) }
+      end
+    end
+    # Numbers of workers of which the memory is projected.
+    Side::WORKERS = [4, 8, 16].freeze
+    # Seconds of CPU time. The system counts in ticks of 10 ms, so a ratio of smaller figures means nothing.
+    Side::LEAST_CPU = 0.5
   end
 end

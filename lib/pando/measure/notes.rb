@@ -27,15 +27,14 @@ module Pando
 
       private
 
-      def sides = @sides ||= @contest.records.map { |record| [record.subject.name, record.subject.facts, record] }
-      def facts(name) = sides.find { |known, _| known == name }&.at(1)
+      def sides = @contest.sides
 
       def cut_short
         "The measurement ended early: #{@contest.cut_short}." if @contest.cut_short
       end
 
       def alone
-        return if facts("Puma") || @plan.against == :none
+        return if sides.size > 1 || @plan.against == :none
 
         "Puma is not in the bundle, so Pando is measured alone. To compare the two, run `bundle add puma`."
       end
@@ -48,7 +47,7 @@ module Pando
       end
 
       def allocators
-        used = sides.to_h { |name, facts, _| [name, facts[:allocator]] }
+        used = sides.to_h { |side| [side.name, side.facts[:allocator]] }
         return if used.values.uniq.size < 2
 
         told = used.map { |name, library| "#{name} ran on #{library || "the C library's malloc"}" }
@@ -57,13 +56,13 @@ module Pando
       end
 
       def left_out
-        sides.filter_map do |name, facts, _|
-          "#{name} ran without #{facts[:left_out].join(", ")}." if facts[:left_out].any?
+        sides.filter_map do |side|
+          "#{side.name} ran without #{side.facts[:left_out].join(", ")}." if side.facts[:left_out].any?
         end
       end
 
       def hurry
-        scale = facts("Pando")[:scale]
+        scale = sides.last.facts[:scale]
         return if scale.nil? || scale == "1"
 
         "For Pando, a second of this load stands for #{scale} of production when it weighs memory against CPU " \
@@ -85,10 +84,9 @@ module Pando
       end
 
       def errors
-        sides.filter_map do |name, _, record|
-          troubles = record.answers.map(&:trouble).compact.tally
-          told = troubles.map { |words, times| "#{words} (#{counted(times, "time")})" }
-          "#{name} failed some requests under load: #{told.join(", ")}." if troubles.any?
+        sides.filter_map do |side|
+          told = side.errors.map { |words, times| "#{words} (#{counted(times, "time")})" }
+          "#{side.name} failed some requests under load: #{told.join(", ")}." if told.any?
         end
       end
 
@@ -110,9 +108,9 @@ module Pando
       end
 
       def idle
-        return if sides.all? { |_, _, record| record.cpu >= Figures::LEAST_CPU }
+        return if sides.all?(&:telling_cpu)
 
-        told = sides.map { |name, _, record| "#{format("%.2f", record.cpu)} s on #{name}" }
+        told = sides.map { |side| "#{format("%.2f", side.cpu)} s on #{side.name}" }
         "The load took too little CPU time to compare (#{told.join(", ")}), since the system counts it in ticks of " \
           "10 ms. Use more --requests."
       end

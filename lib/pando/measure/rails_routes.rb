@@ -2,7 +2,6 @@
 
 require "json"
 require "pando/measure/advice"
-require "pando/measure/errors"
 require "pando/server/app_environment"
 require "pando/server/launch"
 require "rbconfig"

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
+require "pando/counted"
 require "pando/measure/advice"
-require "pando/measure/breakage"
 require "pando/measure/client"
-require "pando/measure/errors"
 
 module Pando
   module Measure
@@ -12,6 +11,8 @@ module Pando
     #
     # @api private
     class Rehearsal
+      include Counted
+
       # The header by which a TLS proxy satisfies an application that insists on TLS.
       TLS = { "X-Forwarded-Proto" => "https" }.freeze
 
@@ -44,8 +45,7 @@ module Pando
         @selection = selection.without(reasons(answers))
         raise nothing_left(answers) if selection.requests.empty?
 
-        breakage = Breakage.new(answers)
-        @broken = breakage.to_s if breakage.any?
+        @broken = breakage(answers)
         self
       end
 
@@ -58,6 +58,24 @@ module Pando
         @subjects.to_h do |subject|
           [subject, Client.new(subject.port, headers: headers, clients: 1).run(selection.different)]
         end
+      end
+
+      # An application is broken if half or more of its requests are answered with 5xx: the figures of the rest mean
+      # nothing.
+      def breakage(answers)
+        tried = answers.values.first.size
+        failed = answers.transform_values { |given| given.select(&:server_error?).map(&:request) }
+        number = failed.values.flatten.uniq.size
+        return if number.zero? || number * 2 < tried
+
+        sides = failed.map { |subject, requests| "#{subject.name} #{requests.size}" }.join(", ")
+        "#{number} of #{counted(tried, "different request")} failed with 5xx in the first pass (#{sides}): the " \
+          "application is broken here, and the figures cover only the remaining requests. #{advice(failed)}"
+      end
+
+      def advice(failed)
+        known = failed.filter_map { |subject, requests| subject.advice if requests.any? }.uniq
+        known.empty? ? "See its output or its log for the reason." : known.join(" ")
       end
 
       # A redirection to the same address over TLS.

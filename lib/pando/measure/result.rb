@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "etc"
-require "pando/measure/side"
+require "pando/measure/figures"
+require "pando/measure/notes"
+require "pando/measure/report"
 require "pando/version"
 require "pando/yjit"
 
@@ -24,21 +26,18 @@ module Pando
       # @return [Array<String>] what a reader of the figures must know
       attr_reader :notes
 
-      # @param config [Config] @param notes [Array<String>]
-      def initialize(config, plan, rehearsal, contest, notes)
+      # @param config [Config] @param plan [Plan] @param rehearsal [Rehearsal] @param contest [Contest]
+      def initialize(config, plan, rehearsal, contest)
         @config = config
         @plan = plan
         @selection = rehearsal.selection
         @broken = rehearsal.broken
-        @sides = contest.records.map { |record| Side.new(record, plan.workers) }
-        @notes = notes
+        @sides = contest.sides
+        @notes = Notes.new(config, plan, rehearsal, contest).to_a
       end
 
-      # @return [Side]
-      def pando = sides.last
       # @return [Side, nil]
       def other = (sides.first if sides.size > 1)
-
       # @return [String]
       def application = File.basename(@config.directory)
       # @return [String]
@@ -48,24 +47,19 @@ module Pando
 
       # @yieldparam side [Side]
       # @return [Float, nil] Pando's as a multiple of the other's
-      def ratio = (Figures.ratio(yield(pando), yield(other)) if other)
+      def ratio = (Figures.ratio(yield(sides.last), yield(other)) if other)
 
       def to_h
-        { schema: SCHEMA, **surroundings, workers: plan.workers, requests: plan.requests, clients: plan.clients,
-          **asked, notes: notes, servers: sides.to_h { |side| [side.name.downcase, side.to_h] },
+        { schema: SCHEMA, pando: VERSION, application: application, environment: environment, ruby: RUBY_DESCRIPTION,
+          cpus: Etc.nprocessors, **plan.to_h.slice(:workers, :requests, :clients), asked: asked,
+          left_out: selection.left_out, notes: notes, servers: sides.to_h { |side| [side.name.downcase, side.to_h] },
           ratio: { memory: ratio(&:average), final: ratio(&:final), cpu: ratio(&:telling_cpu) } }
       end
 
       private
 
-      def surroundings
-        { pando: VERSION, application: application, environment: environment, ruby: RUBY_DESCRIPTION,
-          cpus: Etc.nprocessors }
-      end
-
       def asked
-        { asked: { origin: selection.origin, requests: selection.requests.size, kinds: selection.different.size },
-          left_out: selection.left_out }
+        { origin: selection.origin, requests: selection.requests.size, kinds: selection.different.size }
       end
     end
   end

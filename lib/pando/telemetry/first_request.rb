@@ -3,8 +3,6 @@
 require "fileutils"
 require "pando/errors"
 require "pando/events"
-require "pando/telemetry/first_request/app"
-require "pando/telemetry/first_request/artefact"
 require "pando/telemetry/profilers"
 
 module Pando
@@ -21,7 +19,10 @@ module Pando
         @profiler = profiler
         @folder = folder
         @run = "#{Time.now.strftime("%Y%m%d-%H%M%S")}-#{Process.pid}"
-        prepare_folder
+        FileUtils.mkdir_p(folder)
+        raise Errno::EACCES, folder unless File.writable?(folder)
+      rescue SystemCallError => e
+        raise BootError, "first_request_profile cannot write its profiles: #{e.message}"
       end
 
       # Wraps the application until its first request is over.
@@ -32,21 +33,90 @@ module Pando
       def wrap(app, worker) = App.new(app, self, worker)
 
       # @param generation [Integer]
-      # @return [Artefact, nil] nil if another worker of the generation has claimed it
+      # @return [String, nil] the path of the profile, which is written to {App::PART} first; nil if another worker of
+      #   the generation has claimed it
       def claim(generation)
-        Artefact.claim(File.join(@folder, "first-request-#{@run}-generation-#{generation}.#{@profiler::NAME}.json"))
+        path = File.join(@folder, "first-request-#{@run}-generation-#{generation}.#{@profiler::NAME}.json")
+        File.open(part = path + App::PART, File::WRONLY | File::CREAT | File::EXCL) { nil }
+        return path unless File.exist?(path)
+
+        File.delete(part) # another process has just finished it
+        nil
+      rescue Errno::EEXIST
+        nil
       end
 
       # @return [#start, #stop, #write]
       def profiler = @profiler.new
 
-      private
+      # Wraps the application for one request of one worker, and is then replaced by the application. Writes the
+      # profile when the client has its answer. If the profile fails, the request still goes on.
+      #
+      # @api private
+      class App
+        # The end of a profile's name until it is complete.
+        PART = ".part"
 
-      def prepare_folder
-        FileUtils.mkdir_p(@folder)
-        raise Errno::EACCES, @folder unless File.writable?(@folder)
-      rescue SystemCallError => e
-        raise BootError, "first_request_profile cannot write its profiles: #{e.message}"
+        # @param app [#call] @param profile [FirstRequest] @param worker [Cluster::Worker]
+        def initialize(app, profile, worker)
+          @app = app
+          @profile = profile
+          @worker = worker
+        end
+
+        # @yield [app] when this wrapper is no longer needed
+        def afterwards(&block) = @afterwards = block
+
+        def call(env)
+          recording = begin_recording
+          @app.call(env)
+        ensure
+          end_recording(*recording, env) if recording && Process.pid == @pid
+          @afterwards&.call(@app)
+        end
+
+        private
+
+        # @return [Array(#stop, String), nil]
+        def begin_recording
+          path = @profile.claim(@worker.generation) or return
+          @pid = Process.pid
+          profiler = @profile.profiler
+          profiler.start
+          @started = now
+          [profiler, path]
+        rescue StandardError => e
+          fail_with(e, path)
+        end
+
+        def end_recording(profiler, path, env)
+          seconds = now - @started
+          profiler.stop
+          request = "#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]}"
+          (env["rack.response_finished"] ||= []) << ->(*) { write(profiler, path, request, seconds) }
+        rescue StandardError => e
+          fail_with(e, path)
+        end
+
+        def write(profiler, path, request, seconds)
+          profiler.write(path + PART)
+          File.rename(path + PART, path)
+          emit("profile.written", path: path, request: request, seconds: seconds)
+        rescue StandardError => e
+          fail_with(e, path)
+        end
+
+        def fail_with(error, path)
+          FileUtils.rm_f(path + PART) if path
+          emit("profile.failed", reason: "#{error.message} (#{error.class})")
+        end
+
+        def emit(name, **payload)
+          Events.emit(name, slot: @worker.slot, generation: @worker.generation, pid: @worker.pid, **payload)
+          nil
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

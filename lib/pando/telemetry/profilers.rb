@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require "pando/errors"
 
 module Pando
@@ -10,17 +11,44 @@ module Pando
     # @api private
     module Profilers
       ADVICE = "add `gem \"vernier\"` (Ruby 3.2.1 or newer) or `gem \"stackprof\"` to the Gemfile"
-      # In order of preference.
-      NAMES = %w[vernier stackprof].freeze
+      INTERVAL = 200 # microseconds: a first request is short
+
+      # One Vernier profile, in the format of profiler.firefox.com. Its thread samples between start and stop only.
+      class Vernier
+        NAME = "vernier"
+
+        def start = @collector = ::Vernier::Collector.new(:wall, interval: INTERVAL).tap(&:start)
+        def stop = @result = @collector.stop
+        # @param path [String]
+        def write(path) = @result.write(out: path)
+      end
+
+      # One StackProf profile by wall-clock time, as JSON for `stackprof FILE` and speedscope.app.
+      class Stackprof
+        NAME = "stackprof"
+        SIGNAL = "ALRM"
+
+        def start
+          @handler = trap(SIGNAL, "DEFAULT")
+          StackProf.start(mode: :wall, interval: INTERVAL, raw: true)
+        end
+
+        # StackProf leaves its signal ignored. Gives an application that had a handler its handler back. Otherwise the
+        # signal stays ignored, because a last tick would end the process.
+        def stop
+          StackProf.stop
+          trap(SIGNAL, @handler) unless @handler == "DEFAULT"
+        end
+
+        # @param path [String]
+        def write(path) = File.write(path, JSON.generate(StackProf.results))
+      end
 
       # @return [Class] the first one that is installed. Its instances have #start, #stop and #write(path)
       # @raise [BootError] if none is installed
       def self.installed
-        name = NAMES.find { |gem| available?(gem) }
-        raise BootError, "first_request_profile needs a profiler: #{ADVICE}" unless name
-
-        require "pando/telemetry/profilers/#{name}"
-        const_get(name.capitalize)
+        [Vernier, Stackprof].find { |profiler| available?(profiler::NAME) } or
+          raise BootError, "first_request_profile needs a profiler: #{ADVICE}"
       end
 
       def self.available?(gem)

@@ -33,7 +33,7 @@ class MeasureClientTest < Minitest::Test
     waiting = []
     lock = Mutex.new
     serve do |socket, _|
-      lock.synchronize { waiting.push(socket).size == 3 && waiting.shift(3).each { |each| each.write(OK) } }
+      lock.synchronize { waiting.push(socket).size == 3 && waiting.shift(3).each { |each| answer(each) } }
     end
 
     assert_equal(6, run_client(requests("/a") * 6, clients: 3).size)
@@ -53,7 +53,7 @@ class MeasureClientTest < Minitest::Test
     serve { |socket, head| answer_badly(socket, head[/\S+ (\S+)/, 1]) }
     answers = run_client(requests("/500", "/garbage", "/half", "/moved"), clients: 1)
 
-    assert_equal(["status 500", 'malformed answer: the response begins with "bye\r\n"',
+    assert_equal(["status 500", 'malformed answer: wrong status line: "bye"',
                   CLOSED, nil], answers.map(&:trouble))
     assert_equal([true, "https://127.0.0.1/"], [answers.last.redirected?, answers.last.location])
   end
@@ -77,6 +77,13 @@ class MeasureClientTest < Minitest::Test
       assert_equal(%w[/a /b /c /d], Array.new(@seen.size) { @seen.pop.last[/ (\S+)/, 1] })
       reopen
     end
+  end
+
+  # The length is that of a body which does not come.
+  def test_answers_without_a_body
+    serve { |socket, _| socket.write("HTTP/1.1 304 x\r\nContent-Length: 9\r\n\r\n") }
+
+    assert_equal([nil], run_client([line("/a"), line("HEAD /b")]).map(&:trouble).uniq)
   end
 
   def test_nobody_listens
@@ -119,6 +126,13 @@ class MeasureClientTest < Minitest::Test
     nil
   ensure
     socket.close
+  end
+
+  # A client closes its connection after its last answer, at which the socket's own thread closes the socket.
+  def answer(socket)
+    socket.write(OK)
+  rescue IOError
+    nil
   end
 
   # The end of the connection comes with the last byte, so it is there before the next request.

@@ -72,7 +72,7 @@ class MeasureRehearsalTest < Minitest::Test
     puma = server("Puma", "/a" => 200, "/b" => 200, "/c" => 200, "/d" => 404).says("no such table: puma")
     pando = server("Pando", "/a" => 200, "/b" => 500, "/c" => 503, "/d" => 404).says("no such table: posts")
 
-    assert_match(/\A2 of 4 different requests were answered with 5xx in the first pass \(Puma 0, Pando 2\): .*prepare/,
+    assert_match(/\A2 of 4 different requests failed with 5xx in the first pass \(Puma 0, Pando 2\): .*prepare/,
                  rehearse(puma, pando, "/a", "/b", "/c", "/d").broken)
     assert_nil(rehearse(puma, pando, "/a", "/b", "/d").broken)
   end
@@ -80,7 +80,7 @@ class MeasureRehearsalTest < Minitest::Test
   def test_a_broken_application_without_a_known_reason
     broken = rehearse(server("Pando", "/a" => 200, "/b" => 500), "/a", "/b").broken
 
-    assert_match(/\A1 of 2 different requests was answered with 5xx in the first pass: .* for the reason\.\z/, broken)
+    assert_match(/\A1 of 2 different requests failed with 5xx .* \(Pando 1\): .* for the reason\.\z/, broken)
   end
 
   def test_the_side_that_failed_is_named_and_shown

@@ -47,29 +47,12 @@ class MeasureReportTest < Minitest::Test
     assert_equal([1000.0], report.dig("servers", "pando", "slices").map { |slice| slice["requests"] })
   end
 
-  def test_html
-    html = report("html")
-
-    assert_includes(html, "<polyline class=\"pando\"")
-    assert_includes(html, "Pando took 0.50 of Puma&#39;s memory")
-    refute_match(/<script|href=|src=/, html)
-    %w[svg table section ul].each { |tag| assert_equal(html.scan(/<#{tag}\b/).size, html.scan("</#{tag}>").size, tag) }
-  end
-
-  def test_what_an_application_says_is_escaped
-    html = report("html", left: { "answered with status 404" => ["GET /<script>alert(1)</script>"] })
-
-    assert_includes(html, "GET /&lt;script&gt;")
-    refute_includes(html, "<script>")
-  end
-
   def test_pando_alone
     text = report("text", alone: true)
 
     assert_includes(text, "Puma is not in the bundle, so Pando is measured alone")
     refute_match(/Pando took|Pando.Puma|both/, text)
     assert_match(/^16 +1,350$/, text)
-    assert_includes(report("html", alone: true), "<polyline")
   end
 
   # A single worker has all that others would share for itself, if only because Puma does not preload for one.
@@ -80,8 +63,6 @@ class MeasureReportTest < Minitest::Test
     assert_match(/^each further worker, MiB +- +- +-$/, text)
     refute_match(/^16 |^workers would take|Computed from/, text)
     assert_match(/^What more workers would take is not computed: .*Use -w\s2/, text)
-    refute_includes(report("html", workers: 1), "<td>16</td>")
-    assert_includes(report("html", workers: 1), "What more workers would take is not computed")
     assert_equal([nil, {}],
                  JSON.parse(report("json", workers: 1)).dig("servers", "puma", "memory")
                      .values_at("further_worker", "workers"))
@@ -115,17 +96,15 @@ class MeasureReportTest < Minitest::Test
 
     refute_match(/Pando took/, text)
     assert_equal("- Half of it is broken.", text.lines(chomp: true).grep(/^- /).first)
-    assert_includes(report("html", broken: "Half of it is broken."), "<p class=\"verdict\">Half of it is broken.</p>")
-    refute_match(/Pando took/, report("html", broken: "Half of it is broken."))
   end
 
   private
 
   def report(format, alone: false, workers: 4, broken: nil, requests: 40, redirected: 0, plan: {},
              left: { "answered with status 404" => ["GET /gone"] })
-    records = [(record("Puma", PUMA, 900, 200, 0.02, requests) unless alone),
-               record("Pando", PANDO, 450, 75, 0.018, requests, "status 500")]
-    contest = Struct.new(:records, :cut_short).new(records.compact, nil)
+    sides = [(side("Puma", PUMA, 900, 200, 0.02, requests, workers) unless alone),
+             side("Pando", PANDO, 450, 75, 0.018, requests, workers, "status 500")]
+    contest = Struct.new(:sides, :cut_short).new(sides.compact, nil)
     Measure::Report.write(result(contest, left, broken, redirected, workers: workers, **plan), format)
   end
 
@@ -134,14 +113,13 @@ class MeasureReportTest < Minitest::Test
     plan = Measure::Plan.new(requests: 1000, clients: 4, headers: {}, against: :puma, **plan)
     selection = Measure::Selection.new([request], "a log", left)
     rehearsal = Struct.new(:selection, :redirected, :broken) { def tls? = false }.new(selection, redirected, broken)
-    notes = Measure::Notes.new(config, plan, rehearsal, contest).to_a
-    Measure::Result.new(config, plan, rehearsal, contest, notes)
+    Measure::Result.new(config, plan, rehearsal, contest)
   end
 
-  def record(name, facts, pss, own, cpu, requests, trouble = nil)
+  def side(name, facts, pss, own, cpu, requests, workers, trouble = nil)
     answers = Array.new(requests) { |number| answer(0.01 * (number + 1), trouble && number.zero? ? trouble : nil) }
     readings = [[0.0, reading(pss, own, 1.0)], [1000.0, reading(pss, own, 1.0 + (cpu * requests))]]
-    Measure::Contest::Record.new(Subject.new(name, facts), readings, [answers])
+    Measure::Side.new(Subject.new(name, facts), workers, readings, [answers])
   end
 
   def reading(pss, own, cpu)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/config/type"
+require "pando/config/types/numbers"
+require "pando/config/types/texts"
 
 module Pando
   class Config
@@ -10,7 +11,6 @@ module Pando
       #
       # @abstract A subclass has the constants FIELDS (name => type), NAMES (String => value) and DEFAULT (for fields
       #   that are left out), and may override {#complete}.
-      # @api private
       class Fields < Type
         def cast(value, **)
           return self.class::NAMES.fetch(value.to_s) if name?(value)
@@ -35,6 +35,7 @@ module Pando
         private
 
         def fields = self.class::FIELDS
+        def defaults = self.class::DEFAULT
 
         # For a String the message names the Strings that are allowed: a flag cannot take a Hash.
         def invalid(value, hint = "")
@@ -52,7 +53,7 @@ module Pando
           invalid(written, " There is no #{unknown}:.#{Suggestion.for(unknown, fields.keys)}") if unknown
 
           said = hash.to_h { |name, value| [name, cast_field(name, value, written)] }
-          complete(self.class::DEFAULT.merge(said), said, written).freeze
+          complete(defaults.merge(said), said, written).freeze
         end
 
         def cast_field(name, value, written)
@@ -68,6 +69,138 @@ module Pando
 
         # @return [String, nil] what to write instead
         def advice(_value) = nil
+      end
+
+      # What the first worker of a new generation must do before Pando replaces the others: :auto, false for nothing,
+      # or `{ requests: 20, seconds: 10, longest: 30 }`, as a String "20,10,30".
+      class Canary < Fields
+        FIELDS = { requests: Whole.new(1..1_000_000), seconds: Seconds.new(zero: true), longest: Seconds.new }.freeze
+        NAMES = { "auto" => :auto, "off" => false, "false" => false }.freeze
+        DEFAULT = { requests: 20, seconds: 10.0, longest: 30.0 }.freeze
+
+        def expects = "auto, false or a Hash of requests:, seconds: and longest:"
+
+        private
+
+        def complete(all, said, written)
+          all[:longest] = [DEFAULT[:longest], all[:seconds] * 2].max unless said[:longest]
+          return all if all[:longest] >= all[:seconds]
+
+          invalid(written, " longest: cannot be less than seconds:.")
+        end
+
+        # A canary without a request proves nothing.
+        def advice(value)
+          " Write canary: false for a rollout without one." if value.to_s.match?(/\A0+\z/)
+        end
+      end
+
+      # How much Pando may prefault in a new worker: true for the default, false for nothing, or
+      # `{ bytes: 64.mb, milliseconds: 30 }`, as a String "64mb,30".
+      class Prefault < Fields
+        FIELDS = { bytes: Bytes.new(4096..), milliseconds: Whole.new(1..10_000) }.freeze
+        NAMES = { "on" => true, "true" => true, "off" => false, "false" => false }.freeze
+        DEFAULT = { bytes: 64 * (1024**2), milliseconds: 30 }.freeze
+
+        def expects = "true, false or a Hash of bytes: and milliseconds:"
+      end
+
+      # What Pando does about things that a fork would break: one word for all of them, or a Hash with a list of
+      # exceptions, `{ allow: ["some_gem", "app/lib/poller.rb"], otherwise: :refuse }`. As a String "refuse,some_gem".
+      class ListedPolicy < Fields
+        # @param names [Array<Symbol>]
+        # @param default [Symbol] the default of otherwise: @param list [String] describes what may be allowed
+        def initialize(*names, default:, list:)
+          super()
+          @choice = Choice.new(*names)
+          @fields = { allow: Texts.new(list, least: 1), otherwise: @choice }
+          @default = default
+        end
+
+        # @return [Symbol, Hash{Symbol => Object}] a Hash always has both fields
+        def cast(value, **)
+          return read({ allow: nil, otherwise: @default, **value }, value) if value.is_a?(Hash)
+          return word(value) unless value.is_a?(String) && value.include?(",")
+
+          otherwise, *allow = value.split(",")
+          read({ allow: allow, otherwise: otherwise })
+        end
+
+        def expects = "#{@choice.expects}, or a Hash of allow: and otherwise:"
+
+        def export(value)
+          value.is_a?(Hash) ? { **value, otherwise: value[:otherwise].name } : @choice.export(value)
+        end
+
+        def text(value)
+          value.is_a?(Hash) ? [value[:otherwise], *value[:allow]].join(",") : @choice.text(value)
+        end
+
+        private
+
+        attr_reader :fields
+
+        def defaults = {}
+        def word(value) = value.is_a?(String) || value.is_a?(Symbol) ? @choice.cast(value) : invalid(value)
+      end
+
+      # When the cluster reforks: :auto, :manual, false, or after numbers of
+      # requests, `after: [500, 750, false]`, one for each generation. The last
+      # number repeats unless `false` ends the list. As a String "500,750,off".
+      class Refork < Type
+        NAMES = { "auto" => :auto, "manual" => :manual, "off" => false, "false" => false }.freeze
+        LIST = /\A\d{1,12}(,\d{1,12})*(,off|,false)?\z/
+
+        def cast(value = nil, after: nil)
+          return value.nil? ? { after: after } : invalid(value, " Leave the value out: after: is enough.") if after
+
+          case value
+          when "auto", "manual", "off", "false", :auto, :manual, false then NAMES.fetch(value.to_s)
+          when LIST then { after: After.new.cast(value.split(",")) }
+          else invalid(value, hint(value))
+          end
+        end
+
+        def expects = "auto, manual, false or a list of numbers of requests"
+
+        # `refork after: [500]` has an option and no value.
+        def optional? = true
+
+        def write(value) = value.is_a?(Hash) ? "after: #{value[:after].inspect}" : value.inspect
+
+        def export(value) = value.is_a?(Symbol) ? value.name : value
+
+        def text(value) = super(value.is_a?(Hash) ? value[:after] : value)
+
+        private
+
+        def hint(value)
+          return " Write refork after: #{Array(value).inspect}." if value.is_a?(Integer) || value.is_a?(Array)
+
+          Suggestion.for(value, NAMES.keys)
+        end
+
+        # The list itself.
+        class After < Type
+          OFF = [false, "off", "false"].freeze
+
+          def cast(value, **)
+            *requests, last = value.is_a?(Array) ? value : [value]
+            requests.map! { |number| whole(number) }
+            ends = requests.any? && OFF.include?(last)
+            list = requests + [ends ? false : whole(last)]
+            list.include?(nil) ? invalid(value) : list.freeze
+          end
+
+          def expects = "a list of numbers of requests, 1 or more each, which false may end"
+
+          private
+
+          def whole(value)
+            number = value.is_a?(String) && value.match?(/\A\d{1,12}\z/) ? value.to_i : value
+            number if number.is_a?(Integer) && number.positive?
+          end
+        end
       end
     end
   end

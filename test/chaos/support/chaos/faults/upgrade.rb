@@ -1,17 +1,12 @@
 # frozen_string_literal: true
 
 require "chaos/control"
-require "support/checkout"
 
 module Chaos
   module Faults
     # The monitor execs a new image of itself, and keeps everything it owns.
     class Upgrade < Fault
       named "upgrade", weight: 5, evidence: /\Amonitor\.upgraded\z/
-
-      def self.obstacle(_stage)
-        "this Pando cannot" unless File.exist?(Support::Checkout.path("lib/pando/cli/upgrade.rb"))
-      end
 
       # The upgrade waits for operations that are under way; the fault waits for nothing.
       def inject = scene.control.tell("upgrade")

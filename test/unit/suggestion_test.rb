@@ -6,7 +6,7 @@ require "rbconfig"
 require "pando/config"
 
 class SuggestionTest < Minitest::Test
-  Suggestion = Pando::Config::Suggestion
+  Suggestion = Pando::Suggestion
 
   def test_the_nearest_name
     assert_equal " Did you mean workers?", Suggestion.for("wrokers", %i[workers listen])
@@ -14,7 +14,7 @@ class SuggestionTest < Minitest::Test
   end
 
   def test_nothing_is_said_where_ruby_has_no_spell_checker
-    script = 'require "pando/config"; print Pando::Config::Suggestion.for("wrokers", %w[workers]).inspect'
+    script = 'require "pando/config"; print Pando::Suggestion.for("wrokers", %w[workers]).inspect'
     out, status = Open3.capture2(RbConfig.ruby, "--disable-did_you_mean", "-I", Support::Checkout.path("lib"),
                                  "-e", script)
 

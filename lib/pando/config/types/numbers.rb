@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+require "pando/config/type"
+require "pando/config/units"
+
+module Pando
+  class Config
+    module Types
+      # An Integer within a range. A subclass implements #number, which reads it and returns nil for anything else.
+      class Ranged < Type
+        # @param range [Range<Integer>]
+        def initialize(range)
+          super()
+          @range = range
+        end
+
+        def cast(value, **)
+          number = number(value)
+          number && @range.cover?(number) ? number : invalid(value)
+        end
+      end
+
+      # A whole number in a range.
+      class Whole < Ranged
+        def expects
+          return "a whole number, #{@range.begin} or more" unless @range.end
+
+          "a whole number from #{@range.begin} to #{@range.end}"
+        end
+
+        private
+
+        def number(value)
+          case value
+          when Integer then value
+          when /\A-?\d{1,18}\z/ then value.to_i
+          end
+        end
+      end
+
+      # How many workers: a whole number, or :auto for one per CPU.
+      class Workers < Whole
+        def cast(value, **)
+          return :auto if [:auto, "auto"].include?(value)
+
+          super
+        end
+
+        def expects = "#{super}, or auto"
+
+        def export(value) = value == :auto ? "auto" : value
+      end
+
+      # A size in bytes, an Integer. A String may also be "64KB", "1.5MB" or "2GB".
+      # A kilobyte is 1024 bytes, as in `64.kb`.
+      class Bytes < Ranged
+        FACTORS = { "" => 1, "k" => 1024, "m" => 1024**2, "g" => 1024**3 }.freeze
+        TEXT = /\A(\d{1,15}(?:\.\d{1,9})?) ?(k|m|g|)(?:i?b)?\z/i
+
+        def expects
+          limits = @range.end ? "from #{write(@range.begin)} to #{write(@range.end)}" : "#{write(@range.begin)} or more"
+          "a number of bytes, #{limits}"
+        end
+
+        def write(value)
+          unit, factor = Units::BYTES.reverse_each.find { |_, bytes| (value % bytes).zero? && value.positive? }
+          unit ? "#{value / factor}.#{unit}" : value.to_s
+        end
+
+        private
+
+        def number(value)
+          case value
+          when Integer then value
+          when TEXT then (Regexp.last_match(1).to_r * FACTORS.fetch(Regexp.last_match(2).downcase)).round
+          end
+        end
+      end
+
+      # A size in bytes, or a share of the available memory: "80%", `80.percent`.
+      class ShareOfMemory < Bytes
+        SHARE = /\A(\d{1,3}(?:\.\d{1,9})?) ?%\z/
+
+        # @param value [Integer, String] as #cast returned it
+        # @param available [Integer] bytes
+        # @return [Integer] bytes
+        def self.of(value, available)
+          value.is_a?(Integer) ? value : (available * value[SHARE, 1].to_r / 100).to_i
+        end
+
+        def cast(value, **)
+          return super unless value.is_a?(String) && SHARE.match?(value)
+
+          (0r..100r).cover?(value[SHARE, 1].to_r) && value.to_f.positive? ? value.delete(" ") : invalid(value)
+        end
+
+        def expects = "#{super}, or a share of the memory such as 80.percent"
+
+        def write(value) = value.is_a?(Integer) ? super : "#{value.delete_suffix("%")}.percent"
+      end
+
+      # A duration in seconds, a Float. A String may also be "500ms", "30s", "2m" or "1h".
+      class Seconds < Type
+        FACTORS = { "ms" => 0.001, "s" => 1, "" => 1, "m" => 60, "h" => 3600 }.freeze
+        TEXT = /\A(\d{1,9}(?:\.\d{1,9})?) ?(ms|s|m|h|)\z/
+
+        # The longest duration. Deadlines are stored in nanoseconds in 64 bits, which a year is far from filling.
+        YEAR = 365.0 * 24 * 3600
+
+        # @param zero [Boolean] whether 0 is allowed
+        def initialize(zero: false)
+          super()
+          @zero = zero
+        end
+
+        def cast(value, **)
+          seconds = seconds(value)
+          seconds && fits?(seconds) ? seconds : invalid(value)
+        end
+
+        def expects = "a number of seconds, #{@zero ? "0 or more" : "more than 0"}"
+
+        def write(value) = value == value.to_i ? value.to_i.to_s : value.to_s
+
+        private
+
+        def seconds(value)
+          case value
+          when Integer, Float, Rational then value.to_f
+          when TEXT then Regexp.last_match(1).to_f * FACTORS.fetch(Regexp.last_match(2))
+          end
+        end
+
+        # False for NaN too, because every comparison with it is false.
+        def fits?(seconds)
+          seconds <= YEAR && (@zero ? seconds >= 0 : seconds.positive?)
+        end
+      end
+    end
+  end
+end
