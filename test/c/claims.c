@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ROUNDS 100000u
+#define ROUNDS 20000u
 
 static struct pando_lane *shared;
 static struct pando_connection connections[PANDO_LANE_SLOTS];

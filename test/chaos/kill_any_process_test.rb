@@ -11,7 +11,7 @@ class KillAnyProcessTest < Minitest::Test
   include Support::Servers
 
   WORKERS = 4
-  KILLS = 50
+  KILLS = Integer(ENV.fetch("CHAOS_KILLS", "25"), 10)
   CLIENTS = 6
   WITHIN = 3 # seconds
   # Two kills are this far apart at most: some come during a rollout, some in quiet times.

@@ -24,7 +24,7 @@ class LostWakeUpTest < Minitest::Test
       reactor false
       workers #{WORKERS}
       refork :manual
-      after_worker_fork { sleep 0.01 while File.exist?("late") }
+      after_worker_fork { hold_while("late") }
     RUBY
     waits = []
     stolen = Support::FairClock.stolen

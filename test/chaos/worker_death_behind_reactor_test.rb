@@ -98,7 +98,7 @@ class WorkerDeathBehindReactorTest < Minitest::Test
           File.write("helper", fork { sleep }.to_s)
           Process.kill("KILL", Process.pid)
         when "/slow"
-          sleep 0.01 until File.exist?("go")
+          hold_until("go")
         end
         [200, {}, ["served"]]
       }

@@ -93,7 +93,7 @@ class BoundsConformanceTest < Minitest::Test
     serve { [200, {}, ["hello"]] }
     client = connect.tap { |one| one.write("bad\r\n\r\n") }
 
-    assert_raises(Errno::EPIPE, Errno::ECONNRESET) { loop { client.write("x") && sleep(0.05) } }
+    assert_raises(Errno::EPIPE, Errno::ECONNRESET) { loop { client.write("x") && pause(0.05) } }
     assert_match(/hello\z/, ask)
   end
 

@@ -161,7 +161,7 @@ class BadGenerationTest < Minitest::Test
     <<~RUBY
       workers 2
       refork :manual
-      after_worker_fork { |_, worker| sleep 0.01 while File.exist?("gate") && #{condition} }
+      after_worker_fork { |_, worker| hold_while("gate") if #{condition} }
     RUBY
   end
 

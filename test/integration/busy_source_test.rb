@@ -14,7 +14,7 @@ class BusySourceTest < Minitest::Test
       sleep #{Pando::HTTP::Handler::BUDGET_SECONDS * 2}
       name = env["PATH_INFO"].delete("/")
       File.write("\#{name}.begun", "")
-      sleep 0.01 until name.empty? || File.exist?(name)
+      hold_until(name) unless name.empty?
       [200, { "content-type" => "text/plain" }, [name]]
     }
   RUBY

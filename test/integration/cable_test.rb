@@ -253,7 +253,7 @@ class CableTest < Minitest::Test
       count = 0
       until over
         @sent << broadcast("message #{count += 1}")
-        sleep(0.02)
+        pause(0.02)
       end
     end
     yield

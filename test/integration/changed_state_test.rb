@@ -34,7 +34,7 @@ class ChangedStateTest < Minitest::Test
     module HELD
       def self.wait(name)
         File.write("#{name}.begun", "")
-        sleep 0.01 until File.exist?("#{name}.over")
+        hold_until("#{name}.over")
       end
     end
     SEEN = -> {

@@ -10,7 +10,7 @@ class DirectStopTest < Minitest::Test
   APP = <<~RUBY
     run lambda { |env|
       File.write("busy", "") if env["PATH_INFO"] == "/gate"
-      sleep 0.01 until env["PATH_INFO"] != "/gate" || File.exist?("open")
+      hold_until("open") if env["PATH_INFO"] == "/gate"
       [200, {}, ["done"]]
     }
   RUBY

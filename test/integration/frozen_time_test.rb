@@ -10,7 +10,7 @@ class FrozenTimeTest < Minitest::Test
   APP = <<~RUBY
     run lambda { |env|
       File.write("begun", "") if env["PATH_INFO"] == "/first"
-      sleep 0.01 until File.exist?("go")
+      hold_until("go")
       [200, {}, ["fine"]]
     }
   RUBY
@@ -65,7 +65,7 @@ class FrozenTimeTest < Minitest::Test
   def freeze_and_thaw(server)
     pids = server.processes.map(&:pid)
     pids.each { |pid| Process.kill("STOP", pid) }
-    sleep FROZEN
+    pause FROZEN
     server.write("go", "")
     pids.reverse_each { |pid| Process.kill("CONT", pid) }
   end

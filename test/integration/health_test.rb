@@ -9,9 +9,9 @@ class HealthTest < Minitest::Test
 
   # Loads when the file "load" is there; /hold answers when "go" is.
   APP = <<~'RUBY'
-    sleep 0.01 until File.exist?("load")
+    hold_until("load")
     run lambda { |env|
-      sleep 0.01 until env["PATH_INFO"] != "/hold" || File.exist?("go")
+      hold_until("go") if env["PATH_INFO"] == "/hold"
       [200, {}, ["pid #{Process.pid} #{env["PATH_INFO"]}"]]
     }
   RUBY

@@ -90,7 +90,7 @@ class KernelRefusalsTest < Minitest::Test
     server = serve(config: <<~RUBY, wrapper: user.wrapper)
       workers 2
       refork :manual
-      after_mold_fork { |_, mold| sleep 0.01 while mold.generation.positive? && !File.exist?("go") }
+      after_mold_fork { |_, mold| hold_until("go") if mold.generation.positive? }
     RUBY
     server.wait_for("refork.started") { server.signal("USR2") }
     wait_until { server.tree.titled("mold gen 1").any? }

@@ -52,7 +52,7 @@ class LogsTest < Minitest::Test
   end
 
   def test_the_server_listens_before_the_application_is_loaded_and_is_ready_after
-    app = "sleep 0.01 until File.exist?('go')\n#{APP}"
+    app = "hold_until('go')\n#{APP}"
     server = serve(app: app, config: CONFIG, listen: "127.0.0.1:0", ready: false)
     listening = server.wait_past("monitor.listening")
     server.wait_past("mold.booting")

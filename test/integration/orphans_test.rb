@@ -20,7 +20,7 @@ class OrphansTest < Minitest::Test
     end
 
     ROUTES = {
-      "/gate" => -> { sleep 0.01 until File.exist?("open") },
+      "/gate" => -> { hold_until("open") },
       "/endless" => -> { sleep },
       "/deaf" => -> { ignore_everything },
       "/stone" => -> { loop { C_SLEEP.call(1000) } }

@@ -11,7 +11,7 @@ class OverloadTest < Minitest::Test
     run lambda { |env|
       raise "boom" if env["PATH_INFO"] == "/raise"
 
-      sleep 0.01 until env["PATH_INFO"] != "/held" || File.exist?("go")
+      hold_until("go") if env["PATH_INFO"] == "/held"
       [200, { "content-type" => "text/plain" }, [env["pando.queue_time"].inspect]]
     }
   RUBY

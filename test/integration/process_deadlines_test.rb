@@ -19,7 +19,7 @@ class ProcessDeadlinesTest < Minitest::Test
       workers 2
       refork :manual
       spawn_timeout 1
-      after_worker_fork { sleep 0.05 while File.exist?("hang") }
+      after_worker_fork { hold_while("hang") }
     RUBY
     hang = server.write("hang", "")
     failed = server.wait_for("worker.failed") { Process.kill("KILL", server.workers.first.pid) }

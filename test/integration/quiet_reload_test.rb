@@ -14,7 +14,7 @@ class QuietReloadTest < Minitest::Test
       raise IOError, "poisoned" if File.exist?("poison")
       File.write("asked", "\#{env["REQUEST_METHOD"]} \#{env["PATH_INFO"]} \#{env["QUERY_STRING"]}\\n", mode: "a") if
         env["HTTP_USER_AGENT"] == "pando self-test"
-      sleep 0.01 until File.exist?("go") if env["PATH_INFO"] == "/slow"
+      hold_until("go") if env["PATH_INFO"] == "/slow"
       [200, {}, ["fine"]]
     }
   RUBY

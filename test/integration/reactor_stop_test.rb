@@ -12,7 +12,7 @@ class ReactorStopTest < Minitest::Test
   # /held answers when the file "go" is there, /never never.
   APP = <<~'RUBY'
     run lambda { |env|
-      sleep 0.005 until env["PATH_INFO"] != "/held" || File.exist?("go")
+      hold_until("go") if env["PATH_INFO"] == "/held"
       Thread.handle_interrupt(Object => :never) { sleep } if env["PATH_INFO"] == "/never"
       body = env["PATH_INFO"] == "/large" ? "x" * env["QUERY_STRING"].to_i : "#{env["rack.input"].read} #{Process.pid}"
       [200, { "content-type" => "text/plain" }, [body]]

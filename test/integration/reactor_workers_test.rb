@@ -13,7 +13,7 @@ class ReactorWorkersTest < Minitest::Test
   # /held answers when the file "go" is there.
   APP = <<~'RUBY'
     run lambda { |env|
-      sleep 0.005 until env["PATH_INFO"] != "/held" || File.exist?("go")
+      hold_until("go") if env["PATH_INFO"] == "/held"
       body = env["PATH_INFO"] == "/large" ? "x" * 5_000_000 : "#{Process.pid}"
       [200, { "content-type" => "text/plain" }, [body]]
     }

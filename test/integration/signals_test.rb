@@ -11,7 +11,7 @@ class SignalsTest < Minitest::Test
   # /hold answers when the file "go" is there, /never never.
   APP = <<~'RUBY'
     run lambda { |env|
-      sleep 0.01 until env["PATH_INFO"] != "/hold" || File.exist?("go")
+      hold_until("go") if env["PATH_INFO"] == "/hold"
       Thread.handle_interrupt(Object => :never) { sleep } if env["PATH_INFO"] == "/never"
       [200, {}, ["pid #{Process.pid}"]]
     }

@@ -9,7 +9,7 @@ class TitlesTest < Minitest::Test
 
   APP = <<~RUBY
     run lambda { |env|
-      sleep 0.01 until env["PATH_INFO"] != "/hold" || File.exist?("go")
+      hold_until("go") if env["PATH_INFO"] == "/hold"
       [200, {}, ["done"]]
     }
   RUBY

@@ -100,7 +100,7 @@ class UpgradeTest < Minitest::Test
   def test_what_is_begun_is_brought_to_its_end
     start("timeout 60\n", app: <<~RUBY)
       run lambda { |env|
-        sleep 0.01 until env["PATH_INFO"] != "/gate" || File.exist?("open")
+        hold_until("open") if env["PATH_INFO"] == "/gate"
         [200, {}, [Process.pid.to_s]]
       }
     RUBY

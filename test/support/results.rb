@@ -4,8 +4,8 @@ require "json"
 require "minitest"
 
 module Support
-  # Reports the result of a test file to the runner (run.rb): counts and failures, in a separate file, so that nothing
-  # that a test prints can be mistaken for them.
+  # Reports the result of a test file to the runner (run.rb): counts, failures and CPU time, in a separate file, so that
+  # nothing that a test prints can be mistaken for them.
   class Results < Minitest::AbstractReporter
     def initialize(path)
       super()
@@ -20,7 +20,7 @@ module Support
     end
 
     def report
-      File.write(@path, JSON.generate("counts" => @counts, "failures" => @failures))
+      File.write(@path, JSON.generate("counts" => @counts, "failures" => @failures, "cpu" => cpu))
     end
 
     def passed?
@@ -28,6 +28,9 @@ module Support
     end
 
     private
+
+    # Its own seconds, and those of the servers that it has seen end.
+    def cpu = Process.times.to_a.sum
 
     # The test itself may be in a module that several files share.
     def file_of(result)

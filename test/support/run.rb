@@ -36,6 +36,8 @@ module Support
     attr_reader :counts
     # @return [Array<Failure>] after #run
     attr_reader :failures
+    # @return [Float] seconds, after #run
+    attr_reader :cpu
 
     # @return [Array<TestProcess>] one for each file that failed; this one again if it did not report which
     def retries
@@ -51,7 +53,9 @@ module Support
       @pid = spawn({ "PANDO_TEST_RESULTS" => @results }, *command, out: out, err: out, pgroup: true, in: File::NULL)
       status = wait
       stop # ends what the tests have left behind
-      @counts = count(status, results)
+      found = results
+      @cpu = found.fetch("cpu", 0.0)
+      @counts = count(status, found)
     end
 
     def stop
@@ -185,7 +189,8 @@ module Support
 
       started = clock
       counts = @jobs == 1 ? process.run($stdout) : run_quietly(process)
-      @lock.synchronize { puts "-- #{process}: #{text(counts)} in #{(clock - started).round(1)} s" }
+      times = "#{(clock - started).round(1)} s, #{process.cpu.round(1)} s of CPU"
+      @lock.synchronize { puts "-- #{process}: #{text(counts)} in #{times}" }
     end
 
     # Runs them alone: a file that passes now failed by chance, or because of other load.

@@ -22,6 +22,9 @@ module Support
     ROOT = Checkout::ROOT
     PATIENCE = 90 # seconds for any one event
     OF_THE_MACHINE = %w[queue.delayed spool.in_memory].freeze
+    # Begins these files; on a line with other code, because tests look at the numbers of lines.
+    GATES = %(require "#{Checkout.path("test/support/app_gates")}"; )
+    GATED = %w[config.ru pando.rb].freeze
 
     attr_reader :pid, :folder, :socket_path, :output
 
@@ -64,7 +67,7 @@ module Support
     def write(name, text)
       path = File.join(@folder, name)
       FileUtils.mkdir_p(File.dirname(path))
-      File.write(path, text)
+      File.write(path, GATED.include?(name) ? "#{GATES}#{text}" : text)
       path
     end
 

@@ -10,6 +10,10 @@ module Support
     POLL_INTERVAL = 0.01
     PATIENCE = 90 # seconds: a generous limit costs nothing, and a machine may be very busy
 
+    # Lets time pass that is part of what is tested: a client's pace, how long a fault or an app's work lasts. Whoever waits
+    # for something uses wait_until.
+    def pause(seconds) = sleep(seconds)
+
     # @param timeout [Numeric] seconds
     # @param message [String, Proc] what the test waits for; a Proc may show the current state instead
     # @return the first truthy value of the block

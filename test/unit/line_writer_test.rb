@@ -226,12 +226,13 @@ class LineWriterTest < Minitest::Test
   end
 
   def test_a_trap_handler_may_write_in_the_midst_of_a_write
+    told = false
     handled = sink do |written|
-      Process.kill("USR1", Process.pid) && sleep(0.01) if written.size == 1
+      Process.kill("USR1", Process.pid) && wait_until { told } if written.size == 1
       written.last.bytesize
     end
     writer = Pando::LineWriter.new(handled)
-    before = trap("USR1") { writer.write("handler\n") }
+    before = trap("USR1") { told = writer.write("handler\n") || true }
     writer.write("outer\n")
 
     assert_equal %W[outer\n handler\n], handled.written

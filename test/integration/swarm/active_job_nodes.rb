@@ -125,7 +125,7 @@ module ActiveJobNodes
   def without_database(pids)
     @postgresql.stop
     before = cpu_seconds(pids)
-    sleep(OUTAGE)
+    pause(OUTAGE)
     (cpu_seconds(pids) - before) / OUTAGE / pids.size
   ensure
     @postgresql.resume

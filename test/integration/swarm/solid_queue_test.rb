@@ -15,7 +15,7 @@ class SwarmSolidQueueTest < Minitest::Test
   # The threads that died of it are replaced within a second; before, nobody has taken their registrations back.
   def test_no_registration_is_left_of_nodes_that_stop_right_after_an_outage
     @postgresql.stop
-    sleep(OUTAGE) # all have asked it meanwhile
+    pause(OUTAGE) # all have asked it meanwhile
     @postgresql.resume
 
     assert_predicate(@server.stop, :success?, @server.output)

@@ -45,7 +45,7 @@ class BatchStressTest < Minitest::Test
 
   def work(item)
     @sections.enter(key(item), item) do
-      sleep(@delays[item]) if @delays[item]
+      pause(@delays[item]) if @delays[item]
       yield if block_given?
     end
   end
@@ -115,7 +115,7 @@ class BatchStressTest < Minitest::Test
     random = Random.new(1)
     loop do
       ((Thread.list - before) - [Thread.current]).sample(random: random)&.kill
-      sleep(0.001)
+      pause(0.001)
     end
   end
 end

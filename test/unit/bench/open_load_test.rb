@@ -9,7 +9,7 @@ require "support/open_load"
 class OpenLoadTest < Minitest::Test
   def test_a_stall_counts_for_every_request_that_should_have_been_sent_meanwhile
     stalls = [0.5]
-    result = load(connections: 1, rate: 100, seconds: 2) { sleep(stalls.pop || 0) }
+    result = load(connections: 1, rate: 100, seconds: 2) { pause(stalls.pop || 0) }
 
     # A client that waits would have asked once during the stall. This one meant to ask fifty times, 10 ms apart:
     # a quarter of all requests, of which the luckiest tenth of all still waited 300 ms.
@@ -19,7 +19,7 @@ class OpenLoadTest < Minitest::Test
   end
 
   def test_fast_and_slow_requests_are_reported_apart
-    result = load(connections: 8, rate: 100, seconds: 1, slow_share: 0.2) { |head| sleep 0.1 if head.include?("/slow") }
+    result = load(connections: 8, rate: 100, seconds: 1, slow_share: 0.2) { |head| pause 0.1 if head.include?("/slow") }
 
     assert_equal 100, result.fast.requests + result.slow.requests
     assert_includes 5..40, result.slow.requests

@@ -407,7 +407,7 @@ class HTTPWorkTest < Minitest::Test
     socket.write("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n")
     limit = Pando::Sys.now + seconds
     size = 0
-    size += socket.readpartial(4096).bytesize and sleep(0.04) while Pando::Sys.now < limit
+    size += socket.readpartial(4096).bytesize and pause(0.04) while Pando::Sys.now < limit
     size + socket.read.bytesize
   ensure
     socket&.close

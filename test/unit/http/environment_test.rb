@@ -2,8 +2,11 @@
 
 require "test_helper"
 require "pando/http"
+require "support/small_process"
 
 class HTTPEnvironmentTest < Minitest::Test
+  include Support::SmallProcess
+
   REMOTE = "192.0.2.1"
 
   def setup
@@ -146,21 +149,18 @@ class HTTPEnvironmentTest < Minitest::Test
 
   def test_it_survives_a_compaction_at_each_allocation
     GC.respond_to?(:auto_compact=) || skip("this Ruby has no GC compaction")
-    head = "GET / HTTP/1.1\r\nHost: a\r\nX-Y: #{"d" * 200}\r\nX-Y: e\r\n\r\n"
-    parser = Pando::HTTP::Parser.new(8192, 512, 50)
-    parser.run(head)
-    env = nil
-    stressed { env = parser.environment({}, head, REMOTE, "*") }
-
-    assert_equal ["/", "a", "#{"d" * 200}, e"], env.values_at("PATH_INFO", "HTTP_HOST", "HTTP_X_Y")
-  end
-
-  def stressed
-    GC.stress = true
-    GC.auto_compact = true
-    yield
-  ensure
-    GC.stress = false
-    GC.auto_compact = false
+    assert_in_small_process(<<~'RUBY')
+      require "pando/http"
+      head = "GET / HTTP/1.1\r\nHost: a\r\nX-Y: #{"d" * 200}\r\nX-Y: e\r\n\r\n"
+      remote = "REMOTE"
+      parser = Pando::HTTP::Parser.new(8192, 512, 50)
+      parser.run(head)
+      GC.stress = true
+      GC.auto_compact = true
+      env = parser.environment({}, head, remote, "*")
+      GC.auto_compact = GC.stress = false
+      found = env.values_at("PATH_INFO", "HTTP_HOST", "HTTP_X_Y")
+      found == ["/", "a", "#{"d" * 200}, e"] || abort("it is #{found}")
+    RUBY
   end
 end

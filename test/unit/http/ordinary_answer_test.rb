@@ -2,24 +2,13 @@
 
 require "test_helper"
 require "pando/http"
-require "socket"
+require "support/small_process"
+require_relative "support/full_socket"
 
 # The short way of most answers writes what the long way would, or leaves it alone.
 class HTTPOrdinaryAnswerTest < Minitest::Test
   include Pando::HTTP
-
-  # Takes nothing, and so leaves the whole text of an answer to its caller.
-  class FullSocket
-    def initialize
-      @near, @far = UNIXSocket.pair
-      nil while Pando::HTTP::Wire.transmit(@near.fileno, ["x" * 65_536], 0)
-    end
-
-    # @return [String, nil] nil: the answer is not ordinary
-    def text(...) = Pando::HTTP::Wire.answer(@near.fileno, ...)&.last
-
-    def close = [@near, @far].each(&:close)
-  end
+  include Support::SmallProcess
 
   # Takes an answer in either way. One that has no short way always says that the answer is not ordinary.
   class Recorder
@@ -56,8 +45,30 @@ class HTTPOrdinaryAnswerTest < Minitest::Test
   ].freeze
   BODIES = [["hello", " ", "world"], ["hello world"], [], [""], ["a"] * 40, ["x" * 40_000]].freeze
 
+  # With room between the parts that is free by now, for the collector to fill. Parts as long as Ruby keeps in an object's
+  # own slot, which is what moves.
+  COMPACTION = <<~'RUBY'
+    require "unit/http/support/full_socket"
+    bodies = Array.new(20) do |i|
+      Array.new(100) { |k| "to be forgotten #{k} #{"x" * 600}" }
+      Array.new(10) { |k| "<part #{i} #{k}> #{"x" * 600}" }
+    end
+    whole = bodies.map(&:join)
+    socket = HTTPSupport::FullSocket.new
+    GC.start
+    GC.auto_compact = GC.stress = true
+    texts = bodies.map { |body| socket.text("L
+", {}, body, "
+") }
+    GC.auto_compact = GC.stress = false
+    sent = texts.map { |text| text.partition("
+
+").last }
+    sent.zip(whole) { |found, wanted| found == wanted || abort("sent #{found}") }
+  RUBY
+
   def setup
-    @socket = FullSocket.new
+    @socket = HTTPSupport::FullSocket.new
   end
 
   def teardown
@@ -92,32 +103,10 @@ class HTTPOrdinaryAnswerTest < Minitest::Test
   # Seen from Ruby 3.3 on, which keeps long Strings in the slots that a compaction moves.
   def test_a_compaction_moves_no_part_away_while_it_is_copied
     GC.respond_to?(:auto_compact=) || skip("this Ruby has no GC compaction")
-    bodies = scattered_bodies
-    whole = bodies.map(&:join)
-    texts = compacting { bodies.map { |body| @socket.text("L\r\n", {}, body, "\r\n") } }
-    sent = texts.map { |text| text.partition("\r\n\r\n").last }
-
-    assert_equal whole, sent
+    assert_in_small_process(COMPACTION)
   end
 
   private
-
-  # With room between them that is free by now, for the collector to fill. Parts as long as Ruby keeps in an
-  # object's own slot, which is what moves.
-  def scattered_bodies
-    Array.new(20) do |i|
-      Array.new(100) { |k| "to be forgotten #{k} #{"x" * 600}" }
-      Array.new(10) { |k| "<part #{i} #{k}> #{"x" * 600}" }
-    end
-  end
-
-  def compacting
-    GC.start
-    GC.auto_compact = GC.stress = true
-    yield
-  ensure
-    GC.auto_compact = GC.stress = false
-  end
 
   def undated(text) = text&.sub(/^date: .* GMT\r\n/, "<date>")
 

@@ -77,7 +77,7 @@ class HTTPReactorClientsTest < Minitest::Test
     taken = @stage.take(0)
     @stage.data(taken, "HTTP/1.1 200 OK\r\n\r\n")
     20.times { @stage.data(taken, "x" * 30_000) }
-    25.times { client.readpartial(3000) && sleep(0.1) }
+    25.times { client.readpartial(3000) && pause(0.1) }
 
     assert_equal 0, @stage.stats.fetch("slow_readers")
     counts("slow_readers" => 1)
@@ -95,7 +95,7 @@ class HTTPReactorClientsTest < Minitest::Test
     @stage.data(taken, "HTTP/1.1 200 OK\r\n\r\n")
     assert_equal "ok", @stage.tell("much", taken.id, 300_000)
 
-    assert_raises(Errno::ECONNRESET) { 60.times { client.readpartial(576) && sleep(0.9) } }
+    assert_raises(Errno::ECONNRESET) { 60.times { client.readpartial(576) && pause(0.9) } }
     counts("slow_readers" => 1)
   ensure
     client&.close

@@ -55,7 +55,7 @@ class HTTPReactorRoomBoundsTest < Minitest::Test
     readers = Array.new(3) { slow_reader }
     3.times { finished(5 * MB) }
     readers.values_at(0, 2).each { |reader| reader.read(MB) }
-    sleep 2.1 # so that their rates count
+    pause 2.1 # so that their rates count
     slow_reader
     finished(5 * MB)
 
@@ -69,7 +69,7 @@ class HTTPReactorRoomBoundsTest < Minitest::Test
     reader = slow_reader
     finished(5 * MB)
     reader.read(MB)
-    sleep 2.1
+    pause 2.1
     asked_at = now
     slow_reader
     finished(5 * MB)
@@ -96,7 +96,7 @@ class HTTPReactorRoomBoundsTest < Minitest::Test
       taken = answer(MB)
       60.times do
         @stage.data(taken, "x" * 10_000)
-        sleep 0.01
+        pause 0.01
       end
       assert_includes 1..(now - began_at + 2), @stage.stats.fetch("spool_failed")
       count("spooled_answers", 0)

@@ -44,7 +44,7 @@ class HTTPReactorTimersTest < Minitest::Test
     stage
     client = request("bad\r\n\r\n")
 
-    assert_raises(Errno::EPIPE, Errno::ECONNRESET) { loop { client.write("x") && sleep(0.05) } }
+    assert_raises(Errno::EPIPE, Errno::ECONNRESET) { loop { client.write("x") && pause(0.05) } }
     counts("connections" => 0)
   end
 
@@ -67,7 +67,7 @@ class HTTPReactorTimersTest < Minitest::Test
     client = connect.tap { |one| one.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
     counts("in_flight" => 1)
     @stage.ok("signal", Signal.list["STOP"])
-    sleep 6.5
+    pause 6.5
     turns = @stage.stats["turns"]
     @stage.ok("signal", Signal.list["CONT"])
     wait_until { @stage.stats["turns"] > turns + 1 }

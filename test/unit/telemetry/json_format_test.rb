@@ -69,9 +69,10 @@ class TelemetryJSONFormatTest < Minitest::Test
     many = (1..500).to_h { |number| [:"key#{number}", "ü" * 5000] }
 
     assert_equal "#{"x" * 1024}…", parsed("x.y", a: "x" * 5000)["a"]
-    [many.first(20).to_h, many, { list: [["é" * 2000] * 1000] * 1000 }].each do |payload|
-      assert_operator line("x.y", **payload).bytesize, :<=, 32_768
-      assert_equal "x.y", parsed("x.y", **payload)["event"]
+    [many.first(20).to_h, many, { list: [["é" * 2000] * 1000] * 10 }].each do |payload|
+      text = line("x.y", **payload)
+      assert_operator text.bytesize, :<=, 32_768
+      assert_equal "x.y", JSON.parse(text)["event"]
     end
   end
 
