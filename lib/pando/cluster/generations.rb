@@ -43,6 +43,7 @@ module Pando
       def_delegator :@evaluation, :trial?, :on_trial?
       def_delegator :@evaluation, :watch?, :watching?
       def_delegators :@retired, :passed?, :discarded?, :outdated?
+      def_delegators :@reforks, :refork
 
       # @param give_up [#call] called with a reason and a backtrace when an attempt has failed and no worker serves;
       #   returns false to go on trying
@@ -120,12 +121,22 @@ module Pando
 
       def begin_boot = begin_generation(:boot)
 
-      # @param force [Boolean] even if reforking is suspended, or the next attempt would have to wait
-      # @param asked [Boolean] by a user who waits for the answer
-      # @return [Boolean] false: it cannot be done now; an event says why
-      def refork(reason, force: false, asked: true)
-        worker = @reforks.source(reason, force, asked: asked) or return false
-        !begin_generation(:refork, worker).nil?
+      # @return [Generation, nil] nil: the kernel has no process for its mold, and nothing has changed
+      def begin_generation(purpose, source = nil, *release)
+        mold = source ? @spawner.mold_from(source, @newest + 1) : cold_mold(purpose, release)
+        return put_off(purpose, source) if mold.nil? && proven?
+
+        release_kept("the next generation is on its way") if @evaluation.kept
+        @newest += 1
+        @reforks.begun(@newest, source) if purpose == :refork
+        @evaluation.begin
+        @upcoming = Generation.new(@newest, purpose, source)
+        upcoming.mold = mold
+        @promotion.begin(source) if source
+        return upcoming.tap { |one| discard(one, unstarted) } unless mold
+
+        Events.emit("mold.booting", **mold.identity, reason: purpose) unless source
+        upcoming
       end
 
       # Boots the next release.
@@ -263,24 +274,6 @@ module Pando
       end
 
       private
-
-      # @return [Generation, nil] nil: the kernel has no process for its mold, and nothing has changed
-      def begin_generation(purpose, source = nil, *release)
-        mold = source ? @spawner.mold_from(source, @newest + 1) : cold_mold(purpose, release)
-        return put_off(purpose, source) if mold.nil? && proven?
-
-        release_kept("the next generation is on its way") if @evaluation.kept
-        @newest += 1
-        @reforks.begun(@newest, source) if purpose == :refork
-        @evaluation.begin
-        @upcoming = Generation.new(@newest, purpose, source)
-        upcoming.mold = mold
-        @promotion.begin(source) if source
-        return upcoming.tap { |one| discard(one, unstarted) } unless mold
-
-        Events.emit("mold.booting", **mold.identity, reason: purpose) unless source
-        upcoming
-      end
 
       def unstarted = "the process could not be started: #{@spawner.refusal}"
 

@@ -64,10 +64,10 @@ module Pando
         def any? = count.positive?
         def suspended? = !!@suspended
 
-        # Called at each turn of the monitor's loop in which nothing else is to be done.
+        # Called in each turn in which no generation is on its way.
         def reconcile
           reason = wanted if @pause.over?
-          @generations.refork(reason, asked: false) if reason
+          refork(reason, asked: false) if reason
         end
 
         def by_itself? = @policy.measures? || !@policy.threshold(0).nil?
@@ -89,20 +89,22 @@ module Pando
         # @return [Child, nil] a worker that starts or leaves, if that is the only obstacle to a refork
         def blocking_worker = (unsettled if hindrance == UNSETTLED)
 
+        # Has the best worker fork the next mold.
         # @param force [Boolean] even if reforking is suspended, or the next attempt would have to wait
         # @param asked [Boolean] whether a user waits for the answer; false: the policy wants it
-        # @return [Child, nil] the worker that is to fork the next mold; nil: an event says why there is none
-        def source(reason, force, asked: true)
+        # @return [Boolean] false: it cannot be done now; an event says why
+        def refork(reason, force: false, asked: true)
           @asked = asked
           resume(reason) if force
-          what = hindrance
-          return refuse(what, reason) if what
+          obstacle = hindrance
+          worker = best_source unless obstacle
+          return !!refuse(obstacle || unfit, reason) unless worker
 
-          worker = best_source or return refuse(unfit, reason)
           @wanted = reason
-          worker
+          !@generations.begin_generation(:refork, worker).nil?
         end
 
+        # @param number [Integer] of the generation whose mold the worker is to fork
         def begun(number, worker)
           Events.emit("refork.started", generation: number, source: worker.pid, slot: worker.slot,
                                         requests: worker.requests, reason: @wanted, choice: justify(worker))
