@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/memory/oom_watch"
+require "pando/cluster/memory/shortage"
 require "pando/events"
 
 module Pando

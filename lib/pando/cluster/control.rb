@@ -35,7 +35,6 @@ module Pando
       end
 
       # After an upgrade. A setting that has changed since does not move the socket.
-      # @param state [Upgrade::State]
       def self.taken_up(state, cluster, spec, poller)
         new(cluster, poller).tap { |control| control.take_up(state, spec) }
       end

@@ -13,7 +13,6 @@ module Pando
 
         STOPS = { "gracefully" => :gracefully, "quickly" => :quickly, "at_once" => :at_once }.freeze
 
-        # @param cluster [Monitor]
         def initialize(cluster)
           @cluster = cluster
         end

@@ -19,7 +19,6 @@ module Pando
           # What was achieved, and why it failed; nil: not yet.
           attr_reader :achieved, :failure
 
-          # @param cluster [Monitor]
           def initialize(cluster)
             @cluster = cluster
           end
