@@ -164,5 +164,4 @@ class SocketActivationTest < Minitest::Test
     @server.write("pando.rb", "log_format :json\nworkers 2\nrefork :manual\n#{lines}")
     @server.wait_for("reload.finished") { @server.signal("HUP") }
   end
-
 end

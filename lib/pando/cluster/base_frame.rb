@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/fork_order"
+require "pando/cluster/link"
 require "pando/cluster/mold"
 require "pando/cluster/passing_fault"
 require "pando/cluster/worker"

@@ -2,7 +2,7 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/exit_report"
-require "pando/cluster/memory/oom_watch"
+require "pando/cluster/memory/shortage"
 require "pando/events"
 
 module Pando

@@ -3,7 +3,7 @@
 require "pando/cluster/brief"
 require "pando/cluster/control/commands"
 require "pando/cluster/control/session"
-require "pando/cluster/control/spec"
+require "pando/cluster/options"
 require "pando/cluster/listening/listeners"
 require "pando/cluster/listening/listener_socket"
 require "pando/events"
@@ -13,10 +13,7 @@ module Pando
     # The UNIX socket at which `pando status`, `pando refork` and their like ask the monitor. It serves only the
     # server's own user and root. A client sends one line, receives a record for each event, and in the end `ok` or
     # `failed`.
-    #
     # Owned by the monitor, in whose loop it runs.
-    #
-    # @api private
     class Control
       include Brief
 
@@ -29,8 +26,6 @@ module Pando
                "folder that it may write to and that no other server uses"
 
       # @param spec [Spec, nil] nil: there is to be no socket
-      # @param cluster [Monitor]
-      # @return [Control]
       # @raise [BootError] the socket is required, and cannot be opened
       def self.open(spec, cluster, poller)
         new(cluster, poller).tap do |control|
@@ -40,7 +35,6 @@ module Pando
       end
 
       # After an upgrade. A setting that has changed since does not move the socket.
-      # @param state [Upgrade::State]
       def self.taken_up(state, cluster, spec, poller)
         new(cluster, poller).tap { |control| control.take_up(state, spec) }
       end
@@ -53,7 +47,6 @@ module Pando
       end
 
       # Opens the socket of another configuration, and does not use it yet.
-      # @param spec [Spec, nil] nil: there is to be no socket
       # @raise [BootError] the socket is required, and cannot be opened
       def prepare(spec)
         @upcoming = listener(spec)
@@ -79,8 +72,7 @@ module Pando
         @upcoming = @listener
       end
 
-      # A client connects or has sent something.
-      # @param session [Session, :newcomer]
+      # A client connects (:newcomer) or has sent something.
       def hear(session)
         return admit if session == :newcomer
         return if session.closed?
@@ -108,7 +100,6 @@ module Pando
         forget_closed
       end
 
-      # @param state [Upgrade::State]
       def to_state(state)
         @listener&.to_state(state, "control")
         @sessions.each { |session| session.to_state(state) }

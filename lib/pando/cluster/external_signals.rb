@@ -19,7 +19,6 @@ module Pando
       end
 
       # @param child [Child] that reported it
-      # @param signal [String]
       def add(child, signal)
         @asked[child] ||= [Sys.now + SPREAD, signal] if child.ready? && !child.service?
       end

@@ -13,7 +13,6 @@ module Pando
       # Seconds that a process may live on after its link has ended.
       LINK_ENDED = 5.0
 
-      # @param observer [ChildEvents]
       def initialize(roster, poller, observer)
         @roster = roster
         @poller = poller

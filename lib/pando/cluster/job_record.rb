@@ -12,7 +12,6 @@ module Pando
       def requests = row.requests
 
       # Tells the monitor whether this process may become a mold.
-      # @param safe [Boolean]
       def fork_safe=(safe)
         safe ? row.fork_safe! : row.fork_unsafe!
       end
@@ -20,13 +19,11 @@ module Pando
       def fork_safe? = !row.fork_unsafe?
 
       # Tells the monitor how many long-lived connections (WebSockets) this process holds.
-      # @param count [Integer]
       def connections=(count)
         row.connections = count
       end
 
       # Tells the monitor that this worker should be replaced when that is convenient, see Replacements.
-      # @param due [Boolean]
       def major_gc_due=(due)
         row.major_gc_due = due
       end
@@ -93,8 +90,6 @@ module Pando
     # 2nd, 4th ... job while it is young, later at most four times a second, and when it becomes idle. Owned by a
     # Worker, in its process.
     class Sampler
-      # @param row [Sys::Row]
-      # @param payload [#code_bytes]
       def initialize(row, payload)
         @row = row
         @payload = payload

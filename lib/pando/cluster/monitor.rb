@@ -8,7 +8,6 @@ require "pando/cluster/examiner"
 require "pando/cluster/inbox"
 require "pando/cluster/listening/listeners"
 require "pando/cluster/memory/gauge"
-require "pando/cluster/memory/oom_watch"
 require "pando/cluster/memory/shortage"
 require "pando/cluster/pid_file"
 require "pando/cluster/pools"
@@ -50,7 +49,6 @@ module Pando
       # @param specs [Array] see Listening::Listeners.open
       # @param policy [#threshold, #manual?, #choose] when to refork, and from which worker
       # @param command [Array<String>] the command that becomes the mold of a cold boot
-      # @param start [Start, Upgrade::Resumption]
       def initialize(payload, specs, policy, command, start = Start.new)
         @payload = payload
         @specs = specs
@@ -61,7 +59,6 @@ module Pando
       end
 
       # Builds all parts and begins to boot.
-      # @return [self]
       # @raise [BootError] it cannot listen on an address
       def prepare
         set_up

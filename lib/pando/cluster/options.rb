@@ -40,5 +40,20 @@ module Pando
                          :canary, :refork_failures, :trainee, :prefault, :mold, :exclusive, :shared, :jobs, :poison,
                          :services,
                          keyword_init: true)
+
+    class Control
+      # Where the control socket is, with the interface that ListenerSocket needs. Only its owner may connect.
+      #
+      #   required   without it the server does not start
+      Spec = Struct.new(:path, :required, keyword_init: true) do
+        def kind = :unix
+        def tcp? = false
+        def mode = 0o600
+        def umask = 0o177
+        def proxy_protocol = false
+        def backlog = 16
+        def to_s = "unix:#{path}"
+      end
+    end
   end
 end

@@ -35,8 +35,6 @@ module Pando
       def become(name) = raise(NoMethodError, "#{self.class} has nothing in common with #{name}")
 
       # Runs in the mold of a cold boot. Sets up what each of its children would otherwise set up in its private memory.
-      # @param _role [Mold]
-      # @yieldparam step [String] the next step, which may hang
       def warm_up(_role); end
 
       # Runs in the monitor when a mold is gone and another may have to boot: the working directory may have been
@@ -65,7 +63,6 @@ module Pando
       # @return [Object, nil] nil: workers accept by themselves (direct mode)
       def reactor(_descriptors = nil) = nil
 
-      # @param _listeners [Array<Listener>]
       # @param _channel [IO, nil] to the reactor, nil in direct mode
       # @return [#start, #sources, #ready, #idle, #step_forward, #step_back, #resume, #stop, #serve_out, #rest?,
       #   #patience, #go_on, #quiet, #try_out] the work of a worker (HTTP::DirectHandler, HTTP::ReactorHandler,
@@ -94,13 +91,10 @@ module Pando
       def finish_queues(_role, _by) = yield
 
       # Runs in every forked process before any other code of the payload and before its hooks.
-      # @param _role [Mold, Worker, Service]
-      # @yieldparam step [String] the next step, which may hang
       def after_fork(_role, &); end
 
       # Runs in a mold. Examines which pages one of its workers has written to.
       # @param _role [Mold] @param _pagemap [Integer] a descriptor of /proc/PID/pagemap
-      # @return [nil]
       def observe(_role, _pagemap) = nil
 
       # Runs in a worker that was asked which of its pages are private, and why.
@@ -113,14 +107,11 @@ module Pando
       end
 
       # Checks whether a forked process that is otherwise ready is fit for use.
-      # @param _role [Mold, Worker, Service]
-      # @yieldparam step [String] the next step, which may hang
       # @raise [Exception] it is not fit
       def verify(_role, &); end
 
       # Runs in a worker or mold that is about to fork, before the user's hooks. Remembers what the hooks may end and
       # the new process needs again.
-      # @param _of [:mold, :worker, :service] the role of the new process
       def hand_down(_of); end
 
       # Runs in a new worker, after the user's hooks. Does what its first job would otherwise wait for.
@@ -135,13 +126,10 @@ module Pando
       def before_exit(_role, _by) = nil
 
       # Runs in a process that forks, after the user's hooks and just before the fork.
-      # @param _role [Mold, Worker] of this process
-      # @param _of [:mold, :worker, :service] the role of the new process
       # @raise [StandardError] the process must not be forked
       def before_fork(_role, _of); end
 
       # Runs in a new process: the last check before it is ready.
-      # @param _role [Mold, Worker, Service]
       # @raise [StandardError] it must not become ready
       def audit(_role); end
 
@@ -149,11 +137,9 @@ module Pando
       def prepare; end
 
       # Runs in a mold, at least once a second while it is idle.
-      # @param _role [Mold]
       def tick(_role); end
 
       # Runs in a worker, at each turn of its loop.
-      # @param _worker [Worker]
       def watch(_worker); end
 
       # Runs in a worker. The monitor says that forks of a worker with this thread do not have the thread.
@@ -173,11 +159,9 @@ module Pando
       def code_bytes = 0
 
       # Runs in a worker that the next mold will be forked from: it takes work before the others from now on.
-      # @param _role [Worker]
       def train(_role); end
 
       # Tells the payload the present role of this process.
-      # @param _role [Mold, Worker, Service]
       def attach(_role); end
 
       # Runs the user's loop; returns when it ends.

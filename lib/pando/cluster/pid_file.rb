@@ -12,7 +12,6 @@ module Pando
       end
 
       # Writes the file, in one step for its readers.
-      # @return [self]
       # @raise [BootError] another server has it, or it cannot be written
       def claim
         return self unless @path

@@ -42,7 +42,6 @@ module Pando
 
       attr_reader :seat, :slot, :generation, :context, :row
 
-      # @param order [ForkOrder]
       def initialize(order, context)
         @seat = order.seat
         @slot = order.slot
@@ -116,7 +115,6 @@ module Pando
         @poller&.close
       end
 
-      # @param order [ForkOrder]
       def before_fork(order)
         payload.hand_down(order.role)
         payload.run_hook(:before_fork)
@@ -207,11 +205,9 @@ module Pando
       end
 
       # Lets other workers take work first.
-      # @return [nil]
       def step_back; end
 
       # Takes work first, since others will be forked from it.
-      # @return [nil]
       def train; end
 
       # The link has ended: the monitor is dead, and the kernel's signal is about to come, or the monitor has dropped
@@ -265,10 +261,8 @@ module Pando
 
       # Does nothing if a sandbox forbids it.
       #
-      # @param role [Symbol]
       # @param workers [Integer, nil] the score of workers; nil: no score is changed
       # @param monitor [Integer, String] its pid @param pid [Integer, String] of the process
-      # @return [void]
       def self.set(role, workers, monitor:, pid: "self")
         return unless workers
 

@@ -49,7 +49,6 @@ module Pando
       end
 
       # Keeps signals that are not obeyed yet.
-      # @param names [Array<String>]
       def remember(names) = (names & @names).each { |name| note(@names.index(name)) }
 
       def release
@@ -78,9 +77,7 @@ module Pando
       DOUBT = 0.5
       LOOKS = 0.05 # seconds between two checks
 
-      # @param monitor [Monitor]
       # @param jobs [Boolean] whether it only does jobs: then some signals have their usual meaning for job processors
-      # @param terminal [Terminal]
       def initialize(monitor, jobs: false, terminal: Terminal.new)
         @monitor = monitor
         @jobs = jobs
@@ -100,7 +97,6 @@ module Pando
         interrupt
       end
 
-      # @param signal [String]
       def obey(signal)
         case signal
         when "TERM", "INT", "QUIT" then stop(signal)

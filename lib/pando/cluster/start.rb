@@ -13,7 +13,6 @@ module Pando
       # @return [Boolean] whether the server starts, and does not continue under a new monitor
       def fresh? = true
 
-      # @param signals [Signals]
       def take_charge(signals)
         Sys.subreaper!
         Process.setproctitle(Monitor::TITLE)
@@ -31,7 +30,6 @@ module Pando
       def control(cluster, spec, poller) = Control.open(spec, cluster, poller)
 
       # Called when all parts are built, and before any child is ordered.
-      # @param monitor [Monitor]
       def begin(monitor)
         monitor.listeners.each { |one| Events.emit("listener.opened", **one.identity) }
         names = monitor.listeners.names
@@ -41,7 +39,6 @@ module Pando
 
       # Called at each turn of the monitor's loop. Emits server.ready once every worker serves. A later reload or death
       # does not repeat it.
-      # @param monitor [Monitor]
       def proceed(monitor)
         return if @complete || !monitor.complete?
 

@@ -31,7 +31,6 @@ module Pando
 
       # Asks to be replaced after the running job. The monitor decides: while no other worker serves, this one goes on
       # until its successor does.
-      # @param reason [String]
       def leave(reason)
         return if @leaving
 
@@ -103,7 +102,6 @@ module Pando
         Sys.locate_title(idle)
       end
 
-      # @return [nil]
       def finish
         by = leave_by
         @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil, by)
@@ -158,8 +156,6 @@ module Pando
 
       # The order to fork the next mold waits until the work rests: HTTP rests between two requests; a node's jobs may
       # end in time, else the monitor asks another node.
-      # @param order [ForkOrder]
-      # @return [nil]
       def begin_promotion(order)
         @promotion&.close
         @promotion = order
@@ -241,7 +237,6 @@ module Pando
       end
 
       # Takes news about other workers.
-      # @return [nil]
       def hear(message)
         case message.kind
         when :refuse then refusals.add(message.text)
@@ -252,7 +247,6 @@ module Pando
       end
 
       # It is a canary without traffic: its work requests something from itself, and the monitor learns how that went.
-      # @return [nil]
       def try_out
         report(:tried, text: @work.try_out)
         nil

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/control/spec"
+require "pando/cluster/options"
 require "pando/cluster/memory/guard"
 require "pando/cluster/poison"
 require "pando/cluster/canary/criteria"

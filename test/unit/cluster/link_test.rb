@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "pando/cluster"
-require "pando/cluster/fork_order"
 require "pando/cluster/link"
 
 class ClusterLinkTest < Minitest::Test

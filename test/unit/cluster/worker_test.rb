@@ -101,7 +101,7 @@ class ClusterWorkerTest < Minitest::Test
     packet = Struct.new(:message, :descriptors).new(order, [])
     elapse(late)
     { context: context, work: payload, draining: false, told_at: 0.0,
-      losses: Pando::Cluster::LineLosses.new }.each do |name, value|
+      lost_lines: Pando::LineWriter.lost }.each do |name, value|
       @worker.instance_variable_set(:"@#{name}", value)
     end
     @worker.send(:obey, packet)

@@ -6,20 +6,13 @@ require "pando/cluster/control/tasks"
 module Pando
   module Cluster
     class Control
-      # What a client may ask for, by the first word of its line.
-      #
-      # Owned by Control, in the monitor.
-      #
-      # @api private
+      # What a client may ask for, by the first word of its line. Owned by Control, in the monitor.
       class Commands
         # The command cannot be carried out. The message goes to the client.
         class Refused < Pando::Error; end
 
-        # What begins, and what undoes it.
-        PAUSES = { "drain" => [Tasks::Drain, Tasks::Undrain], "quiet" => [Tasks::BeQuiet, Tasks::Unquiet] }.freeze
         STOPS = { "gracefully" => :gracefully, "quickly" => :quickly, "at_once" => :at_once }.freeze
 
-        # @param cluster [Monitor]
         def initialize(cluster)
           @cluster = cluster
         end
@@ -32,13 +25,12 @@ module Pando
           word, arguments = Line.decode(line)
           case word
           when "status", "pages" then answer(word, arguments, session)
-          when "refork" then task(refork(arguments))
-          when "reload" then task(reload(arguments))
-          when "upgrade" then task(Tasks::UpgradeMonitor.new(@cluster))
-          when "scale" then task(Tasks::Scale.new(@cluster, pool(arguments), workers(arguments)))
-          when "drain", "quiet" then task(PAUSES.dig(word, arguments["undo"] ? 1 : 0).new(@cluster))
           when "stop" then stop(arguments)
-          else raise Refused, "there is no such command"
+          else
+            task = task(word, arguments) or raise Refused, "there is no such command"
+            raise Refused, "the server is stopping" if @cluster.ending?
+
+            task
           end
         end
 
@@ -46,13 +38,11 @@ module Pando
 
         # @return [nil] the client need not wait
         def answer(word, arguments, session)
-          word == "status" ? status(session) : pages(arguments, session)
+          return pages(arguments, session) if word == "pages"
+
+          Snapshot.new(@cluster).each { |role, pairs| session.say(role, pairs) }
           session.finish("ok")
           nil
-        end
-
-        def status(session)
-          Snapshot.new(@cluster).each { |role, pairs| session.say(role, pairs) }
         end
 
         # The worker writes to the client's own file; the monitor reads none of it.
@@ -65,6 +55,7 @@ module Pando
             worker.order(Message.new(:record_pages, text: wish), session.descriptors)
 
           session.say("worker", **worker.identity, pool: arguments["pool"], mold: mold_of(worker)&.pid)
+          session.finish("ok")
         end
 
         # Without a slot, the worker that has served most.
@@ -78,21 +69,57 @@ module Pando
           @cluster.pools.of(worker).roster.molds.find { |mold| mold.generation == worker.generation && mold.ready? }
         end
 
-        def whole(arguments, name)
-          Integer(arguments[name].to_s, 10, exception: false)&.abs or raise Refused, "#{name} must be a number"
+        def whole(arguments, name) = number(arguments, name).abs
+
+        def number(arguments, name)
+          Integer(arguments[name].to_s, 10, exception: false) or raise Refused, "#{name} must be a number"
         end
 
-        def task(task)
-          raise Refused, "the server is stopping" if @cluster.ending?
-
-          task
+        def task(word, arguments)
+          case word
+          when "refork" then refork(arguments)
+          when "reload" then reload(arguments)
+          when "upgrade" then Tasks::UpgradeMonitor.new(@cluster)
+          when "scale" then Tasks::Scale.new(@cluster, pool(arguments), number(arguments, "workers"))
+          when "drain" then arguments["undo"] ? immediate { undrain } : Tasks::Drain.new(@cluster)
+          when "quiet" then immediate { arguments["undo"] ? unquiet : be_quiet }
+          end
         end
 
         def reload(arguments)
-          return Tasks::CancelReload.new(@cluster) if arguments["cancel"]
+          return immediate { cancel_reload } if arguments["cancel"]
 
           Tasks::ReloadRelease.new(@cluster, now: arguments["now"] == "yes")
         end
+
+        def cancel_reload
+          return "the reload is called off" if @cluster.reload.cancel("pando reload --cancel")
+
+          raise Refused, @cluster.reload.under_way? ? "its generation is on its way already" : "no reload is under way"
+        end
+
+        def undrain
+          raise Refused, "the server was not draining" unless @cluster.drain.begun?
+
+          @cluster.drain.undo("pando drain --undo")
+          "the server is in rotation again"
+        end
+
+        def be_quiet
+          raise Refused, "there are no job nodes" unless @cluster.quiet.concerns_anybody?
+
+          @cluster.quiet.begin("pando quiet")
+          "no job node takes a new job; `pando status` shows what still runs"
+        end
+
+        def unquiet
+          raise Refused, "the job nodes were not quiet" unless @cluster.quiet.begun?
+
+          @cluster.quiet.undo("pando quiet --undo")
+          "job nodes take jobs again: those that were quiet are replaced"
+        end
+
+        def immediate(&work) = Tasks::Immediate.new(@cluster, &work)
 
         # All pools, unless the client names one.
         def refork(arguments)
@@ -107,12 +134,6 @@ module Pando
           name = arguments["pool"] or return @cluster.pools.first
           @cluster.pools.named(name) or
             raise Refused, "there is no pool #{name}, but #{@cluster.pools.names.join(", ")}"
-        end
-
-        def workers(arguments)
-          Integer(arguments["workers"], 10)
-        rescue ArgumentError, TypeError
-          raise Refused, "workers must be a number"
         end
 
         # A second command may be more impatient than the first, so it does not matter whether the server is stopping.

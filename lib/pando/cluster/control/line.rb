@@ -18,7 +18,6 @@ module Pando
 
         module_function
 
-        # @param word [String, Symbol]
         # @param pairs [Hash{Symbol => Object}] nil is left out
         # @return [String] with a newline at its end
         def encode(word, pairs = {})

@@ -8,11 +8,7 @@ module Pando
   module Cluster
     class Control
       # One client of the control socket: it sends one command, and receives its progress and its outcome. It can
-      # neither stall the monitor nor fill its memory.
-      #
-      # Owned by Control, in the monitor.
-      #
-      # @api private
+      # neither stall the monitor nor fill its memory. Owned by Control, in the monitor.
       class Session
         include Brief
         extend Serializable
@@ -26,8 +22,6 @@ module Pando
         # Seconds that a client may take to send its command, and to read the outcome.
         TIMEOUT = 10.0
 
-        # @param socket [UNIXSocket]
-        # @param poller [Sys::Poller] that it stays in until it is closed
         def initialize(socket, poller)
           @socket = socket
           @poller = poller.add(socket, [:control, self])
@@ -42,9 +36,7 @@ module Pando
         # @return [Array<Integer>] descriptors that came with its command, until it is answered
         attr_reader :descriptors
 
-        # After an upgrade.
-        # @param record [Upgrade::Record] @param state [Upgrade::State]
-        # @param commands [Commands] that give it the task back
+        # After an upgrade: the commands give it the task back.
         def self.taken_up(record, state, poller, commands)
           socket = Socket.for_fd(state.take(record.integer(:descriptor)))
           new(socket, poller).take_up(record).tap { |session| session.ask_again(commands) }
@@ -64,7 +56,6 @@ module Pando
         end
 
         # A session that is answered, or whose client does not read, ends with this image.
-        # @param state [Upgrade::State]
         def to_state(state)
           return if closed? || @finished || @output.bytesize > Line::LIMIT
 

@@ -8,10 +8,7 @@ module Pando
     class Control
       # The state of the cluster, as records: one of the server, and one of each listener, pool (unless it is the only
       # one), generation and process. The client itself reads what it can from outside (memory, from /proc).
-      #
       # Made by Commands for one `status`, in the monitor.
-      #
-      # @api private
       class Snapshot
         ROLES = %i[reactor mold worker service].freeze
         # Methods of PoolSnapshot.
@@ -64,14 +61,11 @@ module Pando
         def order(child) = [ROLES.index(child.role), child.pool, child.slot, child.generation, child.seat]
       end
 
-      # The state of one pool, as records for Snapshot.
-      #
-      # @api private
+      # The state of one pool, as records for Snapshot: each method of Snapshot::PARTS returns an array of them.
       class PoolSnapshot
         include Counted
 
-        # @param pool [Pool]
-        # @param name [String, nil] nil: the records do not name it
+        # @param name [String, nil] nil: the records do not name the pool
         def initialize(pool, name)
           @pool = pool
           @name = name
@@ -82,7 +76,6 @@ module Pando
         def suspended? = @pool.generations.reforks.suspended?
         def sizing = @pool.sizing.explain
 
-        # @return [Array<Array(String, Hash)>] one at most, as the following
         def pool
           return [] unless @name
 
@@ -94,17 +87,10 @@ module Pando
         def generations = known.map { |generation| ["generation", { pool: @name, **facts(generation) }] }
 
         # What the refork policy waits for.
-        def policy
-          facts = @pool.generations.reforks.explain
-          facts.any? ? [["refork", { pool: @name, **facts }]] : []
-        end
+        def policy = one("refork", @pool.generations.reforks.explain)
 
         # Memory that each mold inherits and hands down.
-        # @return [Array<Array(String, Hash)>] one at most
-        def leak
-          facts = @pool.generations.cold_boots.explain
-          facts.any? ? [["leak", { pool: @name, **facts }]] : []
-        end
+        def leak = one("leak", @pool.generations.cold_boots.explain)
 
         # Threads that forked processes lack.
         def lost_threads
@@ -126,14 +112,11 @@ module Pando
           end
         end
 
-        # Restarts that are throttled.
         def throttles
           states = [*@pool.throttles.states, *known.map(&:backoff).reject(&:calm?).map(&:state)]
           states.map { |state| ["throttle", { pool: @name, **state }] }
         end
 
-        # @param child [Child] of this pool
-        # @return [Hash{Symbol => Object}]
         def process(child)
           return worker(child) if child.worker?
 
@@ -142,6 +125,8 @@ module Pando
         end
 
         private
+
+        def one(word, facts) = facts.any? ? [[word, { pool: @name, **facts }]] : []
 
         def known
           all = @pool.generations

@@ -10,22 +10,15 @@ module Pando
       #
       # @api private
       module Tasks
-        # A command that takes its time. It is told every event of the monitor, and decides from them and from the
-        # state of the cluster whether it has come to its end.
-        #
-        # Owned by a Session, in the monitor.
-        #
-        # @api private
+        # It is told every event of the monitor, and decides from them and from the state of the cluster whether it has
+        # come to its end. Owned by a Session, in the monitor.
         class Task
           include Brief
           include Counted
 
-          # @return [String, nil] what was achieved, once it was
-          attr_reader :achieved
-          # @return [String, nil] why it failed
-          attr_reader :failure
+          # What was achieved, and why it failed; nil: not yet.
+          attr_reader :achieved, :failure
 
-          # @param cluster [Monitor]
           def initialize(cluster)
             @cluster = cluster
           end
@@ -38,7 +31,6 @@ module Pando
           # Events that it causes at once are told to #observe before it returns.
           def start = raise(NoMethodError, "#{self.class} must say how it begins")
 
-          # @param _event [Event]
           def observe(_event); end
 
           # Called at each turn of the monitor's loop.
@@ -51,10 +43,8 @@ module Pando
 
           private
 
-          # @param worker [Child] of the pool that the task is about
           def title(worker) = "the #{@pool.options.jobs ? "node" : "worker"} in slot #{worker.slot}"
 
-          # @param worker [Child] one that is busy
           def engagement(worker)
             return "is at #{worker.job[:request]}" unless @pool.options.jobs
 
@@ -67,7 +57,6 @@ module Pando
 
         # Several tasks at once: it is over when all are.
         class Together < Task
-          # @param tasks [Array<Task>]
           def initialize(cluster, tasks)
             super(cluster)
             @tasks = tasks
@@ -86,6 +75,17 @@ module Pando
           private
 
           def joined(&text) = @tasks.filter_map(&text).join("; ").then { |all| all unless all.empty? }
+        end
+
+        # A command that is done as soon as it begins.
+        class Immediate < Task
+          # @yieldreturn [String] what was achieved
+          def initialize(cluster, &work)
+            super(cluster)
+            @work = work
+          end
+
+          def start = achieve(@work.call)
         end
 
         # Takes the server out of the load balancers' rotation, and waits for the last request.
@@ -132,36 +132,6 @@ module Pando
           end
         end
 
-        # Puts the server back into rotation.
-        class Undrain < Task
-          def start
-            return give_up("the server was not draining") unless @cluster.drain.begun?
-
-            @cluster.drain.undo("pando drain --undo")
-            achieve("the server is in rotation again")
-          end
-        end
-
-        # Job nodes take no new job.
-        class BeQuiet < Task
-          def start
-            return give_up("there are no job nodes") unless @cluster.quiet.concerns_anybody?
-
-            @cluster.quiet.begin("pando quiet")
-            achieve("no job node takes a new job; `pando status` shows what still runs")
-          end
-        end
-
-        # Job nodes take jobs again.
-        class Unquiet < Task
-          def start
-            return give_up("the job nodes were not quiet") unless @cluster.quiet.begun?
-
-            @cluster.quiet.undo("pando quiet --undo")
-            achieve("job nodes take jobs again: those that were quiet are replaced")
-          end
-        end
-
         # Loads another release of the application.
         class ReloadRelease < Task
           # @param now [Boolean] whether all workers run the new release without waiting for a canary
@@ -202,15 +172,6 @@ module Pando
           end
         end
 
-        # Cancels a reload.
-        class CancelReload < Task
-          def start
-            return achieve("the reload is called off") if @cluster.reload.cancel("pando reload --cancel")
-
-            give_up(@cluster.reload.under_way? ? "its generation is on its way already" : "no reload is under way")
-          end
-        end
-
         # Upgrades the monitor to the installed version.
         class UpgradeMonitor < Task
           def start = @cluster.upgrade.request("pando upgrade")
@@ -231,7 +192,6 @@ module Pando
 
         # Ends the server.
         class Stop < Task
-          # @param how [Symbol] :gracefully, :quickly or :at_once
           def initialize(cluster, how)
             super(cluster)
             @how = how
@@ -247,10 +207,169 @@ module Pando
             achieve("the server has stopped") if event.name == "monitor.stopped"
           end
         end
+
+        # Forks the next generation from a warm worker.
+        class Refork < Task
+          REFUSALS = %w[refork.refused refork.withheld].freeze
+
+          def initialize(cluster, pool, force)
+            super(cluster)
+            @pool = pool
+            @name = (pool.name if cluster.pools.several?)
+            @force = force
+          end
+
+          # Waits a while for workers that start or leave, as they do after the last refork.
+          def start
+            @until = Sys.now + @pool.options.stop_timeout + @pool.options.longest_request.to_f
+            check
+          end
+
+          def check
+            return if @begun || (@pool.generations.reforks.blocking_worker && Sys.now < @until)
+
+            @begun = true
+            @cluster.pools.about(@pool) { @pool.generations.refork("pando refork", force: @force) }
+            @number = @pool.generations.upcoming&.number unless over?
+          end
+
+          def observe(event)
+            return unless event[:pool] == @name && @begun
+            return give_up("refused: #{event[:reason]}") if REFUSALS.include?(event.name) && @number.nil?
+
+            observe_generation(event) if @number && event[:generation] == @number
+          end
+
+          def obstacle
+            return starting_or_leaving unless @begun
+
+            upcoming = @pool.generations.upcoming
+            return unless upcoming && upcoming.number == @number
+
+            source_at_work(upcoming.mold) || thread_on_trial
+          end
+
+          private
+
+          def observe_generation(event)
+            case event.name
+            when "canary.unproven" then @unproven = ", without proof: #{event[:reason]}"
+            when "refork.finished"
+              achieve("every worker runs generation #{@number}, after #{event[:seconds]} s#{@unproven}")
+            when "generation.refused" then give_up("refused: #{event[:reason]}")
+            when "generation.discarded" then give_up("generation #{@number} was discarded: #{event[:reason]}")
+            when "generation.retired" then give_up("generation #{@number} has lost its mold")
+            end
+          end
+
+          # Describes each worker once: that its request has ended is no news.
+          def starting_or_leaving
+            worker = @pool.generations.reforks.blocking_worker or return
+            @descriptions ||= {}.compare_by_identity
+            @descriptions[worker] ||= describe(worker)
+            [@descriptions[worker], @until - Sys.now]
+          end
+
+          def describe(worker)
+            busy = ", and #{engagement(worker)}" if worker.pid && worker.job.any?
+            "#{title(worker)} is #{worker.leaving? ? "leaving" : "starting"}#{busy}"
+          end
+
+          # The source of the mold forks between two requests.
+          def source_at_work(mold)
+            return unless mold&.ordered? && mold.source&.job&.any?
+
+            ends = [mold.deadline, (mold.source.row.hard_deadline unless @pool.options.jobs)].compact.min
+            ["#{title(mold.source)} #{engagement(mold.source)}", ends - Sys.now]
+          end
+
+          def thread_on_trial
+            generations = @pool.generations
+            generations.occupation if generations.on_trial? && generations.lost_threads.pending?
+          end
+
+          def achieve(text) = super([*@name, text].join(": "))
+          def give_up(text) = super([*@name, text].join(": "))
+        end
+
+        # Starts more workers, or ends some. It is over when all workers are ready and the surplus has left. If that
+        # takes too long, it says why; the monitor keeps the number and goes on trying.
+        class Scale < Task
+          # Events about a worker that failed to start.
+          FAILURES = %w[worker.failed fork.failed spawn.failed check.failed].freeze
+          # After so many of them it waits no longer.
+          TRIES = 3
+
+          def initialize(cluster, pool, size)
+            super(cluster)
+            @pool = pool
+            @name = (pool.name if cluster.pools.several?)
+            @size = size
+            @failures = 0
+          end
+
+          def start
+            return if @cluster.pools.about(@pool) { @pool.rollout.resize(@size) }
+
+            give_up("a cluster has 1 to #{Roster::SEATS / 4} workers")
+          end
+
+          def lasting? = true
+
+          def check
+            now = @pool.rollout.size
+            return give_up("another command has asked for #{counted(now, "worker")} since") if now != @size
+            return achieve(success) if workers.size == @size && workers.all?(&:ready?)
+
+            give_up(missing("after #{timeout.round} s")) if Sys.now >= deadline
+          end
+
+          def observe(event)
+            return unless event[:pool] == @name
+            return give_up(unbootable(event[:reason])) if event.name == "pool.failing"
+            return unless FAILURES.include?(event.name) && event[:slot]
+
+            @failures += 1
+            @reason = event[:reason]
+            give_up(missing("after #{counted(@failures, "failure")}")) if @failures >= TRIES
+          end
+
+          # A worker ends its request before it leaves; without a mold there is nothing to fork workers from.
+          def obstacle
+            busy = workers.find { |worker| worker.leaving? && worker.job.any? }
+            return ["#{title(busy)} #{engagement(busy)}", deadline - Sys.now] if busy
+
+            @pool.generations.occupation unless @pool.generations.current&.forks?
+          end
+
+          private
+
+          def workers = @pool.roster.workers
+
+          # It starts again after an upgrade of the monitor.
+          def deadline = @deadline ||= Sys.now + timeout
+
+          # Seconds in which a worker starts, or ends its request and leaves.
+          def timeout
+            options = @pool.options
+            options.spawn_timeout + options.stop_timeout + options.longest_request.to_f +
+              (@pool.generations.current&.forks? ? 0.0 : options.boot_timeout)
+          end
+
+          def missing(since)
+            ready, others = workers.partition { |worker| worker.ready? && worker.slot < @size }
+            surplus = others.count { |worker| worker.slot >= @size }
+            left = ", and #{counted(surplus, "worker")} still #{surplus == 1 ? "leaves" : "leave"}" if surplus.positive?
+            ["#{ready.size} of #{@size} workers are ready #{since}#{left}", *@reason].join(": ")
+          end
+
+          def unbootable(reason)
+            "#{@name} cannot be booted, and gets #{counted(@size, "worker")} when it can: #{reason}"
+          end
+
+          def success = [*@name, "#{counted(@size, "worker")} #{@size == 1 ? "is" : "are"} ready"].join(": ")
+        end
       end
     end
   end
 end
-
-require "pando/cluster/control/tasks/refork"
-require "pando/cluster/control/tasks/scale"

@@ -24,7 +24,6 @@ module Pando
         def from_state(_state) = nil
 
         # Workers have inherited the listeners from their mold.
-        # @param _changed [Array<Listener>]
         def listeners_changed(_changed); end
 
         # Called at each turn of the monitor's loop.

@@ -76,7 +76,6 @@ module Pando
         # @return [Boolean] whether there were any at the start
         def any? = @any
 
-        # @param spec [Config::Listen]
         # @return [Array<Entry>] those that it asks for; they belong to the caller now
         def take(spec)
           taken = @entries.select { |entry| entry.for?(spec) }

@@ -20,7 +20,6 @@ module Pando
         attr_reader :socket
 
         # @param text [String] as #encode wrote it
-        # @param socket [Socket]
         # @return [Listener, nil] nil when malformed
         def self.decode(text, socket)
           match = WRITTEN.match(text) or return
@@ -93,11 +92,9 @@ module Pando
         # @raise [BootError]
         def self.open(spec, number) = new(ListenerSocket.open(spec), spec, number)
 
-        # @param entry [Inherited::Entry]
         def self.of(entry, spec, number) = new(entry.socket, spec, number, entry)
 
         # After an upgrade.
-        # @param record [Upgrade::Record] @param state [Upgrade::State]
         # @param specs [Array] the lines of the configuration
         def self.taken_up(record, state, specs)
           socket = Socket.for_fd(state.take(record.integer(:descriptor)))

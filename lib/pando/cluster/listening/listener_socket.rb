@@ -167,7 +167,6 @@ module Pando
         PAUSE = 0.01
 
         class << self
-          # @param path [String]
           # @param patience [Float] seconds
           # @yield when no server is there; the block binds the socket and listens
           # @return [Object] what the block returns
@@ -181,7 +180,6 @@ module Pando
             folder&.close
           end
 
-          # @param path [String]
           # @return [Integer, nil] the process that listens there; nil: none, or it is not known
           def holder(path)
             socket = Socket.new(:UNIX, :STREAM, 0)

@@ -83,7 +83,6 @@ module Pando
           raise
         end
 
-        # @param change [Change]
         # @return [Array<OwnListener>] those that are new or have other #flags
         def adopt(change)
           gone = @listeners - change.listeners

@@ -18,7 +18,6 @@ module Pando
         # A measurement of a process.
         Sample = Struct.new(:usage, :faults, :anonymous, :at)
 
-        # @param source [#usage, #minor_faults, #anonymous]
         # @param clock [#call] seconds of CPU that this thread has used
         # @param page [Integer] bytes of a page
         def initialize(source = Sys::Memory, clock: -> { Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) },
@@ -55,7 +54,6 @@ module Pando
         def anonymous(pid) = @source.anonymous(pid)
 
         # Measures one of them; each in turn.
-        # @param pids [Array<Integer>]
         def measure_next(pids)
           measure(pids.min_by { |pid| measured_at(pid) }) if pids.any? && rested?
         end

@@ -28,7 +28,6 @@ module Pando
         LEAST = 0.025
 
         # @param options [#memory] Limits, which a reload may change
-        # @param gauge [Gauge]
         # @param group [Sys::ControlGroup] @param pressure [#call] percent, or nil
         def initialize(options, gauge, group: Sys::ControlGroup.new, pressure: Sys::Memory.method(:pressure))
           @options = options
@@ -66,7 +65,6 @@ module Pando
         # Whether a worker may leave now. If the control group was too full at the last look, no other departure is
         # waited for.
         # @param guard [Guard] that asks
-        # @return [Boolean]
         def relief_due?(guard, now)
           return now - @relieved_at >= LEAST if @critical
 
@@ -103,6 +101,47 @@ module Pando
           return unless waiting && waiting > limits.pressure
 
           "memory is short (processes wait for it #{waiting}% of the time)"
+        end
+      end
+
+      # Whether the kernel has killed processes because memory was out. It counts them, in the control group
+      # (memory.events; memory.oom_control of version 1) or on the machine, but does not name them: they die of SIGKILL
+      # as others do.
+      #
+      # Owned by the monitor.
+      class OomWatch
+        MACHINE = "/proc/vmstat"
+        # Seconds in which the deaths of several victims are noticed one by one.
+        MEMORY = 2.0
+
+        # @param paths [Array<String>] files with a line "oom_kill N"; the first one that has it counts
+        def initialize(paths = [Sys::ControlGroup.new.oom_counter, MACHINE])
+          @path = paths.compact.find { |path| count(path) }
+          @seen = read
+        end
+
+        # @param child [Child] whose ending is known
+        # @return [Boolean] whether the kernel has probably killed it for memory
+        def victim?(child)
+          ending = child.ending
+          !!ending&.killed? && ending.number == Signal.list["KILL"] && !child.condemned? && killed_recently?
+        end
+
+        def killed_recently?
+          seen = read || @seen # nil: there is no descriptor left
+          @killed_at = Sys.now if seen != @seen
+          @seen = seen
+          !@killed_at.nil? && Sys.now - @killed_at < MEMORY
+        end
+
+        private
+
+        def read = @path && count(@path)
+
+        def count(path)
+          File.read(path)[/^oom_kill (\d+)$/, 1]&.to_i
+        rescue SystemCallError
+          nil
         end
       end
     end

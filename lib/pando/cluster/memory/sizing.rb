@@ -33,7 +33,6 @@ module Pando
         # The room that one more worker takes, as a multiple of its need.
         MARGIN = 1.25
 
-        # @param options [#auto_workers, #workers, #memory]
         # @param available [#call] bytes
         def initialize(roster, rollout, options, gauge, available: Sys::Memory.method(:limit))
           @roster = roster

@@ -62,7 +62,6 @@ module Pando
           false
         end
 
-        # @param reactor [Child]
         # @return [Boolean] whether the reactor knows all now
         def tell(reactor)
           @untold.shift while @untold.any? && reactor.order(*@untold.first)
@@ -122,7 +121,6 @@ module Pando
       class Lane
         attr_reader :number, :child
 
-        # @param record [Upgrade::Record] @param state [Upgrade::State]
         def self.taken_up(record, state, child)
           eventfd, socket, memory = %i[eventfd socket memory].map { |key| state.take(record.integer(key)) }
           new(record.integer(:number), child, IO.for_fd(eventfd, "r+b"), [UNIXSocket.for_fd(socket), nil],
@@ -136,7 +134,6 @@ module Pando
         end
 
         # @param eventfd [IO] @param sockets [Array(UNIXSocket, UNIXSocket)] the reactor's end and the worker's
-        # @param memory [IO]
         def initialize(number, child, eventfd, sockets, memory)
           @number = number
           @child = child

@@ -21,7 +21,6 @@ module Pando
 
         attr_reader :kind, :lane
 
-        # @param listener [Listening::Listener]
         def self.opening(listener) = new(:listener_open, lane: listener.number, detail: listener.flags)
         def self.closing(listener) = new(:listener_close, lane: listener.number)
 

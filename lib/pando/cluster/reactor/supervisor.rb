@@ -30,7 +30,6 @@ module Pando
         LOOK = 0.5
         CURE = 10.0
 
-        # @param pid [Integer]
         # @return [Boolean] whether the process waits for a disk or a file server, and cannot be interrupted: state D
         #   in proc(5)
         def self.waits_for_disk?(pid)
@@ -222,7 +221,6 @@ module Pando
         # Heartbeats of a worker that stays idle beside waiting requests, after which it is taken for blocked.
         PROOF = 2
 
-        # @param roster [Roster::Selection]
         def initialize(roster)
           @roster = roster
           @idlers = {}

@@ -3,7 +3,7 @@
 require "test_helper"
 require "tempfile"
 require "pando/cluster"
-require "pando/cluster/memory/oom_watch"
+require "pando/cluster/memory/shortage"
 require_relative "../support/clock"
 
 # Whether the kernel has killed for want of memory.

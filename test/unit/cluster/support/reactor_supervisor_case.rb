@@ -2,7 +2,7 @@
 
 require "pando/cluster/restart_throttles"
 require "pando/cluster/reactor/lanes"
-require "pando/cluster/memory/oom_watch"
+require "pando/cluster/memory/shortage"
 require "pando/cluster/reactor/supervisor"
 require_relative "clock"
 require_relative "fakes"
