@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
+require "pando/native"
 require "pando/fork_safety/status"
 require "pando/fork_safety/descriptors"
-require "pando/fork_safety/randomness"
 require "pando/fork_safety/sections"
 require "pando/fork_safety/self_check"
-require "pando/fork_safety/fork_check"
 require "pando/fork_safety/registration"
 require "pando/fork_safety/audit"
 
@@ -41,6 +40,46 @@ module Pando
     # @api private
     # @return [Integer] clients' connections that the app has hijacked and not closed yet
     def self.connections = Descriptors.private_count
+
+    # Makes sure that siblings do not draw the same numbers. A Random object of the
+    # app itself is left alone: its copies draw the same numbers, as with any fork.
+    #
+    # @api private
+    module Randomness
+      # Bytes of new entropy for OpenSSL: the strength of its default generator.
+      SEED_BYTES = 32
+
+      # Gives Kernel#rand and Random.rand a new seed. SecureRandom reads from the
+      # kernel and has no state. OpenSSL notices a fork only by the changed pid. A
+      # child may get the pid of the dead process that last used its ancestor's
+      # generator, and then OpenSSL notices nothing. So it gets new entropy too.
+      #
+      # @return [nil]
+      def self.renew
+        Random.srand
+        ::OpenSSL::Random.seed(Random.urandom(SEED_BYTES)) if defined?(::OpenSSL::Random)
+        nil
+      end
+    end
+
+    # Tells a library that it is in another process than before, with one method call and no system
+    # call. It is for what a library repairs on its next use, without a callback.
+    #
+    #     @check = Pando::ForkSafety::ForkCheck.new
+    #     reconnect if @check.renew
+    #
+    # It counts forks instead of comparing pids, because a child may get the pid of a dead ancestor.
+    # Two threads may both see the change. If that matters, the library needs a lock of its own.
+    class ForkCheck # rubocop:disable Lint/EmptyClass
+      # Written in C (ext/pando/bind_fork_check.c).
+
+      # @!method forked?
+      #   @return [Boolean] whether this is another process than the one in which it was made or last renewed
+
+      # @!method renew
+      #   Makes this process its own.
+      #   @return [Boolean] whether its process was another one before
+    end
   end
 
   class << self

@@ -60,7 +60,7 @@ module Pando
   end
 
   module ForkSafety
-    # The Ruby version of ext/pando/bind_fork_check.c; documented in pando/fork_safety/fork_check.
+    # The Ruby version of ext/pando/bind_fork_check.c; documented in pando/fork_safety.
     class ForkCheck
       def initialize
         @forks = Sys.forks

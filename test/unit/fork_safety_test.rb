@@ -129,7 +129,7 @@ class ForkSafetyTest < Minitest::Test
   end
 
   def test_after_fork_does_without_openssl
-    code = 'require "pando/fork_safety/randomness"; Pando::ForkSafety::Randomness.renew; ' \
+    code = 'require "pando/fork_safety"; Pando::ForkSafety::Randomness.renew; ' \
            "exit !defined?(OpenSSL)"
 
     assert system(RbConfig.ruby, "--disable-gems", "-I", Support::Checkout.path("lib"), "-e", code)

@@ -1,13 +1,10 @@
 # frozen_string_literal: true
 
-require "pando/fork_safety/audit/census"
 require "pando/fork_safety/audit/growth"
 require "pando/fork_safety/audit/inventory"
 require "pando/fork_safety/audit/judge"
 require "pando/fork_safety/audit/live_thread"
 require "pando/fork_safety/audit/native_thread"
-require "pando/fork_safety/audit/patterns"
-require "pando/fork_safety/audit/report"
 require "pando/fork_safety/audit/sites"
 require "pando/fork_safety/descriptors"
 require "pando/sys"
@@ -66,8 +63,7 @@ module Pando
         # @return [Report]
         def run(forks: true, own: [], keep: [], everything: false)
           began = Sys.now
-          threads = forks ? LiveThread.all + NativeThread.all : []
-          verdicts = threads.filter_map { |thread| (finding = thread.finding) && [finding, thread] }
+          threads, verdicts = forks ? lost_threads : [[], []]
           inventory = Inventory.new(own: numbers(own), outside: @outside, kept: kept(keep))
           verdicts = judge(inventory, forks, everything) + verdicts
           Report.new(verdicts: verdicts, descriptors: inventory.descriptors, threads: threads, seconds: Sys.now - began)
@@ -80,8 +76,7 @@ module Pando
         # @return [Report]
         def threads
           began = Sys.now
-          threads = LiveThread.all + NativeThread.all
-          verdicts = threads.filter_map { |thread| (finding = thread.finding) && [finding, thread] }
+          threads, verdicts = lost_threads
           Report.new(verdicts: verdicts, threads: threads, seconds: Sys.now - began)
         end
 
@@ -103,6 +98,12 @@ module Pando
         end
 
         private
+
+        # @return [Array(Array<LiveThread, NativeThread>, Array<Array(Finding, Object)>)]
+        def lost_threads
+          threads = LiveThread.all + NativeThread.all
+          [threads, threads.filter_map { |thread| (finding = thread.finding) && [finding, thread] }]
+        end
 
         def judge(inventory, forks, everything)
           compare(inventory.descriptors)

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/native"
-require "pando/fork_safety/callbacks/registry"
-require "pando/fork_safety/callbacks/turn"
+require "pando/fork_safety/callbacks/entry"
 
 module Pando
   module ForkSafety
@@ -15,9 +14,10 @@ module Pando
     # @api private
     module Callbacks
       TURN = Turn.new
-      REGISTRY = Registry.new
-      private_constant :TURN, :REGISTRY
+      private_constant :TURN
 
+      # By key, in the order of registration. It is read without a lock, because each change makes a new Hash.
+      @entries = {}.freeze
       @kind = nil
       @holder = nil
       @owed = nil
@@ -27,21 +27,27 @@ module Pando
         # @return [Boolean] Process.daemon is making this process: its parent ends
         def daemon? = @kind == :daemon
 
+        # Replaces the entry that has this key, or appends a new one.
         # @return [nil]
         def register(entry)
-          in_turn { REGISTRY.put(entry) }
+          in_turn { @entries = { **@entries, entry.key => entry }.freeze }
+          nil
         end
 
-        # @return [Boolean]
+        # @return [Boolean] whether the key was registered
         def unregister(key)
-          in_turn { REGISTRY.delete(key) }
+          in_turn do
+            known = registered?(key)
+            @entries = @entries.except(key).freeze if known
+            known
+          end
         end
 
         # @return [Boolean]
-        def registered?(key) = REGISTRY.include?(key)
+        def registered?(key) = @entries.key?(key)
 
         # @return [Array<BackgroundThread>]
-        def threads = REGISTRY.entries.filter_map(&:thread)
+        def threads = @entries.each_value.filter_map(&:thread)
 
         # Runs the block while no thread forks.
         def in_turn(&block) = TURN.mine? ? yield : TURN.take(&block)
@@ -53,11 +59,11 @@ module Pando
         # @yield forks; returns in two processes, or raises in one or both of them
         # @raise [ForkRefused] from the first callback that raises before the fork
         def around(kind, &block)
-          return yield if REGISTRY.entries.empty? || TURN.mine?
+          return yield if @entries.empty? || TURN.mine?
 
           TURN.take do
             @kind = kind
-            call(REGISTRY.entries, &block)
+            call(@entries.values, &block)
           end
         end
 
@@ -156,8 +162,16 @@ module Pando
           warn "pando: #{failure.message}", *failure.cause.backtrace&.first(5)&.map { |line| "    #{line}" }
         end
       end
+
+      # Runs before Ruby's own fork. Kernel#fork, Process.fork and IO.popen("-") call _fork.
+      # Process.daemon does not, and ends the parent within the C library. A command (spawn,
+      # system, backticks) does not copy this process and calls neither.
+      module ForkHook
+        def _fork = Callbacks.around(:fork) { super }
+        def daemon(*) = Callbacks.around(:daemon) { super }
+
+        Process.singleton_class.prepend(self)
+      end
     end
   end
 end
-
-require "pando/fork_safety/callbacks/fork_hook"

@@ -2,10 +2,7 @@
 
 require "pando/fork_safety/finding"
 require "pando/fork_safety/status"
-require "pando/fork_safety/libraries/entry"
-require "pando/fork_safety/libraries/first_use"
 require "pando/fork_safety/libraries/known"
-require "pando/fork_safety/libraries/native"
 require "pando/fork_safety/libraries/preparation"
 
 module Pando

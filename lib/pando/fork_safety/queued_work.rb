@@ -5,7 +5,7 @@ require "pando/fork_safety/libraries/known"
 module Pando
   module ForkSafety
     # Work that libraries have queued inside this process and that would be lost with it: jobs, mails, buffered
-    # telemetry. The rows of the library table say how to find it, see {Libraries::Declaration#queues}.
+    # telemetry. The rows of the library table say how to find it, see {Libraries::Library#queues}.
     #
     # Call it in the main thread of a worker.
     #

@@ -1,11 +1,123 @@
 # frozen_string_literal: true
 
-require "pando/fork_safety/audit/fork_aware"
 require "pando/fork_safety/finding"
+require "pando/fork_safety/libraries/constants"
 
 module Pando
   module ForkSafety
     module Audit
+      # Libraries whose objects are safe to inherit. On its next use, such a library notices the fork and opens a new
+      # connection. Until then it keeps the inherited copy and leaves it alone. Or it reads a file by offset, with
+      # pread(2), so that the position does not matter.
+      #
+      # @api private
+      module ForkAware
+        # Class => library. Each compares pids before each command.
+        HOLDERS = {
+          "RedisClient" => "redis-client",
+          "Dalli::Protocol::ConnectionManager" => "dalli",
+          "Dalli::Protocol::Base" => "dalli"
+        }.freeze
+        # Class => a constant of the versions that read by offset.
+        READERS = { "MiniMime::Db::RandomAccessDb" => "MiniMime::Db::PReadFile" }.freeze
+        # References from the holder to its IO: client, connection, buffered IO, TLS socket, IO.
+        DEPTH = 5
+        # The most objects to look at for one holder.
+        LIMIT = 300
+        private_constant :HOLDERS, :READERS, :DEPTH, :LIMIT
+
+        class << self
+          # @param ios [Array<IO>] the objects of one descriptor
+          # @return [String, nil] the library that holds one of them
+          def library(ios)
+            return if ios.empty?
+
+            holders.find { |holder, _| reaches?(holder, ios) }&.last
+          end
+
+          # @param ios [Array<IO>] the objects of one descriptor
+          # @return [Boolean] whether one of them is a file that its library reads by offset
+          def reads_by_offset?(ios)
+            readers = READERS.filter_map { |name, mark| Libraries::Constants.find(name) if Libraries::Constants.find(mark) }
+            ios.any? && readers.any? { |one| ObjectSpace.each_object(one).any? { |holder| reaches?(holder, ios) } }
+          end
+
+          private
+
+          def holders
+            HOLDERS.flat_map do |name, library|
+              one = Libraries::Constants.find(name)
+              one ? ObjectSpace.each_object(one).map { |holder| [holder, library] } : []
+            end
+          end
+
+          def reaches?(holder, ios)
+            seen = {}.compare_by_identity
+            layer = [holder]
+            DEPTH.times do
+              layer = layer.flat_map { |one| fields(one) }.reject { |one| seen[one] }
+              layer.each { |one| seen[one] = true }
+              return true if ios.any? { |io| seen[io] }
+              return false if seen.size > LIMIT
+            end
+            false
+          end
+
+          FIELDS = Object.instance_method(:instance_variables)
+          FIELD = Object.instance_method(:instance_variable_get)
+          private_constant :FIELDS, :FIELD
+
+          def fields(object)
+            return [] if object.is_a?(Module) || object.is_a?(BasicObject) == false
+
+            FIELDS.bind_call(object).map { |name| FIELD.bind_call(object, name) }.select { |one| traversable?(one) }
+          rescue TypeError
+            []
+          end
+
+          def traversable?(one)
+            case one
+            when nil, true, false, Symbol, Numeric, String, Module, Proc then false
+            else true
+            end
+          end
+        end
+      end
+
+      # The result of one audit of one process.
+      class Report
+        # @return [Array<Finding>] the most severe first
+        attr_reader :findings
+        # @return [Array<Descriptor>] all of them, including the harmless ones
+        attr_reader :descriptors
+        # @return [Array<LiveThread, NativeThread>] those that a fork would lose, including the harmless ones
+        attr_reader :threads
+        # @return [Float] seconds it took
+        attr_reader :seconds
+        # @return [String, nil] why the descriptors could not be read
+        attr_reader :error
+
+        # @param verdicts [Array<Array(Finding, Descriptor)>]
+        def initialize(verdicts:, descriptors: [], threads: [], seconds: 0.0, error: nil)
+          @subjects = verdicts.to_h.compare_by_identity
+          @findings = @subjects.keys.sort_by.with_index { |one, at| [Finding::SEVERITIES.index(one.severity), at] }
+          @descriptors = descriptors
+          @threads = threads
+          @seconds = seconds
+          @error = error
+          freeze
+        end
+
+        # @return [Descriptor, LiveThread, NativeThread] what a finding of this report is about
+        def subject_of(finding) = @subjects.fetch(finding)
+
+        # @return [Hash{Symbol => Object}] for JSON
+        def to_h
+          { findings: findings.map(&:to_h), descriptors: descriptors.map(&:to_h), threads: threads.map(&:to_h),
+            seconds: seconds, error: error }.compact
+        end
+      end
+
       # Decides which descriptors are dangerous. docs/audit.md has the rules for users.
       #
       # @api private

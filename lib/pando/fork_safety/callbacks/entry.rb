@@ -1,9 +1,42 @@
 # frozen_string_literal: true
 
-require "pando/fork_safety/callbacks/errors"
+require "pando/errors"
 
 module Pando
   module ForkSafety
+    # A callback raised before a fork, so the fork did not take place. The `cause` is its error.
+    class ForkRefused < Error
+      # @return [Object] the key under which the callback was registered
+      attr_reader :key
+      # @return [String, nil] `file:line` of the callback
+      attr_reader :location
+
+      # @param message [String]
+      def initialize(message, key: nil, location: nil)
+        super(message)
+        @key = key
+        @location = location
+      end
+    end
+
+    # A callback raised after a fork. The `cause` is its error.
+    class CallbackFailed < Error
+      # @return [Symbol] :parent or :child
+      attr_reader :side
+      # @return [Object] the key under which the callback was registered
+      attr_reader :key
+      # @return [String, nil] `file:line` of the callback
+      attr_reader :location
+
+      # @param message [String]
+      def initialize(message, side: nil, key: nil, location: nil)
+        super(message)
+        @side = side
+        @key = key
+        @location = location
+      end
+    end
+
     module Callbacks
       # The callbacks of one library around each fork. A value; owned by the registry.
       #
@@ -71,6 +104,46 @@ module Pando
           return @line if thread || !callable.respond_to?(:source_location)
 
           callable.source_location&.join(":") || @line
+        end
+      end
+
+      # Lets one thread fork at a time. A Mutex that knows which threads wait for it.
+      #
+      # @api private
+      class Turn
+        def initialize
+          @lock = Mutex.new
+          @waiting = {}.compare_by_identity
+        end
+
+        # @return [Boolean]
+        def mine? = @lock.owned?
+
+        # @return [Boolean] the thread waits for another thread's turn to end
+        def waited_for_by?(thread) = @waiting.key?(thread)
+
+        # Runs the block when it is this thread's turn.
+        #
+        # @raise [ThreadError] in a trap handler, where a thread may try to lock but not wait
+        def take
+          @lock.try_lock || wait
+          yield
+        ensure
+          @lock.unlock if mine?
+        end
+
+        # Called in a new process, where the other waiting threads do not exist.
+        def alone
+          @waiting.clear
+        end
+
+        private
+
+        def wait
+          @waiting[Thread.current] = true
+          @lock.lock
+        ensure
+          @waiting.delete(Thread.current)
         end
       end
     end

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "net/http"
-require "pando/fork_safety/libraries/net_http"
+require "pando/fork_safety/libraries/known"
 require "support/in_child"
 require "support/sink"
 

@@ -1,7 +1,123 @@
 # frozen_string_literal: true
 
-# Databases, caches, and the job queue in a database.
+require "pando/fork_safety/libraries/cable_server"
+require "pando/fork_safety/libraries/concurrent_executors"
+require "pando/fork_safety/libraries/selectors"
+require "rbconfig"
+
 Pando::ForkSafety::Libraries::Known.define do
+  # Action Cable and its adapters. These rows come first, because ActiveRecord writes what solid_cable has queued.
+  server = Pando::ForkSafety::Libraries::CableServer
+  selectors = Pando::ForkSafety::Libraries::Selectors
+
+  describe "actioncable", constant: "ActionCable::Server::Base", tested: true do
+    handled note: "Pando stops its event loop, thread pools and subscription adapter before the fork. They start " \
+                  "again when they are used. Pando tells its clients to reconnect (docs/action_cable.md).",
+            source: "https://github.com/rails/rails/blob/v8.1.1/actioncable/lib/action_cable/server/base.rb"
+    say_goodbye { server.say_goodbye }
+    before_fork { server.stop }
+    in_child { server.forget }
+    before_exit { |seconds| server.stop(seconds) }
+    revives_threads at: %r{/action_cable/(?:connection|server|subscription_adapter)/\w+\.rb:\d+\z}
+  end
+
+  describe "solid_cable", constant: "SolidCable", tested: true do
+    handled note: "Its queued broadcasts are written before the fork. Its writer and its listener start again when " \
+                  "they are used; see actioncable.",
+            source: "https://github.com/rails/solid_cable/blob/v4.1.0/lib/solid_cable/batched_broadcaster.rb"
+    before_fork { server.stop }
+    files = %w[solid_cable/batched_broadcaster action_cable/subscription_adapter/solid_cable]
+    revives_threads at: %r{/(?:#{files.join("|")})\.rb:\d+\z}
+  end
+
+  describe "nio4r", constant: "NIO::Selector", tested: true do
+    handled note: "A child would share a selector's epoll set, so Pando does not promote a worker with an open " \
+                  "selector. It closes Action Cable's selector before the fork.",
+            source: "https://github.com/socketry/nio4r/blob/main/ext/nio4r/selector.c (no ev_loop_fork)"
+    watch { selectors.watch }
+    before_fork { selectors.refuse_live }
+  end
+
+  # Rails, and libraries that a default Rails app loads.
+  describe "activerecord", constant: "ActiveRecord::Base", tested: true do
+    fine since: "7.0.0",
+         note: "A child discards its parent's connections without telling the server, and opens its own.",
+         source: "https://github.com/rails/rails/blob/v7.0.0/activesupport/lib/active_support/fork_tracker.rb"
+    handled before: "7.0.0",
+            note: "It does not notice a fork through Process._fork. Pando closes its connections before the fork.",
+            source: "https://github.com/rails/rails/commit/fe4ead7fc62"
+    before_fork { Pando::ForkSafety::Libraries::ActiveRecordPools.disconnect }
+    # The reaper: a pool that a child makes gets a reaper thread in that child.
+    revives_threads at: %r{/active_record/connection_adapters/abstract/connection_pool/reaper\.rb:\d+\z}
+  end
+
+  describe "bootsnap", constant: "Bootsnap", tested: true do
+    fine note: "Once loaded, it has no thread and no open file.",
+         source: "https://github.com/Shopify/bootsnap/tree/v1.18.6/lib/bootsnap"
+  end
+
+  describe "mini_mime", constant: "MiniMime::Db", tested: true do
+    fine since: "1.1.3",
+         note: "It reads its file without moving the position that parent and child share.",
+         source: "https://github.com/discourse/mini_mime/blob/v1.1.5/CHANGELOG"
+    refused before: "1.1.3",
+            note: "Parent and child share the position in its file, so a lookup may find another type.",
+            advice: "Update mini_mime to 1.1.3.",
+            source: "https://github.com/discourse/mini_mime/blob/v1.1.5/CHANGELOG"
+  end
+
+  describe "nokogiri", constant: "Nokogiri::XML::Document", tested: true do
+    fine note: "It starts no threads. libxml2 fetches external resources only while it parses, and by default not at " \
+               "all.",
+         source: "https://github.com/sparklemotion/nokogiri/blob/v1.18.10/lib/nokogiri/xml/parse_options.rb (NONET), " \
+                 "nm -D of 1.18.10 and 1.19.7"
+  end
+
+  describe "listen", constant: "Listen::Listener", tested: true do
+    refused used: -> { false },
+            note: "A child lacks its threads, so it notices no change.",
+            advice: "Do not listen in production, or start with after_worker_fork { Listen.to(…) { … }.start } and " \
+                    "stop with before_fork { Listen.stop }.",
+            source: "https://github.com/guard/listen#issues--limitations"
+  end
+
+  # Libraries that do work later, in threads of the same process.
+  describe "concurrent-ruby", constant: "Concurrent::ThreadPoolExecutor", tested: true do
+    fine since: "1.1.7",
+         note: "In a child, pools, timers and Async start again without the queued tasks; the parent runs those. A " \
+               "worker that leaves runs its tasks first, within `stop_timeout`.",
+         source: "https://github.com/ruby-concurrency/concurrent-ruby/blob/v1.1.7/CHANGELOG.md"
+    fine since: "1.0.3", before: "1.1.7",
+         note: "Pools and timers start again in a child; Async does not.",
+         source: "https://github.com/ruby-concurrency/concurrent-ruby/blob/v1.1.7/CHANGELOG.md"
+    queues count: Pando::ForkSafety::Libraries::ConcurrentExecutors.method(:count),
+           names: Pando::ForkSafety::Libraries::ConcurrentExecutors.method(:names)
+    revives_threads at: %r{/concurrent-ruby[^/]*/lib/concurrent-ruby/concurrent/}
+  end
+
+  describe "timeout", constant: "Timeout", tested: true do
+    fine note: "The first Timeout.timeout in a child starts its thread again.",
+         source: "https://github.com/ruby/timeout/blob/v0.3.0/lib/timeout.rb"
+    ruby_lib = Regexp.escape(RbConfig::CONFIG["rubylibdir"])
+    folders = ["/timeout-[^/]+/lib", "/rubygems/vendor/timeout/lib", "\\A#{ruby_lib}"]
+    revives_threads at: %r{(#{folders.join("|")})/timeout\.rb:\d+\z}
+  end
+
+  describe "activejob", constant: "ActiveJob::QueueAdapters::AsyncAdapter", tested: true do
+    fine note: "The async adapter keeps its jobs in an executor of concurrent-ruby. The parent runs them, and a " \
+               "worker that leaves runs its jobs first. Jobs with a `wait` beyond `stop_timeout` are dropped and " \
+               "named.",
+         source: "https://github.com/rails/rails/blob/v8.1.0/activejob/lib/active_job/queue_adapters/async_adapter.rb"
+  end
+
+  describe "sucker_punch", constant: "SuckerPunch::Queue", tested: true do
+    fine since: "2.0.0",
+         note: "Its queues are executors of concurrent-ruby. The parent runs their jobs, and a worker that leaves " \
+               "runs its jobs first.",
+         source: "https://github.com/brandonhilkert/sucker_punch/blob/master/lib/sucker_punch/queue.rb"
+  end
+
+  # Databases, caches, and the job queue in a database.
   describe "sequel", constant: "Sequel::Database", tested: true do
     handled note: "It does not notice a fork. Pando closes its connections before the fork, except those to SQLite " \
                   "in memory.",
