@@ -35,12 +35,12 @@ module Pando
       "stop" => Known.new(:Stop, CONTROL, "Stop the running server, and wait until it has ended."),
       "init" => Known.new(:Init, "pando/cli/init",
                           "Write config/pando.rb, from the file of Puma, Pitchfork or Unicorn."),
-      "config" => Known.new(:ShowConfig, "pando/cli/show_config", "Show the settings, and where each comes from."),
+      "config" => Known.new(:ShowConfig, "pando/cli/show", "Show the settings, and where each comes from."),
       "doctor" => Known.new(:Doctor, "pando/cli/doctor", "Find what a fork would break in the application."),
       "measure" => Known.new(:Measure, "pando/cli/measure",
                              "Compare memory and CPU time of the application on Puma and Pando."),
       "help" => Known.new(:Help, "pando/cli/help", "Show this text."),
-      "version" => Known.new(:Version, "pando/cli/version", "Show the version.")
+      "version" => Known.new(:Version, "pando/cli/show", "Show the version.")
     }.freeze
 
     # The commands that work on every platform.

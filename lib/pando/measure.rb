@@ -48,7 +48,7 @@ module Pando
       return Selection.of_root unless RailsRoutes.any?(config)
 
       yield "reading the routes"
-      Selection.of_routes(RailsRoutes.new(config, stage.folder).paths)
+      Selection.of_routes(RailsRoutes.paths(config, stage.folder))
     end
     private_class_method :routes
   end

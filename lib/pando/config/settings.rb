@@ -1,13 +1,24 @@
 # frozen_string_literal: true
 
-require "pando/config/cpus"
+require "etc"
 require "pando/config/setting"
 require "pando/config/types"
 require "pando/platform"
+require "pando/sys/control_group"
 require "pando/sys/memory"
 
 module Pando
   class Config
+    # How many CPUs the server may use: those that it may be scheduled on (sched_getaffinity(2)), or fewer if a control
+    # group sets a quota, as in most containers.
+    #
+    # @api private
+    module CPUs
+      # @param group [Sys::ControlGroup]
+      # @return [Integer] 1 or more, rounded up
+      def self.count(group: Sys::ControlGroup.new) = [Etc.nprocessors, group.cpu_quota&.ceil].compact.min.clamp(1, nil)
+    end
+
     # The table of all settings, in groups and in the order of docs/configuration.md.
     #
     # @api private

@@ -5,68 +5,62 @@ require "pando/measure/advice"
 require "pando/server/app_environment"
 require "pando/server/launch"
 require "rbconfig"
-require "timeout"
 
 module Pando
   module Measure
     # The routes of a Rails application. Another process loads the application to read them.
     #
     # @api private
-    class RailsRoutes
-      PROGRAM = File.expand_path("routes_program.rb", __dir__)
+    module RailsRoutes
       # Files that every Rails application has.
       RAILS = %w[config/application.rb config/environment.rb].freeze
-      private_constant :PROGRAM, :RAILS
+      # Writes the paths of the application's GET routes without parameters to the given file. Threads that the
+      # application has started may run for ever.
+      PROGRAM = <<~RUBY
+        require "json"
+        require "pando/doctor/subject/rails_app"
+        require File.expand_path("config/environment")
+        application = Rails.application
+        application.reload_routes_unless_loaded if application.respond_to?(:reload_routes_unless_loaded)
+        File.write(ARGV.fetch(0), JSON.generate(Pando::Doctor::Subject::RailsApp.routes(application)))
+        exit!(true)
+      RUBY
+      private_constant :RAILS, :PROGRAM
 
-      # @return [Boolean]
-      def self.any?(config) = RAILS.all? { |name| File.file?(File.join(config.directory, name)) }
+      class << self
+        # @return [Boolean]
+        def any?(config) = RAILS.all? { |name| File.file?(File.join(config.directory, name)) }
 
-      # @param config [Config] @param folder [String]
-      def initialize(config, folder)
-        @config = config
-        @folder = folder
-      end
+        # @param config [Config] @param folder [String]
+        # @return [Array<String>]
+        # @raise [NotMeasured] the application cannot be loaded
+        def paths(config, folder)
+          result, output = %w[routes routes.output].map { |name| File.join(folder, name) }
+          return JSON.parse(File.read(result)) if run(config, result, output) && File.file?(result)
 
-      # @return [Array<String>]
-      # @raise [NotMeasured] the application cannot be loaded
-      def paths
-        status = run
-        raise NotMeasured, failure unless status&.success? && File.file?(result)
+          said = Advice.read(output).strip
+          raise NotMeasured, ["the application could not be loaded to read its routes",
+                              *Advice.on(said, config.environment), Advice.last_words(said)].join("\n")
+        end
 
-        JSON.parse(File.read(result))
-      end
+        private
 
-      private
+        # @return [Boolean]
+        def run(config, result, output)
+          pid = Process.spawn(environment(config), RbConfig.ruby, *Server::Launch.load_path, "-e", PROGRAM, result,
+                              pgroup: true, chdir: config.directory, in: File::NULL, out: output, err: %i[child out])
+          waiter = Process.detach(pid)
+          return waiter.value.success? if waiter.join(config.boot_timeout)
 
-      def run
-        pid = Process.spawn(environment, RbConfig.ruby, *Server::Launch.load_path, PROGRAM, result,
-                            pgroup: true, chdir: @config.directory, in: File::NULL, out: output, err: %i[child out])
-        Timeout.timeout(@config.boot_timeout) { Process.wait2(pid).last.tap { pid = nil } }
-      rescue Timeout::Error
-        nil
-      ensure
-        end_with(pid) if pid
-      end
+          false
+        ensure
+          Process.kill(:KILL, pid) if waiter&.alive?
+        end
 
-      def end_with(pid)
-        Process.kill(:KILL, pid)
-        Process.wait(pid)
-      rescue Errno::ESRCH, Errno::ECHILD
-        nil
-      end
-
-      def environment
-        { "SOLID_QUEUE_IN_PUMA" => nil }
-          .merge(Server::AppEnvironment::VARIABLES.first(2).to_h { |name| [name, @config.environment] })
-      end
-
-      def result = File.join(@folder, "routes")
-      def output = File.join(@folder, "routes.output")
-
-      def failure
-        said = Advice.read(output).strip
-        ["the application could not be loaded to read its routes", *Advice.on(said, @config.environment),
-         Advice.last_words(said)].join("\n")
+        def environment(config)
+          { "SOLID_QUEUE_IN_PUMA" => nil }
+            .merge(Server::AppEnvironment::VARIABLES.first(2).to_h { |name| [name, config.environment] })
+        end
       end
     end
   end

@@ -2,6 +2,7 @@
 
 require "pando/cli/format"
 require "pando/config/report"
+require "pando/version"
 
 module Pando
   module CLI
@@ -11,15 +12,28 @@ module Pando
     class ShowConfig < Command
       include Format
 
-      def self.switches
-        [Format::TEXT_OR_JSON]
-      end
+      def self.switches = [Format::TEXT_OR_JSON]
 
       private
 
       def perform
         report = Config::Report.new(config)
         terminal.out.puts(chosen_format == "json" ? report.json : report.text)
+        CLI::OK
+      end
+    end
+
+    # `pando version`: the versions of Pando and of Ruby.
+    #
+    # @api private
+    class Version
+      def initialize(_arguments, terminal)
+        @out = terminal.out
+      end
+
+      # @return [Integer] exit status
+      def call
+        @out.puts "pando #{VERSION} (ruby #{RUBY_VERSION} #{RUBY_PLATFORM})"
         CLI::OK
       end
     end
