@@ -15,6 +15,9 @@ module Support
     TIME_LIMIT = 1800 # seconds
     KILL_GRACE = 5
     LOADER = "ARGV.shift(ARGV.shift.to_i).each { |file| require file }"
+    # What unit tests start needs no gems, and a bundle takes as long to load as all of Pando.
+    WITHOUT_BUNDLE = 'ENV["RUBYOPT"] = Bundler.original_env["RUBYOPT"]; '
+    UNIT = "/test/unit/"
 
     # One failure in a file, for the summary.
     Failure = Struct.new(:file, :text)
@@ -71,8 +74,10 @@ module Support
     private
 
     def command
-      [RbConfig.ruby, "-rbundler/setup", "-I", "test", "-e", LOADER, @files.size.to_s, *@files, *@options]
+      [RbConfig.ruby, "-rbundler/setup", "-I", "test", "-e", loader, @files.size.to_s, *@files, *@options]
     end
+
+    def loader = @files.first.include?(UNIT) ? WITHOUT_BUNDLE + LOADER : LOADER
 
     def wait
       waiter = Process.detach(@pid)
@@ -147,7 +152,7 @@ module Support
     end
 
     def processes(folder)
-      units, others = files.partition { |file| file.start_with?("#{ROOT}/test/unit/") }
+      units, others = files.partition { |file| file.start_with?("#{ROOT}#{TestProcess::UNIT}") }
       groups = others.map { |file| [file] }
       groups.unshift(units) unless units.empty?
       groups.map { |group| TestProcess.new(group, @options, folder) }

@@ -13,7 +13,7 @@ module Support
     # @param program [String] ends with an exception unless all is well
     def assert_in_small_process(program)
       folders = %w[lib test].flat_map { |name| ["-I", Checkout.path(name)] }
-      output, status = Open3.capture2e(RbConfig.ruby, "-W0", *folders, "-e", program)
+      output, status = Open3.capture2e({ "RUBYOPT" => nil }, RbConfig.ruby, "-W0", *folders, "-e", program)
 
       assert_predicate status, :success?, output
     end

@@ -10,8 +10,8 @@ module Support
     POLL_INTERVAL = 0.01
     PATIENCE = 90 # seconds: a generous limit costs nothing, and a machine may be very busy
 
-    # Lets time pass that is part of what is tested: a client's pace, how long a fault or an app's work lasts. Whoever waits
-    # for something uses wait_until.
+    # Lets time pass that is part of what is tested: a client's pace, how long a fault or an app's work lasts. To wait
+    # for something there is wait_until.
     def pause(seconds) = sleep(seconds)
 
     # @param timeout [Numeric] seconds

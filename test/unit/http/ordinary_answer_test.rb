@@ -45,8 +45,8 @@ class HTTPOrdinaryAnswerTest < Minitest::Test
   ].freeze
   BODIES = [["hello", " ", "world"], ["hello world"], [], [""], ["a"] * 40, ["x" * 40_000]].freeze
 
-  # With room between the parts that is free by now, for the collector to fill. Parts as long as Ruby keeps in an object's
-  # own slot, which is what moves.
+  # With room between the parts that is free by now, for the collector to fill. Parts as long as Ruby keeps in an
+  # object's own slot, which is what moves.
   COMPACTION = <<~'RUBY'
     require "unit/http/support/full_socket"
     bodies = Array.new(20) do |i|
@@ -57,13 +57,9 @@ class HTTPOrdinaryAnswerTest < Minitest::Test
     socket = HTTPSupport::FullSocket.new
     GC.start
     GC.auto_compact = GC.stress = true
-    texts = bodies.map { |body| socket.text("L
-", {}, body, "
-") }
+    texts = bodies.map { |body| socket.text("L\r\n", {}, body, "\r\n") }
     GC.auto_compact = GC.stress = false
-    sent = texts.map { |text| text.partition("
-
-").last }
+    sent = texts.map { |text| text.partition("\r\n\r\n").last }
     sent.zip(whole) { |found, wanted| found == wanted || abort("sent #{found}") }
   RUBY
 

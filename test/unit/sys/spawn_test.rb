@@ -115,7 +115,8 @@ class SysSpawnTest < Minitest::Test
       # Ruby 3.1.2 does not survive compaction at each allocation, in a process as large as the whole test run.
       GC.auto_compact = true if RUBY_VERSION >= "3.2" && GC.respond_to?(:auto_compact=)
       GC.stress = true
-      pid = Sys.spawn(["/bin/sh", "-c", 'echo "$@" >&3', "sh", *words.map(&:dup)], words.map { |w| "#{w}=#{w}" }, [writer])
+      command = ["/bin/sh", "-c", 'echo "$@" >&3', "sh", *words.map(&:dup)]
+      pid = Sys.spawn(command, words.map { |word| "#{word}=#{word}" }, [writer])
       GC.stress = false
       Process.wait(pid)
       reader.readpartial(1000)

@@ -95,7 +95,7 @@ class UpgradeProbeTest < Minitest::Test
 
   def start(program)
     Upgrade::Probe.new(@state, @poller) do |spawn|
-      spawn.call([RbConfig.ruby, "--disable=gems", "-e", program], ENV.to_h)
+      spawn.call([RbConfig.ruby, "--disable=gems", "-e", program], ENV.to_h.except("RUBYOPT"))
     end
   end
 

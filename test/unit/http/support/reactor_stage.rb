@@ -7,8 +7,8 @@ require "tmpdir"
 module HTTPSupport
   # A reactor with a monitor and workers that the test controls step by step: test/c/reactor_stage.c, with sanitizers if
   # the compiler has them. PANDO_STAGE_UNDER is a prefix for the command: valgrind and its options, for example, which
-  # need a program without sanitizers. With PANDO_LEAKS it looks for leaks when it ends, two thirds of its CPU time: .ci/run
-  # sets it for one of its Rubies.
+  # need a program without sanitizers. With PANDO_LEAKS it looks for leaks when it ends, two thirds of its CPU time:
+  # .ci/run sets it for one of its Rubies.
   class ReactorStage
     SOURCES = %w[http/*.c sys/fds.c sys/process.c sys/record.c sys/sealed.c].freeze
     PATIENCE = 90
