@@ -43,10 +43,6 @@ module Pando
         # @return [nil]
         def trace = Sites.trace
 
-        # Stops what {trace} started.
-        # @return [nil]
-        def untrace = Sites.pause
-
         # Notes the descriptors of this process, for the child that it is about to fork.
         #
         # @return [nil]

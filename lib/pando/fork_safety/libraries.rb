@@ -109,10 +109,6 @@ module Pando
           Known.library(name).rule&.advice
         end
 
-        # @param comm [String] a native thread's name, /proc/self/task/*/comm
-        # @return [String, nil] the library that starts threads of this name
-        def of_thread(comm) = Known.loaded.find { |library| library.thread?(comm) }&.name
-
         private
 
         # @return [Array<Array(String, Proc)>]

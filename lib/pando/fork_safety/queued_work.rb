@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/fork_safety/libraries/known"
+require "pando/sys"
 
 module Pando
   module ForkSafety
@@ -27,7 +28,7 @@ module Pando
         # Whether a library has work that is running, waiting or due now.
         #
         # @return [Boolean]
-        def pending?(by = now)
+        def pending?(by = Sys.now)
           Libraries::Known.loaded.any? { |library| pieces(library, by).positive? }
         end
 
@@ -40,7 +41,7 @@ module Pando
         def wait(by, on_failure = nil)
           telling(on_failure) do
             left = pending?(by) ? CALM : 0
-            while left.positive? && now < by
+            while left.positive? && Sys.now < by
               yield if block_given?
               sleep(LOOK)
               left = pending?(by) ? CALM : left - 1
@@ -78,8 +79,8 @@ module Pando
         def flush(library, by)
           block = library.queue(:flush) or return
 
-          thread = Thread.new { guard(library, nil) { block.call([by - now, 0].max) } }
-          return if thread.join([by - now, LOOK].max)
+          thread = Thread.new { guard(library, nil) { block.call([by - Sys.now, 0].max) } }
+          return if thread.join([by - Sys.now, LOOK].max)
 
           thread.kill
           Dropped.new(library.name, 1, ["a flush that did not end"])
@@ -104,8 +105,6 @@ module Pando
           @on_failure&.call(library.name, e)
           otherwise
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -38,7 +38,7 @@ module Pando
     end
 
     module Callbacks
-      # The callbacks of one library around each fork. A value; owned by the registry.
+      # The callbacks of one library around each fork. A value; owned by {Callbacks}.
       #
       # @api private
       class Entry

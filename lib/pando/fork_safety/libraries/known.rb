@@ -45,7 +45,7 @@ module Pando
           # @param name [String] the gem's
           # @param constant [String] defined once the library is loaded
           # @param tested [Boolean] whether a test runs the real gem
-          # @yield see {Declaration}
+          # @yield see {Library}
           # @raise [ArgumentError] there is such a row already
           def describe(name, constant:, tested: false, &declaration)
             raise ArgumentError, "#{name} has a row already" if @rows.key?(name)

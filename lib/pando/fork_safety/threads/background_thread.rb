@@ -2,6 +2,7 @@
 
 require "pando/fork_safety/callbacks"
 require "pando/fork_safety/threads/native_thread"
+require "pando/sys"
 
 module Pando
   module ForkSafety
@@ -60,16 +61,14 @@ module Pando
       private
 
       def await(seconds, given_up)
-        deadline = seconds && (now + seconds)
+        deadline = seconds && (Sys.now + seconds)
         until given_up.call || yield
-          left = deadline && (deadline - now)
+          left = deadline && (deadline - Sys.now)
           return if left && left <= 0
 
           @changed.wait(@lock, left)
         end
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
     # Starts, stops and restarts a background thread. Owned by a {BackgroundThread}.
@@ -155,10 +154,10 @@ module Pando
       # A thread that waits for its own turn to fork cannot end before that. It waits at a place where it expects to be
       # copied, so that is enough.
       def halted_within?(seconds)
-        deadline = now + seconds
+        deadline = Sys.now + seconds
         until joined?(@thread, SLICE)
           return true if Callbacks.waits?(@thread)
-          return false if now > deadline
+          return false if Sys.now > deadline
         end
         NativeThread.wait_gone(@native)
       end
@@ -204,8 +203,6 @@ module Pando
           @ended = !again
         end
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
     # A background thread did not end in time, and its owner chose to refuse the fork in that case.

@@ -55,7 +55,7 @@ class AuditSitesTest < Minitest::Test
     lines = run_ruby(<<~RUBY)
       tell(File.open(__FILE__))
       Pando::ForkSafety::Audit.trace
-      Pando::ForkSafety::Audit.untrace
+      Pando::ForkSafety::Audit::Sites.pause
       tell(File.open(__FILE__))
       Pando::ForkSafety::Audit.trace
       tell(File.open(__FILE__)) # 11
