@@ -9,10 +9,10 @@ module Pando
     # @api private
     module Format
       TEXT_OR_JSON = Command::Switch.new(name: :format, flags: %w[--format], argument: "text|json",
-                                         help: "With `config`, `status`, `measure`: the output format. [text]").freeze
+                                         help: "With `config` and `status`: the output format. [text]").freeze
 
       REPORT = Command::Switch.new(name: :format, flags: %w[--format], argument: "text|json|html",
-                                   help: "With `doctor` and `pages`: the report's format. [text]").freeze
+                                   help: "With `doctor`, `pages` and `measure`: the report's format. [text]").freeze
       OUTPUT = Command::Switch.new(name: :output, flags: %w[--output], argument: "FILE",
                                    help: "With `doctor`, `pages` and `measure`: write the report to this " \
                                          "file instead of stdout.").freeze

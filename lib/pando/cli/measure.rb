@@ -12,7 +12,7 @@ module Pando
       include Format
 
       SWITCHES = [
-        Format::TEXT_OR_JSON, Format::OUTPUT,
+        Format::REPORT, Format::OUTPUT,
         Switch.new(name: :routes, flags: %w[--routes], argument: "FILE",
                    help: "With `measure`: the requests, a path or a method and a path on each line. Default, " \
                          "without --log: the GET routes of a Rails app, or /."),
@@ -55,7 +55,7 @@ module Pando
       def prepare
         choose_environment
         config.require_rackup
-        @format = chosen_format
+        @format = chosen_format(Pando::Measure::Report::FORMATS)
         check_output
         workers = workers()
         @plan = Pando::Measure::Plan.new(workers: workers, requests: number(:requests, REQUESTS, 1_000_000),

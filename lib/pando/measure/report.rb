@@ -6,12 +6,13 @@ require "pando/measure/figures"
 
 module Pando
   module Measure
-    # A Result as text, for people at a terminal, or as JSON, whose fields docs/measure.md has.
+    # A Result as text, for people at a terminal, as JSON, whose fields docs/measure.md has, or as a ReportPage.
     #
     # @api private
     class Report
       include Counted
 
+      FORMATS = %w[text json html].freeze
       WIDTH = 110
       MIB = 1_048_576.0
       # Rows of the main table: the title, the figure of a Side, its unit, and the figure that the ratio compares.
@@ -31,10 +32,16 @@ module Pando
                       "workers share. Use -w 2 or more."
       private_constant :WIDTH, :MIB, :ROWS, :HOW, :NOT_PROJECTED
 
-      # @param result [Result] @param format [String] "text" or "json"
+      # @param result [Result] @param format [String] one of FORMATS
       # @return [String]
       def self.write(result, format)
-        format == "json" ? "#{JSON.pretty_generate(result.to_h)}\n" : new(result).to_s
+        case format
+        when "text" then new(result).to_s
+        when "json" then "#{JSON.pretty_generate(result.to_h)}\n"
+        when "html"
+          require "pando/measure/report_page"
+          ReportPage.new(result).to_s
+        end
       end
 
       # @param result [Result]
@@ -47,21 +54,28 @@ module Pando
 
       # @return [String]
       def to_s
+        tables = [measured, projections].compact.map { |titles, rows| table(titles, rows) }
         notes = @result.notes.flat_map { |note| wrap(note, "- ", "  ") }
-        parts = [head, left_out, measured, projections, wrap(projected) + wrap(HOW), notes, [verdict].compact]
+        parts = [head, omissions, *tables, wrap(projected) + wrap(HOW), notes, [verdict].compact]
         "#{parts.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")}\n"
       end
 
       private
 
-      def head
-        plan = @result.plan
-        ["#{@result.application} in the #{@result.environment} environment: #{names.join(" and ")}, " \
-         "#{counted(plan.workers, "worker")} each, #{@result.ruby}",
-         *@sides.map { |side| "  #{setup(side)}" },
-         *wrap("#{counted(thousands(plan.requests), "request")} for each worker, #{counted(plan.clients, "client")}" \
-               "#{", servers take turns" if @other}: #{@result.selection.title}.", "  ")]
+      def head = [title, *setups.map { |line| "  #{line}" }, *wrap(sent, "  ")]
+
+      def title
+        "#{@result.application} in the #{@result.environment} environment: #{names.join(" and ")}, " \
+          "#{counted(@result.plan.workers, "worker")} each, #{@result.ruby}"
       end
+
+      def sent
+        plan = @result.plan
+        "#{counted(thousands(plan.requests), "request")} for each worker, #{counted(plan.clients, "client")}" \
+          "#{", servers take turns" if @other}: #{@result.selection.title}."
+      end
+
+      def setups = @sides.map { |side| setup(side) }
 
       def setup(side)
         facts = side.facts
@@ -77,19 +91,24 @@ module Pando
       end
 
       def left_out
-        lines = @result.selection.left_out.map do |reason, all|
+        @result.selection.left_out.map do |reason, all|
           more = all.size - 5
           "#{all.first(5).join(", ")}#{" and #{more} more" if more.positive?}: #{reason}"
         end
-        lines.empty? ? [] : ["Left out:", *lines.flat_map { |line| wrap(line, "  ", "    ") }]
       end
 
+      def omissions
+        lines = left_out.flat_map { |line| wrap(line, "  ", "    ") }
+        lines.empty? ? [] : ["Left out:", *lines]
+      end
+
+      # @return [Array(Array<String>, Array<Array<String>>)] the titles and the rows of a table
       def measured
         rows = ROWS.map do |title, value, unit, compared|
           [title, *@sides.map { |side| send(unit, value.to_proc.call(side)) },
            *((compared ? ratio(@result.ratio(&compared)) : "") if @other)]
         end
-        table(["", *names, *@ratio_head], rows)
+        [["", *names, *@ratio_head], rows]
       end
 
       def projected? = @sides.all?(&:projected?)
@@ -101,15 +120,16 @@ module Pando
           "the memory that a server has once or shares, plus the private memory of one worker for each worker."
       end
 
+      # @return [Array, nil] the same; nil: not {#projected?}
       def projections
-        return [] unless projected?
+        return unless projected?
 
         rows = Side::WORKERS.map do |number|
           sizes = @sides.map { |side| side.projection.of(number) }
           saved = [ratio(Figures.ratio(sizes.last, sizes.first)), mib(sizes.first - sizes.last)] if @other
           [number.to_s, *sizes.map { |size| mib(size) }, *saved]
         end
-        table(["workers would take, MiB", *names, *@ratio_head, *("saved" if @other)], rows)
+        [["workers would take, MiB", *names, *@ratio_head, *("saved" if @other)], rows]
       end
 
       # The result in one sentence.

@@ -60,7 +60,7 @@ class MeasureCommandTest < Minitest::Test
       %w[--log nowhere] => /--log: there is no file nowhere$/, %w[--routes /] => %r{--routes: / is a folder, not a fi},
       ["--log", "#{@folder}/empty"] => /empty contains no request that can be sent$/,
       ["--routes", "#{@folder}/writes"] => /writes contains no request.*without --writes/,
-      %w[--log a --routes b] => /either --routes or --log/, %w[--format xml] => /--format/,
+      %w[--log a --routes b] => /either --routes or --log/, %w[--format xml] => /--format: must be text, json or html/,
       %w[--output /nowhere/x] => /--output: the folder .nowhere does not exist/,
       ["none.ru"] => /none.ru/ }.each do |arguments, message|
       assert_equal(2, run_command(*arguments), arguments.inspect)

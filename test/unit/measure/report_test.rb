@@ -47,12 +47,49 @@ class MeasureReportTest < Minitest::Test
     assert_equal([1000.0], report.dig("servers", "pando", "slices").map { |slice| slice["requests"] })
   end
 
+  def test_html
+    html = report("html")
+
+    assert_includes(html, "<p class=\"verdict\">Pando took 0.50 of Puma&#39;s memory and 0.90 of its CPU time.</p>")
+    assert_includes(html, "<td>memory on average, MiB</td><td>900</td><td>450</td><td>0.50</td>")
+    assert_includes(html, "<td>16</td><td>3,300</td><td>1,350</td><td>0.41</td><td>1,950</td>")
+    assert_includes(html, "<li>GET /gone: answered with status 404</li>")
+    assert_includes(html, "<li>Puma ran without plugin :solid_queue.</li>")
+    refute_match(/<script|href=|src=/, html)
+    %w[svg table section ul].each { |tag| assert_equal(html.scan(/<#{tag}\b/).size, html.scan("</#{tag}>").size, tag) }
+  end
+
+  # 1,000 MiB are 290 pixels high, 1,000 requests 700 wide.
+  def test_html_draws_the_memory_of_each_server
+    html = report("html")
+
+    assert_includes(html, "<g class=\"puma\"><polyline points=\"70.0,49.0 770.0,49.0\"/>")
+    assert_includes(html, "<g class=\"pando\"><polyline points=\"70.0,179.5 770.0,179.5\"/>")
+    assert_equal(%w[0 200 400 600 800 1000] * 2, html.scan(%r{>(\d+)</text>}).flatten)
+  end
+
+  def test_html_of_equal_servers_and_of_one_request
+    html = report("html", pando: 900, plan: { requests: 1 }, done: 1.0)
+
+    assert_equal(%w[53.0 67.0], %w[Puma Pando].map { |name| html[/y="(\S+)">#{name}</, 1] })
+    assert_equal(%w[0 1], html.scan(%r{y="330" text-anchor="middle">(\d+)</text>}).flatten)
+  end
+
+  def test_html_escapes_what_an_application_says
+    html = report("html", left: { "answered with status 404" => ["GET /<script>alert(1)</script>"] })
+
+    assert_includes(html, "GET /&lt;script&gt;")
+    refute_includes(html, "<script>")
+  end
+
   def test_pando_alone
     text = report("text", alone: true)
 
     assert_includes(text, "Puma is not in the bundle, so Pando is measured alone")
     refute_match(/Pando took|Pando.Puma|both/, text)
     assert_match(/^16 +1,350$/, text)
+    assert_includes(report("html", alone: true), "<p class=\"verdict\">Pando alone.</p>")
+    assert_equal(1, report("html", alone: true).scan("<polyline").size)
   end
 
   # A single worker has all that others would share for itself, if only because Puma does not preload for one.
@@ -63,6 +100,8 @@ class MeasureReportTest < Minitest::Test
     assert_match(/^each further worker, MiB +- +- +-$/, text)
     refute_match(/^16 |^workers would take|Computed from/, text)
     assert_match(/^What more workers would take is not computed: .*Use -w\s2/, text)
+    refute_includes(report("html", workers: 1), "<td>16</td>")
+    assert_includes(report("html", workers: 1), "What more workers would take is not computed")
     assert_equal([nil, {}],
                  JSON.parse(report("json", workers: 1)).dig("servers", "puma", "memory")
                      .values_at("further_worker", "workers"))
@@ -96,14 +135,16 @@ class MeasureReportTest < Minitest::Test
 
     refute_match(/Pando took/, text)
     assert_equal("- Half of it is broken.", text.lines(chomp: true).grep(/^- /).first)
+    assert_includes(report("html", broken: "Half of it is broken."), "<p class=\"verdict\">Half of it is broken.</p>")
+    refute_match(/Pando took/, report("html", broken: "Half of it is broken."))
   end
 
   private
 
-  def report(format, alone: false, workers: 4, broken: nil, requests: 40, redirected: 0, plan: {},
-             left: { "answered with status 404" => ["GET /gone"] })
-    sides = [(side("Puma", PUMA, 900, 200, 0.02, requests, workers) unless alone),
-             side("Pando", PANDO, 450, 75, 0.018, requests, workers, "status 500")]
+  def report(format, alone: false, workers: 4, broken: nil, requests: 40, redirected: 0, plan: {}, pando: 450,
+             done: 1000.0, left: { "answered with status 404" => ["GET /gone"] })
+    sides = [(side("Puma", PUMA, 900, 200, 0.02, requests, workers, done) unless alone),
+             side("Pando", PANDO, pando, 75, 0.018, requests, workers, done, "status 500")]
     contest = Struct.new(:sides, :cut_short).new(sides.compact, nil)
     Measure::Report.write(result(contest, left, broken, redirected, workers: workers, **plan), format)
   end
@@ -116,9 +157,9 @@ class MeasureReportTest < Minitest::Test
     Measure::Result.new(config, plan, rehearsal, contest)
   end
 
-  def side(name, facts, pss, own, cpu, requests, workers, trouble = nil)
+  def side(name, facts, pss, own, cpu, requests, workers, done, trouble = nil)
     answers = Array.new(requests) { |number| answer(0.01 * (number + 1), trouble && number.zero? ? trouble : nil) }
-    readings = [[0.0, reading(pss, own, 1.0)], [1000.0, reading(pss, own, 1.0 + (cpu * requests))]]
+    readings = [[0.0, reading(pss, own, 1.0)], [done, reading(pss, own, 1.0 + (cpu * requests))]]
     Measure::Side.new(Subject.new(name, facts), workers, readings, [answers])
   end
 
