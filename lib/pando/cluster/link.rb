@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/message"
+require "pando/errors"
 require "pando/sys"
 
 module Pando

@@ -210,10 +210,12 @@ module Pando
       # Called after each job.
       # @yieldreturn [Boolean] whether no job waits
       def between
-        return if @share.nil? || (allocated = GC.stat(:total_allocated_objects)) - @allocated < WORTH
+        return unless @share
+
+        @deferral.look if deferred? # a heap can grow with few objects
+        return if (allocated = GC.stat(:total_allocated_objects)) - @allocated < WORTH
 
         @allocated = allocated # the next look comes after as many
-        @deferral.look if deferred?
         return begin_anew if GC.count != @count # Ruby has collected
 
         collect if cpu - @collected_at >= (yield ? @wait / 2 : @wait)

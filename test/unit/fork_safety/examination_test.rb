@@ -48,7 +48,7 @@ class ForkSafetyExaminationTest < Minitest::Test
       wait_until(timeout: PATIENCE) { (text = Examination.new(child).text).include?("waits for a lock") }
 
       assert_match(/\Athread #{child} \(.+\): waits for a lock/, text)
-      assert_match(/the lock is at .*held_lock\.so\+0x\h+/, text)
+      assert_match(/the lock is at .*held_lock-\h+\.so\+0x\h+/, text)
       assert_match(/it was taken by thread \d+ \(flusher\) of process #{forker}, before the fork/, text)
     end
   end
@@ -58,7 +58,7 @@ class ForkSafetyExaminationTest < Minitest::Test
     stuck_child do |child, _|
       ENV["PATH"] = "/nonexistent"
       wait_until(timeout: PATIENCE, message: -> { Examination.new(child).text }) do
-        Examination.new(child).text.match?(/on the stack of thread #{child}: .*held_lock\.so\+0x\h+/)
+        Examination.new(child).text.match?(/on the stack of thread #{child}: .*held_lock-\h+\.so\+0x\h+/)
       end
     end
   ensure

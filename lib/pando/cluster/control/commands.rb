@@ -2,6 +2,7 @@
 
 require "pando/cluster/control/snapshot"
 require "pando/cluster/control/tasks"
+require "pando/errors"
 
 module Pando
   module Cluster
