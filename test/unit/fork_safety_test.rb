@@ -132,6 +132,6 @@ class ForkSafetyTest < Minitest::Test
     code = 'require "pando/fork_safety"; Pando::ForkSafety::Randomness.renew; ' \
            "exit !defined?(OpenSSL)"
 
-    assert system(RbConfig.ruby, "--disable-gems", "-I", Support::Checkout.path("lib"), "-e", code)
+    assert system({ "RUBYOPT" => nil }, RbConfig.ruby, "-I", Support::Checkout.path("lib"), "-e", code)
   end
 end

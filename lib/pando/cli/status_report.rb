@@ -53,8 +53,8 @@ module Pando
 
       def typed(value)
         case value
-        when /\A\d+\z/ then value.to_i
-        when /\A\d+\.\d+\z/ then value.to_f
+        when /\A-?\d+\z/ then value.to_i
+        when /\A-?\d+\.\d+(?:e[+-]?\d+)?\z/ then value.to_f
         when "true" then true
         else value
         end

@@ -22,7 +22,7 @@ module Pando
 
       # Requests on one connection. With more, a server whose workers own connections could leave a worker without any.
       KEPT_FOR = 20
-      REPLY_WITHIN = 60 # seconds without a byte
+      REPLY_WITHIN = 60 # seconds
       ADDRESS = "127.0.0.1"
       CLOSED = "the server closed the connection before the answer was complete"
       REFUSED = "the server refused the connection"
@@ -67,7 +67,7 @@ module Pando
       def connection
         http = Net::HTTP.new(ADDRESS, @port, nil)
         http.max_retries = 0
-        http.open_timeout = nil
+        http.open_timeout = REPLY_WITHIN
         http.read_timeout = REPLY_WITHIN
         http.keep_alive_timeout = REPLY_WITHIN
         http
@@ -76,16 +76,30 @@ module Pando
       def ask(http, request)
         began_at = Sys.now
         http.start unless http.started?
-        reply = http.request(message(request), request.body)
+        reply = http.request(message(request), request.body) { |answer| read(answer, began_at + REPLY_WITHIN) }
         return failed(request, CLOSED) if cut_short?(request, reply)
 
         status = reply.code.to_i
         Answer.new(request: request, seconds: Sys.now - began_at, status: status, location: reply["location"],
                    trouble: ("status #{status}" if status >= 400))
-      rescue Net::ReadTimeout then failed(request, "no answer within #{REPLY_WITHIN} s")
-      rescue Net::ProtocolError, Net::HTTPBadResponse => e then failed(request, "malformed answer: #{e.message}")
+      rescue Timeout::Error # Net::HTTP's own, too
+        http.finish if http.started?
+        failed(request, "no answer within #{REPLY_WITHIN} s")
+      rescue Net::ProtocolError, Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError => e
+        failed(request, "malformed answer: #{e.message}")
       rescue Errno::ECONNREFUSED then failed(request, REFUSED)
       rescue SystemCallError, IOError then failed(request, CLOSED)
+      end
+
+      # Reads the body. An answer that never ends must not hold up the run.
+      def read(answer, deadline)
+        body = String.new
+        answer.read_body do |part|
+          raise Timeout::Error if Sys.now > deadline
+
+          body << part
+        end
+        answer.body = body
       end
 
       def message(request)

@@ -54,7 +54,14 @@ module Pando
 
           false
         ensure
-          Process.kill(:KILL, pid) if waiter&.alive?
+          end_process(waiter) if waiter&.alive?
+        end
+
+        def end_process(waiter)
+          Process.kill(:KILL, waiter.pid)
+          waiter.join
+        rescue Errno::ESRCH
+          nil # it has just ended
         end
 
         def environment(config)

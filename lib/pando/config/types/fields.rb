@@ -119,7 +119,7 @@ module Pando
 
         # @return [Symbol, Hash{Symbol => Object}] a Hash always has both fields
         def cast(value, **)
-          return read({ allow: nil, otherwise: @default, **value }, value) if value.is_a?(Hash)
+          return read({ allow: nil, **value, otherwise: value[:otherwise] || @default }, value) if value.is_a?(Hash)
           return word(value) unless value.is_a?(String) && value.include?(",")
 
           otherwise, *allow = value.split(",")
