@@ -39,11 +39,13 @@ module Pando
 
         # @return [nil] the client need not wait
         def answer(word, arguments, session)
-          return pages(arguments, session) if word == "pages"
-
-          Snapshot.new(@cluster).each { |role, pairs| session.say(role, pairs) }
+          word == "pages" ? pages(arguments, session) : status(session)
           session.finish("ok")
           nil
+        end
+
+        def status(session)
+          Snapshot.new(@cluster).each { |role, pairs| session.say(role, pairs) }
         end
 
         # The worker writes to the client's own file; the monitor reads none of it.
@@ -56,7 +58,6 @@ module Pando
             worker.order(Message.new(:record_pages, text: wish), session.descriptors)
 
           session.say("worker", **worker.identity, pool: arguments["pool"], mold: mold_of(worker)&.pid)
-          session.finish("ok")
         end
 
         # Without a slot, the worker that has served most.
