@@ -27,7 +27,7 @@ class AllocatorTest < Minitest::Test
   def test_the_application_has_it_and_its_children_do_not
     library = Pando::Server::Jemalloc.newest
     skip "there is no jemalloc that is safe" unless library&.safe?
-    server = serve(app: APP, config: SETTINGS, env: { "LD_PRELOAD" => "", "PANDO_WERROR" => nil })
+    server = serve(app: APP, config: SETTINGS, env: { "LD_PRELOAD" => "", "PANDO_WERROR" => nil, "PANDO_LEAKS" => nil })
     loaded = server.wait_past("allocator.loaded")
 
     assert_equal ["jemalloc", "#{library.version}-"], [loaded["name"], loaded["version"][/\A[\d.]+-/]]

@@ -65,7 +65,7 @@ class ChangedStateTest < Minitest::Test
     server = start("workers 2")
     before = state(server)
     pid = change(server, "umask", "directory")
-    server.refork
+    refork(server)
     told = findings(server).sort_by { |one| one["subject"] }
 
     assert_equal(before, state(server))
@@ -82,7 +82,7 @@ class ChangedStateTest < Minitest::Test
       server = start("workers 2")
       before = state(server)
       pid = change(server, name)
-      server.refork
+      refork(server)
       moved = server.events("source.changed").first
       found = findings(server).find { |one| one["subject"] == name }
 
@@ -111,7 +111,7 @@ class ChangedStateTest < Minitest::Test
     leaving = server.wait_past("worker.leaving")
 
     assert_match(/\Arequests have changed its process/, leaving["reason"])
-    server.refork
+    refork(server)
     assert_equal([before], states(server))
   end
 
@@ -135,14 +135,14 @@ class ChangedStateTest < Minitest::Test
   def test_what_each_worker_changes_by_itself_is_handed_down_from_the_second_one
     server = start("workers 2", app: LAZY)
     both_serve(server)
-    server.refork
+    refork(server)
     told = findings(server)
 
     assert_equal({ "refused" => ["env LAZY", "signal WINCH"], nil => ["env LAZY", "signal WINCH"] },
                  told.group_by { |one| one["action"] }.transform_values { |all| all.map { |one| one["subject"] }.sort })
     assert_equal(%w[warning], told.map { |one| one["severity"] }.uniq)
     assert_equal(2, told.map { |one| one["pid"] }.uniq.size)
-    2.times { both_serve(server) || server.refork }
+    2.times { both_serve(server) || refork(server) }
     assert_equal(told, findings(server), "the next generations have it from the start")
   end
 
@@ -170,7 +170,7 @@ class ChangedStateTest < Minitest::Test
 
   def test_what_hooks_change_is_no_finding
     server = start("workers 2\n#{HOOKS}")
-    3.times { both_serve(server) || server.refork }
+    3.times { both_serve(server) || refork(server) }
 
     assert_empty(findings(server))
     assert_empty(server.events("source.changed"))
@@ -201,7 +201,7 @@ class ChangedStateTest < Minitest::Test
     ["{ allow: [\"umask\", \"limit\"] }", ":allow"].each do |policy|
       server = start("workers 1\nfork_safety state: #{policy}")
       %w[umask limit_core_file_size].each { |name| server.get("/#{name}") }
-      server.refork
+      refork(server)
 
       assert_empty(findings(server), policy)
       assert_equal(%w[0777 4096], state(server).values_at("umask", "limit"))
@@ -211,7 +211,7 @@ class ChangedStateTest < Minitest::Test
   def test_or_only_be_reported
     server = start("workers 1\nfork_safety state: :report")
     server.get("/nice")
-    server.refork
+    refork(server)
 
     assert_equal([["nice", nil]], findings(server).map { |one| one.values_at("subject", "action") })
     assert_equal(19, state(server)["nice"])
@@ -222,6 +222,9 @@ class ChangedStateTest < Minitest::Test
   def start(config, app: APP, **options)
     serve(app: app, config: "refork :manual\ncontrol \"p.sock\"\n#{config}", **options)
   end
+
+  # The workers of the last generation have left as well: until then they answer.
+  def refork(server) = server.refork && server.wait_for_leavers
 
   # Until each worker has answered.
   def both_serve(server)

@@ -24,7 +24,8 @@ class JitTraineeTest < Minitest::Test
 
     assert_equal(trainee, @server.wait_past("trainee.chosen")["pid"])
     assert_equal({ true => [trainee] }, workers.select { |enabled, _| enabled })
-    @server.get("/")
+    wait_until(message: "idle workers") { @server.workers.none? { |worker| worker.title.end_with?("busy") } }
+    5.times { @server.get("/") }
     @server.refork
     wait_until(message: "two workers") { @server.workers.size == 2 }
 
