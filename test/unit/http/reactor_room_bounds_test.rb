@@ -152,8 +152,4 @@ class HTTPReactorRoomBoundsTest < Minitest::Test
       false
     end
   end
-
-  def count_above(name, bytes)
-    wait_until { @stage.stats.fetch(name) > bytes }
-  end
 end

@@ -269,10 +269,6 @@ class HTTPReactorRoomTest < Minitest::Test
                  [found.bytesize, Digest::SHA256.hexdigest(found)]
   end
 
-  def count_above(name, bytes)
-    wait_until { @stage.stats.fetch(name) > bytes }
-  end
-
   def spool_files
     Dir["/proc/#{@stage.tell("pid")}/fd/*"].map { |path| target(path) }.grep(/deleted/).grep_v(/memfd/)
   end

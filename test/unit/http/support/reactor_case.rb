@@ -89,6 +89,7 @@ module HTTPSupport
     end
 
     def count(name, number) = counts(name => number)
+    def count_above(name, number) = wait_until { @stage.stats.fetch(name) > number }
 
     # Sends further blocks until the reactor accepts no more for this client.
     def fill_ring(taken, sent)
