@@ -27,7 +27,7 @@ class AllocatorTest < Minitest::Test
   def test_the_application_has_it_and_its_children_do_not
     library = Pando::Server::Jemalloc.newest
     skip "there is no jemalloc that is safe" unless library&.safe?
-    server = serve(app: APP, config: SETTINGS, env: { "LD_PRELOAD" => "", "PANDO_WERROR" => nil, "PANDO_LEAKS" => nil })
+    server = serve(app: APP, config: SETTINGS, env: { "LD_PRELOAD" => "", **without_own_variables })
     loaded = server.wait_past("allocator.loaded")
 
     assert_equal ["jemalloc", "#{library.version}-"], [loaded["name"], loaded["version"][/\A[\d.]+-/]]
@@ -42,6 +42,9 @@ class AllocatorTest < Minitest::Test
   end
 
   private
+
+  # Those that this test run was started with.
+  def without_own_variables = ENV.keys.grep(/\APANDO_/).to_h { |name| [name, nil] }
 
   # When the application was loaded, and in a worker.
   def assert_looks(server, seen) = assert_equal([seen] * 2, server.get("/").body.split("\n"))
