@@ -44,18 +44,6 @@ static VALUE row_set_major_gc_due(VALUE self, VALUE due)
     return due;
 }
 
-/* The head of the running request's answer is out. The end of the request clears the flag. */
-static VALUE row_streaming_p(VALUE self)
-{
-    return flag(self, PANDO_ROW_STREAMING);
-}
-
-static VALUE row_streaming(VALUE self)
-{
-    set(self, PANDO_ROW_STREAMING);
-    return Qtrue;
-}
-
 void pando_init_row_flags(VALUE row)
 {
     rb_define_method(row, "fork_unsafe?", row_fork_unsafe_p, 0);
@@ -63,6 +51,4 @@ void pando_init_row_flags(VALUE row)
     rb_define_method(row, "fork_safe!", row_fork_safe, 0);
     rb_define_method(row, "major_gc_due?", row_major_gc_due_p, 0);
     rb_define_method(row, "major_gc_due=", row_set_major_gc_due, 1);
-    rb_define_method(row, "streaming?", row_streaming_p, 0);
-    rb_define_method(row, "streaming!", row_streaming, 0);
 }

@@ -64,14 +64,14 @@ static VALUE wire_accept(VALUE module, VALUE listener)
 
 static VALUE wait_for(VALUE fd, int events, VALUE seconds)
 {
-    struct timeval limit = rb_time_interval(seconds);
-    int ready = rb_wait_for_single_fd(NUM2INT(fd), events, &limit);
+    struct timeval limit = NIL_P(seconds) ? (struct timeval){0} : rb_time_interval(seconds);
+    int ready = rb_wait_for_single_fd(NUM2INT(fd), events, NIL_P(seconds) ? NULL : &limit);
     if (ready == -1)
         rb_sys_fail("poll");
     return ready > 0 ? Qtrue : Qfalse;
 }
 
-/* False after so many seconds. Meanwhile other threads run, and signals are handled. */
+/* False after so many seconds; nil: waits for ever. Meanwhile other threads run, and signals are handled. */
 static VALUE wire_wait_readable(VALUE module, VALUE fd, VALUE seconds)
 {
     return wait_for(fd, RB_WAITFD_IN, seconds);

@@ -1,6 +1,7 @@
 /* Pando::HTTP::Lane: a worker's side of its lane; this file takes requests. Runs in workers. The reactor's side has
  * no Ruby. */
 #include "bind_lane.h"
+#include "bind_lock.h"
 #include "bind_sys.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@ static void lane_compact(void *data)
 static void lane_free(void *data)
 {
     struct lane_view *view = data;
+    pando_lock_forget(view);
     if (view->lane && pando_lane_view_usable(view)) pando_lane_unmap(view->lane);
     xfree(view);
 }
@@ -278,6 +280,24 @@ static VALUE lane_offered_p(VALUE self)
     return pando_lane_view_usable(view) && pando_lane_offers(view->lane) ? Qtrue : Qfalse;
 }
 
+/* A thread has given up the interpreter lock, and none wants it: a request that waits may be for this worker. */
+static void tell_lock_free(void *data)
+{
+    struct lane_view *view = data;
+    if (pando_lane_view_usable(view) && waiting(view) > 0) pando_lane_view_rouse(view);
+}
+
+/* follow_lock(publish): from now on the process knows which of its threads has the interpreter lock. publish: and the
+ * reactor too, which then gives it a further request only while none has or wants it. The lane must be the first of
+ * this worker, and live as long as the process. False: this Ruby cannot. */
+static VALUE lane_follow_lock(VALUE self, VALUE publish)
+{
+    struct lane_view *view = pando_lane_view_of(self);
+    if (!pando_lane_view_usable(view) || !pando_lock_watch()) return Qfalse;
+    if (RTEST(publish)) pando_lock_publish(&view->lane->lock_users, tell_lock_free, view);
+    return Qtrue;
+}
+
 /* Makes the lane's own eventfd readable. */
 static VALUE lane_nudge(VALUE self)
 {
@@ -324,6 +344,7 @@ void pando_init_http_lane(void)
     rb_define_method(cLane, "waiting?", lane_waiting_p, 0);
     rb_define_method(cLane, "asleep?", lane_asleep_p, 0);
     rb_define_method(cLane, "offered?", lane_offered_p, 0);
+    rb_define_method(cLane, "follow_lock", lane_follow_lock, 1);
     rb_define_method(cLane, "nudge", lane_nudge, 0);
     rb_define_method(cLane, "drain", lane_drain, 0);
     pando_init_http_lane_answer(cLane);

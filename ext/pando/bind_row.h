@@ -7,6 +7,7 @@
 #include "sys/scoreboard.h"
 
 struct pando_row *pando_row_of(VALUE self);
+void pando_init_row_jobs(VALUE row);
 void pando_init_row_flags(VALUE row);
 void pando_init_row_measurements(VALUE row);
 void pando_init_row_samples(VALUE row);

@@ -2,14 +2,11 @@
 #include "bind_sys.h"
 
 #include <errno.h>
-#include <math.h>
 #include <unistd.h>
 
 #include "bind_row.h"
 #include "sys/measure.h"
 #include "sys/scoreboard.h"
-
-#define LONGEST 1e9 /* seconds; longer times, such as Float::INFINITY, are cut to it */
 
 static VALUE cScoreboard, cRow;
 
@@ -165,13 +162,6 @@ static VALUE seconds(uint64_t nanoseconds)
     return nanoseconds ? DBL2NUM((double)nanoseconds / 1e9) : Qnil;
 }
 
-static uint64_t deadline(uint64_t now, VALUE after)
-{
-    if (NIL_P(after)) return 0;
-    double value = NUM2DBL(after);
-    return now + (uint64_t)((value > 0 ? fmin(value, LONGEST) : 0) * 1e9);
-}
-
 READER(state, UINT2NUM)
 READER(role, UINT2NUM)
 READER(slot, UINT2NUM)
@@ -180,9 +170,6 @@ READER(pid, INT2NUM)
 READER(requests, ULL2NUM)
 READER(heartbeat, seconds)
 READER(started_at, seconds)
-READER(busy_since, seconds)
-READER(soft_deadline, seconds)
-READER(hard_deadline, seconds)
 READER(connections, UINT2NUM)
 
 /* Called by the process whose row it is. */
@@ -217,57 +204,10 @@ static VALUE row_beat(VALUE self)
     return Qnil;
 }
 
-static VALUE row_start_job(VALUE self, VALUE verb, VALUE subject, VALUE soft, VALUE hard)
-{
-    uint64_t now = pando_now();
-    uint64_t soft_at = deadline(now, soft), hard_at = deadline(now, hard); /* may run Ruby, so before any pointer is
-                                                                            * taken */
-    StringValue(verb);
-    StringValue(subject);
-    pando_row_start(row_of(self), RSTRING_PTR(verb), (size_t)RSTRING_LEN(verb), RSTRING_PTR(subject),
-                    (size_t)RSTRING_LEN(subject), soft_at, hard_at, now);
-    return Qnil;
-}
-
-/* Counted from now; returns the present in monotonic seconds. */
-static VALUE row_set_deadlines(VALUE self, VALUE soft, VALUE hard)
-{
-    struct pando_row *row = row_of(self);
-    uint64_t now = pando_now();
-    atomic_store_explicit(&row->hard_deadline, deadline(now, hard), memory_order_release);
-    atomic_store_explicit(&row->soft_deadline, deadline(now, soft), memory_order_release);
-    return seconds(now);
-}
-
-/* True: a sample is due. */
-static VALUE row_finish_job(VALUE self)
-{
-    return pando_row_finish(row_of(self)) ? Qtrue : Qfalse;
-}
-
-static VALUE row_rest(VALUE self)
-{
-    pando_row_rest(row_of(self));
-    return Qnil;
-}
-
 static VALUE row_reset(VALUE self)
 {
     pando_row_reset(row_of(self));
     return Qnil;
-}
-
-static VALUE row_job(VALUE self)
-{
-    return ULL2NUM(atomic_load_explicit(&row_of(self)->job, memory_order_acquire));
-}
-
-/* [verb, subject], or nil while they are being written or before the first job. */
-static VALUE row_job_name(VALUE self)
-{
-    char verb[PANDO_VERB_MAX + 1], subject[PANDO_SUBJECT_MAX + 1];
-    if (pando_row_job(row_of(self), verb, subject) == 0) return Qnil;
-    return rb_ary_new_from_args(2, rb_str_new_cstr(verb), rb_str_new_cstr(subject));
 }
 
 static void define_row(void)
@@ -283,22 +223,14 @@ static void define_row(void)
     ROW_READER(requests);
     ROW_READER(heartbeat);
     ROW_READER(started_at);
-    ROW_READER(busy_since);
-    ROW_READER(soft_deadline);
-    ROW_READER(hard_deadline);
-    ROW_READER(job);
-    ROW_READER(job_name);
     ROW_READER(connections);
 #undef ROW_READER
     rb_define_method(cRow, "claim", row_claim, 3);
     rb_define_method(cRow, "state=", row_set_state, 1);
     rb_define_method(cRow, "beat", row_beat, 0);
     rb_define_method(cRow, "connections=", row_set_connections, 1);
-    rb_define_method(cRow, "start_job", row_start_job, 4);
-    rb_define_method(cRow, "set_deadlines", row_set_deadlines, 2);
-    rb_define_method(cRow, "finish_job", row_finish_job, 0);
-    rb_define_method(cRow, "rest", row_rest, 0);
     rb_define_method(cRow, "reset", row_reset, 0);
+    pando_init_row_jobs(cRow);
     pando_init_row_flags(cRow);
     pando_init_row_measurements(cRow);
     pando_init_row_samples(cRow);

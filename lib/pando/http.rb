@@ -16,4 +16,5 @@ end
 require "pando/http/direct_handler"
 require "pando/http/rackup"
 require "pando/http/reactor_handler"
+require "pando/http/threaded_handler"
 require "pando/http/self_test"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define MAGIC 0x70616e646f6c3031ULL /* "pandol01": includes the layout version */
+#define MAGIC 0x70616e646f6c3032ULL /* "pandol02": includes the layout version */
 
 /* --- the memory --- */
 

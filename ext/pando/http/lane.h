@@ -1,4 +1,4 @@
-/* A lane: the memory that the reactor shares with one worker only. The reactor offers requests there, and the worker
+/* A lane: the memory that the reactor shares with one worker only, or with one thread of a worker that has several. The reactor offers requests there, and the worker
  * answers them there. The monitor makes a new lane for each worker and keeps it as long as the worker lives, so that
  * a new reactor finds it.
  *
@@ -17,6 +17,7 @@
 #define PANDO_SLOT_BYTES 16384u          /* head and body of a request that travels in memory */
 #define PANDO_LANE_BYTES 131072u         /* size of the ring; a power of two */
 #define PANDO_FRAME_PAYLOAD (PANDO_LANE_BYTES / 4 - 96)
+#define PANDO_LANE_LOCK (1u << 31)       /* a further request waits until no thread has or wants the interpreter lock */
 #define PANDO_LANE_RESERVE 64u           /* kept free for the frame that ends a response, so that it never waits for a
                                           * slow client */
 
@@ -95,6 +96,8 @@ struct pando_lane {
     _Alignas(64) _Atomic uint32_t asleep;    /* it waits for its eventfd */
     _Atomic uint32_t closed;                 /* it accepts no requests */
     _Atomic uint64_t idle_since;             /* nanoseconds; the reactor wakes the latest first */
+    _Atomic uint32_t lock_users;             /* PANDO_LANE_LOCK and the number of its process's threads that have or want
+                                              * the interpreter lock, on a worker's first lane; 0: nobody counts */
     _Alignas(64) _Atomic uint64_t written;   /* bytes ever */
     _Alignas(64) _Atomic uint32_t starved;   /* it waits for room: wake it when there is some */
     _Alignas(64) _Atomic uint64_t taken[PANDO_LANE_SLOTS]; /* nanoseconds: when it claimed the request in the slot */

@@ -84,7 +84,8 @@ int pando_reactor_run(const struct pando_reactor_config *config);
 
 enum pando_reactor_record_kind {
     /* from the monitor */
-    PANDO_REACTOR_LANE_OPEN = 1,       /* with the lane's eventfd, its socket and its memory */
+    PANDO_REACTOR_LANE_OPEN = 1,       /* with the lane's eventfd, its socket and its memory; cause: the number of its
+                                        * worker's first lane */
     PANDO_REACTOR_LANE_DEAD = 2,       /* its worker was reaped; cause: why it died */
     PANDO_REACTOR_LANE_CLOSE = 3,      /* its worker has left, or will take no more requests */
     PANDO_REACTOR_DRAIN = 4,           /* shut the listeners, answer all requests received, exit */
@@ -103,6 +104,7 @@ enum pando_reactor_cause {
     PANDO_REACTOR_DIED = 0,            /* the request is hardly the cause */
     PANDO_REACTOR_TIMEOUT = 1,         /* killed at its deadline: 504 */
     PANDO_REACTOR_SUSPECT = 2,         /* SEGV, ABRT, BUS, out of memory: never retried */
+    PANDO_REACTOR_BESIDE = 3,          /* another request of the same worker is the suspect */
 };
 
 struct pando_reactor_record {

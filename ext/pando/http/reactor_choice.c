@@ -27,21 +27,52 @@ static int is_idle(const struct pando_reactor_lane *lane)
     return lane->offers == 0 && atomic_load_explicit(&lane->shared->asleep, memory_order_relaxed) != 0;
 }
 
-uint32_t pando_reactor_choice_idle(const struct pando_reactor *reactor)
+/* Counts the busy lanes of each worker that has threads. */
+static void count_loads(struct pando_reactor *reactor)
 {
-    uint32_t latest = PANDO_NONE;
-    uint64_t latest_since = 0;
+    for (uint32_t i = 0; i < reactor->open_count; i++) {
+        struct pando_reactor_lane *first = &reactor->lanes[reactor->lanes[reactor->open[i]].first];
+        first->load = first->pending = 0;
+    }
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
-        if (!is_idle(lane) || !takes_requests(lane))
+        struct pando_reactor_lane *first = &reactor->lanes[lane->first];
+        first->load += lane->taken || lane->offers > 0;
+        first->pending += lane->offers > 0;
+    }
+}
+
+/* Whether a worker that counts the users of its interpreter lock has none, and none that was just woken. Its first lane
+ * may be gone before the others. */
+static int has_lock_free(const struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
+{
+    const struct pando_reactor_lane *first = &reactor->lanes[lane->first];
+    if (reactor->threads == 0 || first->load == 0 || !first->open)
+        return 1;
+    uint32_t users = atomic_load_explicit(&first->shared->lock_users, memory_order_relaxed);
+    return !(users & PANDO_LANE_LOCK) || (users == PANDO_LANE_LOCK && first->pending == 0);
+}
+
+/* A worker without any request comes first, then the one with the fewest. */
+uint32_t pando_reactor_choice_idle(struct pando_reactor *reactor)
+{
+    uint32_t best = PANDO_NONE, least = 0;
+    uint64_t latest = 0;
+    if (reactor->threads > 0)
+        count_loads(reactor);
+    for (uint32_t i = 0; i < reactor->open_count; i++) {
+        const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
+        if (!is_idle(lane) || !takes_requests(lane) || !has_lock_free(reactor, lane))
             continue;
+        uint32_t load = reactor->threads > 0 ? reactor->lanes[lane->first].load : 0;
         uint64_t since = atomic_load_explicit(&lane->shared->idle_since, memory_order_relaxed);
-        if (latest == PANDO_NONE || since > latest_since) {
-            latest = reactor->open[i];
-            latest_since = since;
+        if (best == PANDO_NONE || load < least || (load == least && since > latest)) {
+            best = reactor->open[i];
+            least = load;
+            latest = since;
         }
     }
-    return latest;
+    return best;
 }
 
 int pando_reactor_choice_is_fast(const struct pando_reactor_lane *lane)

@@ -109,10 +109,12 @@ static int obey(struct pando_reactor *reactor, const struct pando_reactor_record
         return 0;
     switch (order->kind) {
     case PANDO_REACTOR_LANE_OPEN:
-        pando_reactor_lane_open(reactor, order->lane, fds[0], fds[1], fds[2]);
+        if (order->cause >= PANDO_CHANNEL_LANES)
+            return 0;
+        pando_reactor_lane_open(reactor, order->lane, order->cause, fds[0], fds[1], fds[2]);
         return 1;
     case PANDO_REACTOR_LANE_DEAD:
-        if (order->cause > PANDO_REACTOR_SUSPECT)
+        if (order->cause > PANDO_REACTOR_BESIDE)
             return 0;
         pando_reactor_lane_lost(reactor, order->lane, order->cause);
         return 1;

@@ -303,7 +303,7 @@ void pando_reactor_dispatch(struct pando_reactor *reactor)
 }
 
 /* Whether an idle worker can have a request that waits. */
-int pando_reactor_dispatch_due(const struct pando_reactor *reactor)
+int pando_reactor_dispatch_due(struct pando_reactor *reactor)
 {
     return reactor->told_waiting > 0 && pando_reactor_choice_idle(reactor) != PANDO_NONE;
 }

@@ -22,7 +22,8 @@ static void refuse(struct pando_reactor *reactor, uint32_t number, int wake_fd, 
     pando_reactor_control_tell(reactor, PANDO_REACTOR_LANE_CORRUPT, number);
 }
 
-void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t number, int wake_fd, int socket, int memory)
+void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t number, uint32_t first, int wake_fd, int socket,
+                             int memory)
 {
     struct pando_reactor_lane *lane = &reactor->lanes[number];
     if (lane->open)
@@ -33,7 +34,9 @@ void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t number, int
         refuse(reactor, number, wake_fd, socket);
         return;
     }
-    *lane = (struct pando_reactor_lane){.shared = shared, .open = 1, .again = 1, .wake = wake_fd, .socket = socket};
+    *lane = (struct pando_reactor_lane){
+        .shared = shared, .open = 1, .again = 1, .wake = wake_fd, .socket = socket, .first = first};
+    reactor->threads += first != number;
     lane->position = pando_lane_join(shared);
     lane->place = reactor->open_count;
     reactor->open[reactor->open_count++] = number;
@@ -153,6 +156,7 @@ void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t number, uin
     while (read_frame(reactor, number))
         ;
     lane->open = 0;
+    reactor->threads -= lane->first != number;
     uint32_t moved = reactor->open[--reactor->open_count];
     reactor->open[lane->place] = moved;
     reactor->lanes[moved].place = lane->place;

@@ -194,6 +194,7 @@ struct pando_reactor {
     uint64_t stale_at;                  /* milliseconds: the last search for stale requests that found none */
     struct pando_reactor_lane lanes[PANDO_CHANNEL_LANES];
     uint32_t open[PANDO_CHANNEL_LANES], open_count;
+    uint32_t threads;                   /* open lanes that are not their worker's first */
 };
 
 /* The functions follow in the order of a request: accept, read, queue, dispatch, answer, close. Each stands under the

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define LONGEST 3600000000000u /* longest time in the queue that is believed, in nanoseconds */
+#define RETRIES 3 /* of a request that was beside the one that ended its worker */
 #define ANNOUNCE 16 /* requests queued before the reactor wakes workers: a wake-up may cost it the CPU */
 
 /* To the front of the queue. -1: no memory. */
@@ -200,8 +201,9 @@ void pando_reactor_request_fail(struct pando_reactor *reactor, struct pando_conn
 static int may_retry(const struct pando_reactor *reactor, const struct pando_connection *connection, uint32_t cause)
 {
     const struct pando_request *request = &connection->request;
-    return reactor->config->retry && cause == PANDO_REACTOR_DIED && connection->safe && !request->answered &&
-           !request->informed && !request->retried && !request->lent;
+    uint8_t most = cause == PANDO_REACTOR_DIED ? 1 : cause == PANDO_REACTOR_BESIDE ? RETRIES : 0;
+    return reactor->config->retry && connection->safe && !request->answered && !request->informed &&
+           request->retried < most && !request->lent;
 }
 
 static void lost(struct pando_reactor *reactor, struct pando_connection *connection, uint32_t cause)
@@ -212,7 +214,7 @@ static void lost(struct pando_reactor *reactor, struct pando_connection *connect
     if (may_retry(reactor, connection, cause)) {
         note_wait(reactor, request);
         pando_reactor_dispatch_forget(reactor, connection);
-        request->retried = 1;
+        request->retried++;
         request->taken = 0;
         if (enqueue(reactor, connection)) {
             pando_stat_add(&reactor->stats->retried, 1);

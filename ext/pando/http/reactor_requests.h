@@ -31,7 +31,8 @@ struct pando_request {
     uint8_t place;
     uint8_t staged;                     /* offered to a worker that is or seems busy: others may have it */
     uint8_t claimed;                    /* by its worker; the end of the answer before it may be unread */
-    uint8_t answered, retried;
+    uint8_t answered;
+    uint8_t retried;                    /* how often */
     uint8_t informed;                   /* an interim response was sent: no retry, but still a 502 */
     uint8_t heavy;                      /* counts in heavy_served, see reactor_heavy.c */
     uint8_t noted;                      /* its own answer has marked its path as heavy */
@@ -64,6 +65,9 @@ struct pando_reactor_lane {
     uint64_t seen;                      /* value of `written` when the lane was last read */
     struct pando_connection *blocker;   /* the lane waits until this client takes more */
     uint32_t place;                     /* in reactor->open */
+    uint32_t first;                     /* the number of its worker's first lane: its own, unless that has threads */
+    uint32_t load, pending;             /* of a first lane: how many of its worker's lanes are busy, and how many of them
+                                         * have an offer; see reactor_choice.c */
 };
 
 /* reactor_request.c */
@@ -97,7 +101,7 @@ void pando_reactor_requests_give_up(struct pando_reactor *reactor);
  * requests, until another worker is idle. */
 void pando_reactor_dispatch(struct pando_reactor *reactor);
 /* Whether dispatch has something to do. */
-int pando_reactor_dispatch_due(const struct pando_reactor *reactor);
+int pando_reactor_dispatch_due(struct pando_reactor *reactor);
 /* Takes back a request that its worker has not claimed. 1, or 0: the worker has claimed it. */
 int pando_reactor_dispatch_withdraw(struct pando_reactor *reactor, struct pando_connection *connection);
 /* The connection gives up its place on a lane, claimed or not. */
@@ -118,7 +122,7 @@ void pando_reactor_dispatch_tell(struct pando_reactor *reactor);
 uint32_t pando_reactor_choice_slot(const struct pando_reactor_lane *lane);
 /* The lane of the most recently idle worker: it is the warmest, and the memory of workers that sleep long stays
  * shared. */
-uint32_t pando_reactor_choice_idle(const struct pando_reactor *reactor);
+uint32_t pando_reactor_choice_idle(struct pando_reactor *reactor);
 /* The lane of a busy worker that reaches its next request sooner than another would wake up. */
 uint32_t pando_reactor_choice_fast(const struct pando_reactor *reactor);
 /* The busy worker's lane with the fewest requests ahead that may have one more. */
@@ -128,7 +132,8 @@ int pando_reactor_choice_is_fast(const struct pando_reactor_lane *lane);
 
 /* reactor_lanes.c */
 /* The reactor owns the descriptors from here on. */
-void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t lane, int wake, int socket, int memory);
+void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t lane, uint32_t first, int wake, int socket,
+                             int memory);
 void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t lane, uint32_t cause);
 void pando_reactor_lanes_read(struct pando_reactor *reactor);
 /* Whether a lane has frames that were not read. */

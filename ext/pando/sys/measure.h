@@ -7,9 +7,10 @@
 #include "scoreboard.h"
 
 /* Measures the process's first PANDO_YOUNG jobs, and later ones as far as pando_measure_more asks. Costs two
- * clock_gettime(CLOCK_PROCESS_CPUTIME_ID) for a measured job, and one comparison for any other. */
-void pando_measure_begin(struct pando_row *row);
-void pando_measure_end(struct pando_row *row, uint64_t number, uint64_t now);
+ * calls of clock_gettime for a measured job, and one comparison for any other. Job 0 is measured by the CPU time of the
+ * process, a job beside others by that of its thread. `number`: how many were finished before. */
+void pando_measure_begin(struct pando_row *row, uint32_t index);
+void pando_measure_end(struct pando_row *row, uint32_t index, uint64_t number, uint64_t now);
 /* For jobs done side by side: so many more are done, so many of them failed. Each gets an equal share of the CPU time
  * since the last count, as one measurement; the time each took is unknown. 1: a sample is due, see sample.h. */
 int pando_measure_count(struct pando_row *row, uint64_t jobs, uint64_t failures);

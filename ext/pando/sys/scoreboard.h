@@ -1,4 +1,4 @@
-/* The scoreboard: one shared mapping with a row for each process, on a page of its own. A process writes its own row
+/* The scoreboard: one shared mapping with a row for each process, on pages of its own. A process writes its own row
  * with plain atomic stores and reads the others; except in the monitor, their pages are read-only. Runs in all
  * processes of a cluster. */
 #ifndef PANDO_SYS_SCOREBOARD_H
@@ -14,8 +14,28 @@
 #define PANDO_YOUNG 256  /* a process's first jobs, each of which is measured */
 #define PANDO_RECENT 64  /* later measured jobs that are kept, the most recent ones */
 #define PANDO_STEPS 9    /* page faults are read at job 1, 2, 4, ... 256 */
+#define PANDO_JOBS 65    /* jobs at once of one process: job 0 is its main thread's, the others have threads of their own */
 
-enum pando_row_flag { PANDO_ROW_FORK_UNSAFE = 1, PANDO_ROW_LEAVING = 2, PANDO_ROW_MAJOR_GC_DUE = 4, PANDO_ROW_STREAMING = 8 };
+enum pando_row_flag { PANDO_ROW_FORK_UNSAFE = 1, PANDO_ROW_LEAVING = 2, PANDO_ROW_MAJOR_GC_DUE = 4 };
+
+/* What a thread does with the interpreter lock. */
+enum pando_lock_state { PANDO_LOCK_FREE = 0, PANDO_LOCK_WANTED = 1, PANDO_LOCK_HELD = 2 };
+
+/* A job that a process may have beside others: one line of figures, two of text. */
+struct pando_job {
+    _Alignas(64) _Atomic uint64_t number; /* counts up by two; odd while verb and subject are being written */
+    _Atomic uint64_t busy_since;     /* 0: idle */
+    _Atomic uint64_t soft_deadline;  /* 0: none */
+    _Atomic uint64_t hard_deadline;
+    _Atomic uint64_t cpu_before;     /* CPU nanoseconds of its thread (job 0: of the process) when it began; 0: not
+                                      * measured */
+    _Atomic uint64_t lock_wait;      /* nanoseconds that it has waited for the interpreter lock since it began */
+    _Atomic uint64_t lock_since;     /* since when it has held, wanted or not wanted it */
+    _Atomic uint32_t lock;           /* enum pando_lock_state; written by lock.c */
+    _Atomic uint32_t streaming;      /* the head of its answer is out */
+    char verb[PANDO_VERB_MAX];
+    char subject[PANDO_SUBJECT_MAX];
+};
 
 struct pando_row {
     /* line 0: identity, written seldom */
@@ -33,16 +53,9 @@ struct pando_row {
     _Atomic uint32_t lag;            /* jobs that wait for it at a broker, plus one; 0: unknown */
     /* line 1: its work, written at each job */
     _Alignas(64) _Atomic uint64_t requests;
-    _Atomic uint64_t job;            /* odd while verb and subject are being written */
-    _Atomic uint64_t busy_since;     /* 0: idle */
-    _Atomic uint64_t soft_deadline;  /* 0: none */
-    _Atomic uint64_t hard_deadline;
     _Atomic uint64_t failures;       /* jobs that failed by the process's own fault */
     _Atomic uint64_t measured_until; /* jobs below this number are measured */
-    _Atomic uint64_t cpu_before;     /* the process's CPU nanoseconds when the running job began; 0: not measured */
-    /* lines 2 and 3 */
-    _Alignas(64) char verb[PANDO_VERB_MAX];
-    char subject[PANDO_SUBJECT_MAX];
+    _Atomic uint32_t jobs_used;      /* entries of `jobs` that have ever been used */
     /* what jobs have taken, see measure.h; written while a process is young, and on request */
     _Alignas(64) _Atomic uint8_t cpu[PANDO_YOUNG];
     _Atomic uint8_t wall[PANDO_YOUNG];
@@ -62,14 +75,18 @@ struct pando_row {
     _Atomic uint32_t minor_gcs, major_gcs;
     _Atomic uint32_t lately_jobs, lately_faults, lately_cpu; /* microseconds */
     _Atomic uint32_t connections;    /* taken over by the application (WebSockets) and not yet closed */
+    struct pando_job jobs[PANDO_JOBS];
 };
-_Static_assert(offsetof(struct pando_row, cpu) == 256, "what each job writes is in the first four cache lines");
-_Static_assert(offsetof(struct pando_row, sampled_at) == 960, "samples have a line of their own");
-_Static_assert(sizeof(struct pando_row) <= 4096, "a row fits into the smallest page there is");
+_Static_assert(offsetof(struct pando_row, cpu) == 128, "what each job writes is in the first two cache lines");
+_Static_assert(offsetof(struct pando_row, sampled_at) == 832, "samples have a line of their own");
+_Static_assert(sizeof(struct pando_job) == 192, "a job takes three cache lines");
+_Static_assert(offsetof(struct pando_row, jobs) + sizeof(struct pando_job) <= 4096,
+               "a process without threads writes to one page");
 
 struct pando_scoreboard {
-    size_t seats, bytes, page;
-    char *mapping;           /* a page of its own, then the rows */
+    size_t seats, bytes;
+    size_t stride;           /* bytes from one row to the next: whole pages */
+    char *mapping;           /* the header in place of a row, then the rows */
     int guarded;             /* all but one row are read-only */
     struct pando_row *own;   /* that row, or NULL */
     int fd;
@@ -89,14 +106,19 @@ struct pando_row *pando_scoreboard_take(struct pando_scoreboard *board, size_t s
 
 uint64_t pando_now(void);
 void pando_row_reset(struct pando_row *row);
-void pando_row_start(struct pando_row *row, const char *verb, size_t verb_length,
+/* Everywhere `index` is that of one of the jobs, below PANDO_JOBS. */
+void pando_row_start(struct pando_row *row, uint32_t index, const char *verb, size_t verb_length,
                      const char *subject, size_t subject_length, uint64_t soft, uint64_t hard, uint64_t now);
 /* 1: a sample is due, see sample.h. */
-int pando_row_finish(struct pando_row *row);
-/* The process is idle, without having finished a job. */
-void pando_row_rest(struct pando_row *row);
+int pando_row_finish(struct pando_row *row, uint32_t index);
+/* The job is over, but not finished. */
+void pando_row_rest(struct pando_row *row, uint32_t index);
+/* Entries of `jobs` to look at: what another process has written there is checked. */
+uint32_t pando_row_jobs_used(const struct pando_row *row);
+/* Since when it has had a job without a pause; 0: it is idle. */
+uint64_t pando_row_busy_since(const struct pando_row *row);
 /* Copies a job's verb and subject, both terminated. Returns the job's number, 0 if it was being written. */
-uint64_t pando_row_job(const struct pando_row *row, char verb[PANDO_VERB_MAX + 1],
+uint64_t pando_row_job(const struct pando_row *row, uint32_t index, char verb[PANDO_VERB_MAX + 1],
                        char subject[PANDO_SUBJECT_MAX + 1]);
 
 #endif

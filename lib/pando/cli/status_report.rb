@@ -203,7 +203,10 @@ module Pando
       def doing(pairs)
         return jobs(pairs) if pairs["running"]
 
-        "#{printable(pairs["job"])} for #{pairs["seconds"]} s" if pairs["job"]
+        return unless pairs["job"]
+
+        beside = ", and #{pairs["at_once"] - 1} more" if pairs["at_once"].to_i > 1
+        "#{printable(pairs["job"])} for #{pairs["seconds"]} s#{beside}"
       end
 
       def jobs(pairs)

@@ -17,7 +17,7 @@ module Pando
       # No child is starting when the monitor is upgraded: what only those need is missing here.
       serialize state: %i[adopted ready leaving], deadline: :number, reason: :text, verdict: :text, unwanted: :text,
                 failure: :text, detail: :text, stack: :text, patient: :flag, overdue: :flag, suspect: :flag,
-                stuck: :flag, mute: :flag, excluded_as_source: :flag, signalled_deadline: :number,
+                stuck: :flag, mute: :flag, excluded_as_source: :flag, blamed: :number,
                 replacement_reason: :text, declined_busy_since: :number
 
       # Seconds after which a job counts as long.
@@ -36,17 +36,18 @@ module Pando
       attr_reader :unwanted
       # Why it is to be replaced, while it serves on until then; nil: it is not.
       attr_accessor :replacement_reason
-      # How it ended, once it has been reaped; the summary of its failure, as it reported it, and whether that was a
-      # passing one, see PassingFault; whether its link ended before it reported.
-      attr_accessor :ending, :failure, :passing, :cut_off
+      # How it ended, once it has been reaped.
+      attr_reader :ending
+      # The summary of its failure, as it reported it, and whether that was a passing one, see PassingFault; whether its
+      # link ended before it reported.
+      attr_accessor :failure, :passing, :cut_off
 
       # When it became ready; by when it must reach its next state, nil: no limit; after when the monitor searches for
       # it if it has not reported, nil: never.
       attr_reader :began_at
       attr_accessor :deadline, :expected_by
-      # The soft deadline that has been signalled; until when it may show its threads' stacks before it is killed, nil:
-      # it was not told to.
-      attr_accessor :signalled_deadline, :stacks_until
+      # Until when it may show its threads' stacks before it is killed; nil: it was not told to.
+      attr_accessor :stacks_until
       # The step of its self-check that it is at, nil: none; by when it must reach the next one, nil: no limit, or it
       # has passed; the stacks of its threads when it was taken for stuck.
       attr_reader :step, :step_deadline, :stack
@@ -76,6 +77,7 @@ module Pando
         @pool = pool
         @state = :ordered
         @detail = +""
+        @signalled = {}
         @lost_threads = {}
         @changes_told = 0
       end
@@ -176,6 +178,25 @@ module Pando
         signal("KILL")
       end
 
+      # It is dead, and its row is still its own. If it had several jobs, the one whose thread had the interpreter lock may
+      # have ended it; where nobody knows that, the one that ran longest.
+      def ending=(ending)
+        @ending = ending
+        return unless worker?
+
+        @several_jobs = row.jobs.size > 1
+        @blamed ||= row.job_with_lock || longest_job
+      end
+
+      # @return [Boolean] whether it had several jobs when it died
+      def several_jobs? = !!@several_jobs
+
+      # @param number [Integer] the job that is the reason for a kill
+      def blame(number) = @blamed = number
+
+      # @return [Boolean] whether this job is the one that may have ended it
+      def blames?(number) = @blamed.nil? || @blamed == number
+
       def overdue? = !!@overdue
 
       # Whether its job may have ended it: no other worker should get that job.
@@ -256,15 +277,33 @@ module Pando
       def excluded_as_source? = !!excluded_as_source
       def replacement_wanted? = !replacement_reason.nil?
 
-      # Its running request, for events.
+      # Its running request, for events. Of several it is the one that is blamed, or else the one that runs longest.
       # @return [Hash{Symbol => Object}] empty when idle
       def job
-        since = row.busy_since
+        number = @blamed || longest_job
+        since = row.busy_since(number) if number
         return {} unless since
 
-        name = (row.job_name || %w[? ?]).map { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }
+        name = (row.job_name(number) || %w[? ?]).map { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }
         { request: name.join(" "), seconds: (Sys.now - since).round(3) }
       end
+
+      # @return [Array(String, String), nil] verb and subject of the job that may have ended it
+      def blamed_job_name = (row.job_name(@blamed) if @blamed)
+
+      # A soft deadline is signalled once.
+      # @return [Boolean] whether it has not been yet
+      def unsignalled?(number, deadline) = @signalled[number] != deadline
+      def signalled(number, deadline) = @signalled[number] = deadline
+
+      # @return [Float, nil] by when it has ended the jobs that it runs now; nil: one of them may last for ever
+      def hard_deadline
+        deadlines = row.jobs.map { |number| row.hard_deadline(number) }
+        deadlines.max unless deadlines.include?(nil)
+      end
+
+      # @return [Integer, nil] its number
+      def longest_job = row.jobs.min_by { |number| row.busy_since(number) || Float::INFINITY }
 
       # Its slot, generation and pid, for events.
       def identity

@@ -151,9 +151,11 @@ module Pando
 
       def lane_corrupt(number) = @pool.reactors.lane_corrupt(number)
 
-      def hard_timeout(child)
+      # @param number [Integer] of the job
+      def hard_timeout(child, number)
         return if child.condemned?
 
+        child.blame(number)
         name, reason = @options.jobs ? ["node.stuck", "its jobs make no progress"] : ["request.killed", "hard timeout"]
         Events.emit(name, **child.identity, **child.job, reason: reason)
         child.kill(reason, overdue: true)

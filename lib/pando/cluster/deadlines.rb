@@ -50,7 +50,7 @@ module Pando
         @roster.to_a.each do |child|
           next if child.gone?
 
-          enforce_request(child, now)
+          enforce_requests(child, now)
           enforce_standstill(child, now)
           enforce_report(child, now)
           enforce_step(child, now)
@@ -66,31 +66,36 @@ module Pando
       def request_deadlines(child)
         return unless working?(child)
 
-        soft = child.row.soft_deadline
-        [with_standstills(child, child.row.hard_deadline),
-         (with_standstills(child, soft) unless child.signalled_deadline == soft)]
+        row = child.row
+        row.jobs.flat_map do |number|
+          soft = row.soft_deadline(number)
+          [with_standstills(row, number, row.hard_deadline(number)),
+           (with_standstills(row, number, soft) if child.unsignalled?(number, soft))]
+        end
       end
 
       # A request's deadlines are in its worker's row, which only the worker writes, so standstills are added here.
-      def with_standstills(child, deadline)
+      def with_standstills(row, number, deadline)
         return deadline if @frozen.empty? || deadline.nil?
 
-        since = child.row.busy_since or return deadline
+        since = row.busy_since(number) or return deadline
         deadline + @frozen.sum { |thawed_at, seconds| thawed_at > since ? seconds : 0.0 }
       end
 
       def working?(child) = child.worker? && child.pidfd && !child.condemned? && child.row.busy_since
 
+      def enforce_requests(child, now)
+        child.row.jobs.each { |number| enforce_request(child, number, now) } if working?(child)
+      end
+
       # A job may move its deadlines. Each new one is signalled again.
-      def enforce_request(child, now)
-        return unless working?(child)
+      def enforce_request(child, number, now)
+        hard = with_standstills(child.row, number, child.row.hard_deadline(number))
+        soft = child.row.soft_deadline(number)
+        return @observer.hard_timeout(child, number) if hard && now >= hard
+        return unless soft && now >= with_standstills(child.row, number, soft) && child.unsignalled?(number, soft)
 
-        hard = with_standstills(child, child.row.hard_deadline)
-        soft = child.row.soft_deadline
-        return @observer.hard_timeout(child) if hard && now >= hard
-        return unless soft && now >= with_standstills(child, soft) && child.signalled_deadline != soft
-
-        child.signalled_deadline = soft
+        child.signalled(number, soft)
         child.signal("URG")
       end
 
@@ -146,7 +151,7 @@ module Pando
 
       # A running request has its own deadline, and after it the worker has stop_timeout for the rest. A stream may have
       # no deadline, and is not waited for.
-      def awaited?(child) = child.patient? && child.row.busy_since && !child.row.streaming?
+      def awaited?(child) = child.patient? && child.row.jobs.any? { |number| !child.row.streaming?(number) }
 
       # The setting that limits its start, as in Spawner.
       def allowance(child)

@@ -1,58 +1,40 @@
 # frozen_string_literal: true
 
+require "forwardable"
+
 require "pando/sys"
 
 module Pando
   module Cluster
-    # Writes what a worker does into its row of the scoreboard, which the monitor reads, and into its process title.
-    # Jobs come one after another, or several at once, which are counted now and then. Included by Worker, in the
-    # worker's process.
+    # Writes one job after another into a row of the scoreboard, which the monitor reads. Included by Worker, for the
+    # jobs of its main thread, and by ThreadRecord, for those of another thread. It wants
+    #
+    #   row           Sys::Row
+    #   job_number    which of the row's jobs this is
+    #   job_begins    called when a job has begun
+    #   job_over(job, sample)   and when it is over; its name, if pages are recorded, and whether a sample is due
     module JobRecord
-      # @return [Integer] jobs done since this process was forked
-      def requests = row.requests
-
-      # Tells the monitor whether this process may become a mold.
-      def fork_safe=(safe)
-        safe ? row.fork_safe! : row.fork_unsafe!
-      end
-
-      def fork_safe? = !row.fork_unsafe?
-
-      # Tells the monitor how many long-lived connections (WebSockets) this process holds.
-      def connections=(count)
-        row.connections = count
-      end
-
-      # Tells the monitor that this worker should be replaced when that is convenient, see Replacements.
-      def major_gc_due=(due)
-        row.major_gc_due = due
-      end
-
-      def major_gc_due? = row.major_gc_due?
-
       # A job begins.
       # @param verb [String] @param subject [String] for the log, without secrets
       # @param soft [Float, nil] seconds until the monitor signals @param hard [Float, nil] until it kills
       def job_started(verb, subject, soft, hard)
-        row.start_job(verb, subject, soft, hard)
-        Sys.end_title("busy") || Process.setproctitle("#{@title} busy")
+        row.start_job(verb, subject, soft, hard, job_number)
+        job_begins
       end
 
       # New deadlines for the running job, counted from now; nil: none.
       # @return [Float] now, in monotonic seconds
-      def job_deadline(soft, hard) = row.set_deadlines(soft, hard)
+      def job_deadline(soft, hard) = row.set_deadlines(soft, hard, job_number)
 
       # The running job has begun to stream its result, which may take long: a rollout does not wait for its end.
-      def job_streams = row.streaming!
+      def job_streams = row.streaming!(job_number)
 
       def job_finished
-        job = row.job_name if @recorder
-        sample = row.finish_job
+        job = row.job_name(job_number) if recording?
+        sample = row.finish_job(job_number)
         row.fail_job if @job_failed
         @job_failed = false
-        Sys.end_title("idle") || Process.setproctitle("#{@title} idle")
-        sampler.take if sample
-        @recorder = @recorder.job_finished(job) if @recorder
+        job_over(job, sample)
       end
 
       # The running job failed on the server's side. It is counted once, when it is done, so that failures stay a share
@@ -61,29 +43,40 @@ module Pando
         @job_failed = true
       end
 
-      # In a process that does several jobs at once: more of them are done.
-      # @param failures [Integer] how many of them failed
-      def jobs_finished(count, failures)
-        sampler.take if row.count_jobs(count, failures)
-      end
-
-      # No job runs any more.
-      def jobs_rest
-        row.rest
-        Sys.end_title("idle") || Process.setproctitle("#{@title} idle")
-      end
-
-      # Resets the counts, as if no job had been done yet.
-      def forget_jobs = row.restart
+      # @return [Float] seconds that the job has waited for the interpreter lock so far
+      def lock_wait = row.lock_wait(job_number)
 
       def soft_deadline_passed?
-        deadline = row.soft_deadline
+        deadline = row.soft_deadline(job_number)
         !deadline.nil? && Sys.now >= deadline
+      end
+    end
+
+    # The jobs of one thread of a worker that has several. Owned by that thread's code, see HTTP::ThreadPool.
+    class ThreadRecord
+      include JobRecord
+      extend Forwardable
+
+      attr_reader :job_number
+
+      def_delegators :@worker, :row
+
+      # @param number [Integer] from 1: job 0 is the main thread's
+      def initialize(worker, number)
+        @worker = worker
+        @job_number = number
+      end
+
+      # In the thread, before its first job.
+      # @return [self]
+      def follow_lock
+        row.follow_lock(job_number)
+        self
       end
 
       private
 
-      def sampler = @sampler ||= Sampler.new(row, payload)
+      def_delegators :@worker, :job_begins, :job_over, :recording?
     end
 
     # Writes a worker's garbage collections, JIT code, page faults and CPU time (Sys::Sample) into its row: at its 1st,

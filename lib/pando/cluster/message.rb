@@ -19,7 +19,9 @@ module Pando
         # reports, to the monitor
         adopted: 16, ready: 17, failed: 18, detail: 19, fork_failed: 20, fork_refused: 22, checking: 23,
         signalled: 24, replacement_wanted: 25, tried: 26, tried_in_vain: 27, **THREADS,
-        state_changed: 33, fork_declined: 34, lines_lost: 35, crashing: 36, reader_lost: 37
+        state_changed: 33, fork_declined: 34, lines_lost: 35, crashing: 36, reader_lost: 37,
+        # an order again
+        lane: 38
       }.freeze
       NAMES = KINDS.invert.freeze
       # Orders whose descriptors may be missing.

@@ -65,8 +65,8 @@ module Pando
 
       # @param _channel [IO, nil] to the reactor, nil in direct mode
       # @return [#start, #sources, #ready, #idle, #step_forward, #step_back, #resume, #stop, #serve_out, #rest?,
-      #   #patience, #go_on, #quiet, #try_out] the work of a worker (HTTP::DirectHandler, HTTP::ReactorHandler,
-      #   Swarm::JobHandler)
+      #   #patience, #go_on, #abandon, #quiet, #try_out] the work of a worker (HTTP::DirectHandler, HTTP::ReactorHandler,
+      #   HTTP::ThreadedHandler, Swarm::JobHandler)
       def work(_listeners, _channel) = raise(NoMethodError, "#{self.class} must say what its workers do")
 
       # @return [String] a worker's name in the list of processes
@@ -160,6 +160,10 @@ module Pando
 
       # Runs in a worker that the next mold will be forked from: it takes work before the others from now on.
       def train(_role); end
+
+      # Tells the payload which descriptors must stay open in this process, whatever the application closes.
+      # @param _ios [Array<IO>]
+      def keep_open(_ios); end
 
       # Tells the payload the present role of this process.
       def attach(_role); end

@@ -44,7 +44,7 @@ module Pando
         return unless at_request?(child)
 
         child.suspect_job unless child.ending.killed?
-        name = child.row.job_name or return
+        name = child.blamed_job_name or return
         record = recall(name)
         child.suspect_job if record.endings(MINUTE).any?
         record.deaths = [*record.deaths.last(DEATHS - 1), [Sys.now, oom ? "out of memory" : child.ending.to_s]]

@@ -47,7 +47,7 @@ module Pando
         @slot = order.slot
         @generation = order.generation
         @link = order.link
-        @lane_descriptors = order.lane_descriptors
+        @lanes = [order.lane_descriptors].compact
         @context = context
         @leaving = @draining = false
         @told_at = Sys.now
@@ -58,7 +58,7 @@ module Pando
       def pid = Process.pid
 
       # @return [Array<IO>] what must stay open, whatever the application closes
-      def ios = [@link.to_io, *context.ios, *@lane_descriptors&.ios]
+      def ios = [@link.to_io, *context.ios, *@lanes.flat_map(&:ios)]
 
       def payload = context.payload
       def options = context.options
@@ -111,7 +111,8 @@ module Pando
       # In a forked child: closes what belongs to its forker's role.
       def abandon
         @link.close
-        @lane_descriptors&.close
+        @lanes.each(&:close)
+        @work&.abandon
         @poller&.close
       end
 

@@ -101,13 +101,25 @@ module Pando
       def fork_by(source, kind, role, slot, generation, patience, text: "")
         start(role, slot, generation, source, patience) do |child, their_end|
           child.expect(their_end, @options.check_timeout && (Sys.now + @options.check_timeout))
-          lane = @lanes.open_for(child) if role == :worker
+          lane = (open_lanes(child) if role == :worker)
           order = Message.new(kind, role: role, seat: child.seat, slot: slot, generation: generation,
                                     lane: lane&.number || 0, text: text)
           sent = source.order(order, [their_end, *lane&.for_worker])
           lane&.hand_over
           raise Errno::EPIPE, "pid #{source.pid} takes no orders" unless sent || (source.worker? && source.link.lost?)
         end
+      end
+
+      # The lanes of further threads wait on the worker's own link until it reads them.
+      # @return [Reactor::Lane, nil] that of its first thread; nil in direct mode
+      def open_lanes(child)
+        first, *others = @lanes.open_for(child, @options.threads)
+        others.each do |lane|
+          sent = child.order(Message.new(:lane, lane: lane.number), lane.for_worker)
+          lane.hand_over
+          raise Errno::ENOBUFS, "a worker's lanes" unless sent
+        end
+        first
       end
 
       def start(role, slot, generation, source, patience, records = Message)

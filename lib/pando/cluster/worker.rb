@@ -38,12 +38,68 @@ module Pando
         @asked_until = Sys.now + PATIENCE if report(:replacement_wanted, text: reason)
       end
 
-      # This worker's place in the reactor's channel; nil in direct mode.
-      def lane_number = @lane_descriptors&.number
-      def lane_eventfd = @lane_descriptors&.eventfd
-      def lane_socket = @lane_descriptors&.socket
-      def lane_memory = @lane_descriptors&.memory
+      # @return [Array<LaneDescriptors>] this worker's lanes to the reactor, one for each of its threads; empty in direct
+      #   mode
+      attr_reader :lanes
+
       def reactor_eventfd = context.reactor_eventfd
+
+      # @return [Integer] jobs done since this process was forked
+      def requests = row.requests
+
+      # Tells the monitor whether this process may become a mold.
+      def fork_safe=(safe)
+        safe ? row.fork_safe! : row.fork_unsafe!
+      end
+
+      def fork_safe? = !row.fork_unsafe?
+
+      # Tells the monitor how many long-lived connections (WebSockets) this process holds.
+      def connections=(count)
+        row.connections = count
+      end
+
+      # Tells the monitor that this worker should be replaced when that is convenient, see Replacements.
+      def major_gc_due=(due)
+        row.major_gc_due = due
+      end
+
+      def major_gc_due? = row.major_gc_due?
+
+      # @return [Integer] of the main thread's job
+      def job_number = 0
+
+      # @param number [Integer] from 1
+      # @return [ThreadRecord] for the jobs of another thread
+      def thread_record(number) = ThreadRecord.new(self, number)
+
+      # In a process that does several jobs at once: more of them are done.
+      # @param failures [Integer] how many of them failed
+      def jobs_finished(count, failures)
+        sampler.take if row.count_jobs(count, failures)
+      end
+
+      # No job runs any more.
+      def jobs_rest
+        row.rest
+        show("idle")
+      end
+
+      # Resets the counts, as if no job had been done yet.
+      def forget_jobs = row.restart
+
+      # @api private
+      def job_begins = show("busy")
+
+      # @api private
+      def job_over(job, sample)
+        show("idle") if row.busy_since.nil?
+        sampler.take if sample
+        @recorder = @recorder.job_finished(job) if @recorder
+      end
+
+      # @api private
+      def recording? = !@recorder.nil?
 
       # @return [Integer, nil] seconds for which such a job is refused, since it has ended other workers; nil: it may
       #   begin
@@ -93,6 +149,9 @@ module Pando
       end
 
       private
+
+      def sampler = @sampler ||= Sampler.new(row, payload)
+      def show(state) = Sys.end_title(state) || Process.setproctitle("#{@title} #{state}")
 
       def started
         @serves = true # its self-test is over: from now on clients send the requests
@@ -231,9 +290,18 @@ module Pando
         when :try_out then try_out
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
+        when :lane then take_lane(packet)
         when :refuse, :lost_thread, :state_seen then hear(packet.message)
         else super
         end
+      end
+
+      # A further lane, for another thread.
+      def take_lane(packet)
+        lane = LaneDescriptors.from(packet.message.lane, packet.descriptors)
+        payload.keep_open(lane.ios) if lane
+        @lanes << lane if lane
+        nil
       end
 
       # Takes news about other workers.

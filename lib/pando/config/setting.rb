@@ -51,7 +51,7 @@ module Pando
     # A setting of the server. The config file's method, the flag, the help, the
     # documentation and the error messages all come from this one declaration.
     #
-    #   Setting.new(:workers, type: Types::Workers.new(1..1024), default: :auto, env: "WEB_CONCURRENCY",
+    #   Setting.new(:workers, type: Types::WholeOrAuto.new(1..1024), default: :auto, env: "WEB_CONCURRENCY",
     #               flags: %w[-w --workers], argument: "N", help: "How many workers serve.", example: "workers 4")
     #
     # A setting may be a keyword of another one (`timeout 20, grace: 2`). It then

@@ -51,11 +51,12 @@ module Pando
 
       def reader = @context.reader
       def worker = @context.worker
+      def record = @context.record
 
       # The head is read.
       def handle
         build_request(reader.parser)
-        worker.job_started(@request.verb, @request.path, nil, nil)
+        record.job_started(@request.verb, @request.path, nil, nil)
         begin
           @request.attach(@body = reader.read_body(@client, @request.path))
           answer
@@ -63,7 +64,7 @@ module Pando
           raise # and the monitor sees which request ended this process
         ensure
           @body&.close
-          worker.job_finished unless e
+          record.job_finished unless e
         end
       end
 
@@ -113,8 +114,8 @@ module Pando
 
       def start_timeout
         limits = @context.limits
-        @started = limits.timeout ? worker.job_deadline(limits.timeout, limits.hard_timeout) : Sys.now
-        timeout = Timeout.new(worker, limits.timeout, limits.timeout_grace, @started,
+        @started = limits.timeout ? record.job_deadline(limits.timeout, limits.hard_timeout) : Sys.now
+        timeout = Timeout.new(record, limits.timeout, limits.timeout_grace, @started,
                               patience: limits.patience, streaming: limits.timeout_streaming)
         @request.env["pando.timeout"] = @client.timeout = timeout
       end
@@ -122,7 +123,7 @@ module Pando
       def call_and_deliver
         body = nil
         @status, @fields, body = call_application
-        worker.job_failed if @status.to_i >= 500
+        record.job_failed if @status.to_i >= 500
         unless @client.handed_over?
           @timeout.check
           Response.deliver(@client, @request, @status, @fields, body)
@@ -156,7 +157,7 @@ module Pando
       end
 
       def failed(error)
-        worker.job_failed
+        record.job_failed
         emit("request.failed", error)
         answer_with(500)
       end
@@ -170,7 +171,7 @@ module Pando
       # The worker leaves, because the state of the application is unknown from here on.
       def timed_out(error)
         @error = error
-        worker.job_failed
+        record.job_failed
         emit("request.timed_out", error, ForkSafety::Audit::Sites.application_line(error.backtrace))
         answer_with(504)
         worker.run_hook(:after_worker_timeout, error)

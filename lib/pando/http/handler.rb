@@ -67,6 +67,10 @@ module Pando
         @rest_by = nil
       end
 
+      # In a forked child: nothing here is its own.
+      # @return [nil]
+      def abandon = nil
+
       # Nothing to do: the clients decide when requests come. `pando drain` takes the server out of rotation.
       # @return [nil]
       def quiet = nil
@@ -78,6 +82,11 @@ module Pando
       def try_out
         SelfTest.replay(@safe_paths, worker) { |descriptor| serve_self_test(descriptor) }
       end
+
+      # @return [#call] the Rack application
+      attr_reader :app
+      # @return [Limits]
+      attr_reader :limits
 
       private
 

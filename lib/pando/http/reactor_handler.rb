@@ -6,8 +6,82 @@ require "pando/native"
 
 module Pando
   module HTTP
-    # What an HTTP worker does behind the reactor: it takes complete requests from its lane while there are any, and
-    # sleeps on the lane's eventfd when there are none. See {Handler}.
+    # Serves the requests of one lane, one after another. Owned by a {ReactorHandler}, and used by one thread.
+    #
+    # @api private
+    class LaneServer
+      # @return [Lane]
+      attr_reader :lane
+      # @return [IO] by which the reactor wakes the thread
+      attr_reader :eventfd
+      # @return [WorkerContext]
+      attr_reader :context
+
+      # @param descriptors [Cluster::LaneDescriptors]
+      # @param handler [ReactorHandler]
+      # @param record [Cluster::JobRecord] of the requests on this lane
+      # @param soft_timeout [SoftTimeout] which interrupts them
+      def initialize(descriptors, handler, worker, record, soft_timeout)
+        @eventfd = descriptors.eventfd
+        @reactor_eventfd = worker.reactor_eventfd # kept from the garbage collector: the lane knows the numbers only
+        @lane = Lane.new(handler.channel, descriptors.number, descriptors.memory, @eventfd, @reactor_eventfd)
+        @link = LaneLink.new(@lane, @eventfd, descriptors.socket)
+        @channel = handler.channel
+        @limits = handler.limits
+        @environments = handler.environments
+        @reader = LaneReader.new(@limits, @lane)
+        @context = WorkerContext.for(worker, handler.app, @limits, @reader, record: record, soft_timeout: soft_timeout)
+        @connection = Connection.new(@context)
+        @direct_context = @context.dup.tap { |context| context.reader = SocketReader.new(@limits) }
+        @direct_connection = Connection.new(@direct_context)
+      end
+
+      # From the next request on.
+      def app=(app)
+        @context.app = @direct_context.app = app
+      end
+
+      # @return [Boolean] whether there was a request
+      def serve
+        return false unless @reader.take
+
+        client = LaneClient.new(@link, @channel, @limits.write_timeout)
+        environment = @environments[@lane.listener] || @environments.each_value.first
+        if @lane.streamed?
+          serve_streamed(client, environment)
+        else
+          @connection.serve(client, environment)
+        end
+        @context.worker.leave("the reactor does not read its lane") if client.stuck?
+        true
+      end
+
+      # A request of the worker's own.
+      def serve_socket(descriptor)
+        @direct_connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)
+      end
+
+      # Sleeps until the reactor wakes this thread; returns at once if a request waits already.
+      def wait
+        Wire.wait_readable(@eventfd.fileno, nil) if @lane.sleep
+        @lane.drain
+      end
+
+      private
+
+      # The body has not arrived yet: this worker reads it from the client's socket itself.
+      def serve_streamed(client, environment)
+        direct = client.take_descriptor do |descriptor, received|
+          ForwardedClient.new(descriptor, @limits.write_timeout, @reader.buffer + received, @lane, client)
+        end
+        @direct_connection.serve(direct, environment)
+      rescue ClientGone
+        client.reset
+      end
+    end
+
+    # What an HTTP worker without threads does behind the reactor: it takes complete requests from its lane while there
+    # are any, and sleeps on the lane's eventfd when there are none. See {Handler}; {ThreadedHandler} has threads.
     class ReactorHandler < Handler
       # Seconds between two checks in a worker that leaves whether other workers' requests still wait.
       INTERVAL = 0.05
@@ -22,19 +96,20 @@ module Pando
         @channel = channel
       end
 
+      # @return [Channel]
+      attr_reader :channel
+
+      # @return [Hash{Integer => Environment}] by the number of their listener
+      def environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies)] }
+
       # In the new worker, before it reports ready.
       #
-      # @param worker [Cluster::Worker] that also answers lane_number, lane_memory,
-      #   lane_eventfd (IO), lane_socket (UNIXSocket) and reactor_eventfd (IO)
+      # @param worker [Cluster::Worker] that also answers lanes (Array<Cluster::LaneDescriptors>) and reactor_eventfd (IO)
       # @return [void]
       def start(worker)
-        take_lane(worker)
-        @reader = LaneReader.new(@limits, @lane)
-        @context = WorkerContext.for(worker, @app, @limits, @reader)
-        @connection = Connection.new(@context)
-        @direct_context = @context.dup.tap { |context| context.reader = SocketReader.new(@limits) }
-        @direct_connection = Connection.new(@direct_context)
-        @environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies)] }
+        @server = LaneServer.new(worker.lanes.first, self, worker, worker, SoftTimeout.new(worker).install)
+        @context = @server.context
+        @lane = @server.lane
         run_self_test
         @collector.start(worker)
         sleep_unless_called
@@ -54,12 +129,12 @@ module Pando
       #
       # @param app [#call]
       def app=(app)
-        @context.app = @direct_context.app = app
+        @server.app = app
       end
 
       # @return [Array<Array(IO, Symbol)>] to watch, and in which manner (Sys::Poller)
       def sources
-        [[@eventfd, :edge]]
+        [[@server.eventfd, :edge]]
       end
 
       # The reactor has woken this worker: serves what waits, but not for ever, because its link may have orders.
@@ -68,7 +143,7 @@ module Pando
       def ready(_eventfd)
         return if worker.leaving?
 
-        serve_within_budget { serve }
+        serve_within_budget { @server.serve }
         count_connections
         @collector.between { !@lane.waiting? }
         sleep_unless_called unless worker.leaving?
@@ -78,7 +153,7 @@ module Pando
       #
       # @return [void]
       def idle
-        return ready(@eventfd) if @lane.offered?
+        return ready(@server.eventfd) if @lane.offered?
 
         count_connections
         sleep_unless_called unless @lane.asleep?
@@ -87,7 +162,7 @@ module Pando
       # The worker was about to leave, and goes on: serves what has come meanwhile.
       #
       # @return [void]
-      def resume = ready(@eventfd)
+      def resume = ready(@server.eventfd)
 
       # As {Handler#try_out}. The reactor must not give this worker a request meanwhile.
       #
@@ -97,7 +172,7 @@ module Pando
         @lane.close
         super
       ensure
-        ready(@eventfd)
+        ready(@server.eventfd)
       end
 
       # Before the worker leaves. Requests that wait go to other workers, also those that were offered to this one.
@@ -107,18 +182,11 @@ module Pando
       # @param _by [Float, nil] when the monitor stops waiting; no request is cut short for it
       # @return [void]
       def stop(deadline = nil, _by = nil)
-        nil while deadline && Sys.now < deadline && (serve || wait_for_more(deadline))
+        nil while deadline && Sys.now < deadline && (@server.serve || wait_for_more(deadline))
         @lane.close
       end
 
       private
-
-      def take_lane(worker)
-        @eventfd = worker.lane_eventfd
-        @reactor_eventfd = worker.reactor_eventfd # kept from the garbage collector: the lane knows the numbers only
-        @lane = Lane.new(@channel, worker.lane_number, worker.lane_memory, @eventfd, @reactor_eventfd)
-        @link = LaneLink.new(@lane, @eventfd, worker.lane_socket)
-      end
 
       # If other workers' requests wait, the reactor gives them to this one as soon as it knows that it is free.
       #
@@ -127,7 +195,7 @@ module Pando
         return false unless @lane.waiting?
         return true unless @lane.sleep
 
-        Wire.wait_readable(@eventfd.fileno, (deadline - Sys.now).clamp(0, INTERVAL))
+        Wire.wait_readable(@server.eventfd.fileno, (deadline - Sys.now).clamp(0, INTERVAL))
         @lane.drain
         true
       end
@@ -137,34 +205,7 @@ module Pando
         @lane.nudge unless @lane.sleep
       end
 
-      # @return [Boolean] whether there was a request
-      def serve
-        return false unless @reader.take
-
-        client = LaneClient.new(@link, @channel, @limits.write_timeout)
-        environment = @environments[@lane.listener] || @environments.each_value.first
-        if @lane.streamed?
-          serve_streamed(client, environment)
-        else
-          @connection.serve(client, environment)
-        end
-        worker.leave("the reactor does not read its lane") if client.stuck?
-        true
-      end
-
-      # The body has not arrived yet: this worker reads it from the client's socket itself.
-      def serve_streamed(client, environment)
-        direct = client.take_descriptor do |descriptor, received|
-          ForwardedClient.new(descriptor, @limits.write_timeout, @reader.buffer + received, @lane, client)
-        end
-        @direct_connection.serve(direct, environment)
-      rescue ClientGone
-        client.reset
-      end
-
-      def serve_self_test(descriptor)
-        @direct_connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)
-      end
+      def serve_self_test(descriptor) = @server.serve_socket(descriptor)
     end
   end
 end

@@ -129,8 +129,8 @@ module Pando
 
       def self.serve(config, listener, socket)
         limits = Limits.new(config)
-        context = WorkerContext.new(APP, NoWorker, limits, SocketReader.new(limits), SoftTimeout.new(NoWorker),
-                                    Process.pid, Sys.forks)
+        context = WorkerContext.new(APP, NoWorker, NoWorker, limits, SocketReader.new(limits),
+                                    SoftTimeout.new(NoWorker), Process.pid, Sys.forks)
         client = SocketClient.new(Sys.disown(socket.dup), limits.write_timeout) # which closes it
         Connection.new(context).serve(client, Environment.new(listener))
       end

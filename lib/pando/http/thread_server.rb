@@ -55,7 +55,8 @@ module Pando
       end
 
       def context
-        WorkerContext.new(@app, NoWorker, @limits, SocketReader.new(@limits), NoTimeout.new, Process.pid, Sys.forks)
+        WorkerContext.new(@app, NoWorker, NoWorker, @limits, SocketReader.new(@limits), NoTimeout.new, Process.pid,
+                          Sys.forks)
       end
     end
   end

@@ -10,20 +10,21 @@ module Pando
     #     env["pando.timeout"].extend_by(60) if report?
     #
     # It writes to the worker's scoreboard row. The monitor watches the row and sends a signal, by which {SoftTimeout}
-    # interrupts. Used in the worker's main thread. After the request it returns nil and changes nothing.
+    # interrupts. Used in the request's thread. After the request it returns nil and changes nothing.
     class Timeout
       MESSAGE = "the request outlived its timeout"
       private_constant :MESSAGE
 
-      # @param worker [#job_deadline, #job_streams]
+      # @param record [Cluster::JobRecord] of the request
       # @param seconds [Float, nil] until RequestTimeout is raised; nil: never
       # @param grace [Float] seconds from then until the worker is killed
       # @param started [Float] when the request was, monotonic seconds
       # @param patience [Float, nil] longest wait for a client, seconds
       # @param streaming [Float, nil] seconds from the head of the answer to its end; nil: for ever
       # @api private
-      def initialize(worker, seconds, grace, started = Sys.now, patience: nil, streaming: nil)
-        @worker = worker
+      def initialize(record, seconds, grace, started = Sys.now, patience: nil, streaming: nil)
+        @record = record
+        @thread = Thread.current
         @grace = grace
         @longest_wait = patience && (patience + grace)
         @deadline = seconds && (started + seconds)
@@ -50,7 +51,7 @@ module Pando
 
         @deadline += seconds
         left = remaining
-        @worker.job_deadline(left, left + @grace)
+        @record.job_deadline(left, left + @grace)
         left
       end
 
@@ -62,7 +63,7 @@ module Pando
 
         @disabled = true
         @deadline = nil
-        @worker.job_deadline(nil, nil)
+        @record.job_deadline(nil, nil)
         nil
       end
 
@@ -102,11 +103,11 @@ module Pando
         return if @answering || @over
 
         @answering = true
-        @worker.job_streams
+        @record.job_streams
         return if @disabled || (@deadline.nil? && @streaming.nil?)
 
         @deadline = @streaming && (Sys.now + @streaming)
-        @worker.job_deadline(@streaming, @streaming && (@streaming + @grace))
+        @record.job_deadline(@streaming, @streaming && (@streaming + @grace))
       end
 
       # @param other [Exception, nil] what the application raised in its place; nil: it answered
@@ -125,17 +126,17 @@ module Pando
 
         @suspended = true
         left = remaining
-        @worker.job_deadline(nil, @longest_wait)
+        @record.job_deadline(nil, @longest_wait)
         begin
           yield
         ensure
           @deadline = Sys.now + left
-          @worker.job_deadline(left, left + @grace)
+          @record.job_deadline(left, left + @grace)
           @suspended = false
         end
       end
 
-      # Raises in the main thread, once. Called in a trap handler.
+      # Raises in the request's thread, once. Called by {SoftTimeout}, in the main thread.
       #
       # @param backtrace [Array<String>, nil] where the request is
       # @api private
@@ -143,13 +144,17 @@ module Pando
         return if @fired || @over || @suspended
 
         @fired = backtrace || []
-        Thread.main.raise(RequestTimeout, MESSAGE, backtrace)
+        @thread.raise(RequestTimeout, MESSAGE, backtrace)
       end
 
       # @api private
       def finish
         @over = true
       end
+
+      # @return [Array<String>, nil] where the request is
+      # @api private
+      def backtrace = @thread.backtrace(0, SoftTimeout::FRAMES)
 
       private
 
@@ -164,7 +169,8 @@ module Pando
     end
 
     # Turns the monitor's signal into RequestTimeout, only while the application runs. The handler asks the scoreboard
-    # whether the deadline of the running request has passed, because a signal may come late. One per worker.
+    # whether the deadline of the running request has passed, because a signal may come late. One per worker; for
+    # requests on the main thread, where the handler runs between two instructions of the request.
     #
     # @api private
     class SoftTimeout
@@ -172,9 +178,12 @@ module Pando
       # Lines of the backtrace that is kept.
       FRAMES = 200
 
-      # @param worker [#soft_deadline_passed?]
-      def initialize(worker)
-        @worker = worker
+      # @return [Cluster::JobRecord]
+      attr_reader :record
+
+      # @param record [Cluster::JobRecord]
+      def initialize(record)
+        @record = record
         @timeout = nil
       end
 
@@ -195,12 +204,51 @@ module Pando
         @timeout = nil
       end
 
-      private
-
+      # In the handler of the signal.
       def interrupt
         timeout = @timeout
         # Without this method and the handler the backtrace begins where the request is.
-        timeout.fire(caller(2, FRAMES)) if timeout && @worker.soft_deadline_passed?
+        timeout.fire(caller(2, FRAMES)) if timeout && @record.soft_deadline_passed?
+      end
+    end
+
+    # The same for requests on another thread. That thread runs on while the main thread looks at the deadline, and Ruby
+    # delivers the exception some time later. So the thread accepts it only within {#during}, and what comes too late for
+    # one request must not hit the next.
+    #
+    # @api private
+    class ThreadTimeout < SoftTimeout
+      def initialize(record)
+        super
+        @lock = Mutex.new
+      end
+
+      # Runs the block of a thread that is interrupted nowhere but in {#during}.
+      def self.defer(&block) = Thread.handle_interrupt(RequestTimeout => :never, &block)
+
+      # (see SoftTimeout#during)
+      def during(timeout)
+        @timeout = timeout
+        Thread.handle_interrupt(RequestTimeout => :immediate) { yield }
+      ensure
+        @lock.synchronize { @timeout = nil }
+        absorb if timeout.fired? && Thread.pending_interrupt?(RequestTimeout)
+      end
+
+      # In the main thread, after the signal and not in its handler.
+      def interrupt
+        @lock.synchronize do
+          timeout = @timeout
+          timeout.fire(timeout.backtrace) if timeout && @record.soft_deadline_passed?
+        end
+      end
+
+      private
+
+      def absorb
+        Thread.handle_interrupt(RequestTimeout => :immediate) { Thread.pass }
+      rescue RequestTimeout
+        nil
       end
     end
   end

@@ -5,14 +5,17 @@ require "pando/sys"
 
 module Pando
   module HTTP
-    # What a connection needs of its worker: the application, the worker object, {Limits}, the {RequestReader}, the
-    # {SoftTimeout}, its pid and how many forks led to it. One per worker.
+    # What a connection needs of its worker: the application, the worker object, the record of its jobs
+    # (Cluster::JobRecord), {Limits}, the {RequestReader}, the {SoftTimeout}, its pid and how many forks led to it. One
+    # for each thread that serves.
     #
     # @api private
-    WorkerContext = Struct.new(:app, :worker, :limits, :reader, :soft_timeout, :pid, :forks) do
+    WorkerContext = Struct.new(:app, :worker, :record, :limits, :reader, :soft_timeout, :pid, :forks) do
       # @param worker [Cluster::Worker] of this process
-      def self.for(worker, app, limits, reader)
-        new(app, worker, limits, reader, SoftTimeout.new(worker).install, Process.pid, Sys.forks)
+      # @param record [Cluster::JobRecord] by default the worker's own
+      # @param soft_timeout [SoftTimeout] by default one that interrupts the main thread
+      def self.for(worker, app, limits, reader, record: worker, soft_timeout: SoftTimeout.new(record).install)
+        new(app, worker, record, limits, reader, soft_timeout, Process.pid, Sys.forks)
       end
 
       # @return [Boolean] whether this is a process that the application forked

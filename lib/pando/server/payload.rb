@@ -128,9 +128,11 @@ module Pando
         @care.after_fork(role, &step)
       end
 
+      def keep_open(ios) = Pando.keep_io(*ios)
+
       def attach(role)
         Pando.current_role = @server.role = role
-        Pando.keep_io(*role.ios)
+        keep_open(role.ios)
         @jit.promoted if role.role == :mold
         ForkSafety.on_unsafe(&(tell_safety(role) if role.role == :worker))
         ForkSafety.on_callback_failure { |failure| tell(role, failure) }
@@ -205,7 +207,8 @@ module Pando
         return HTTP::DirectHandler.new(app, listeners, @config, self_test: self_test) unless channel
 
         @channel ||= HTTP::Channel.attach(Sys.disown(channel.dup))
-        HTTP::ReactorHandler.new(app, listeners, @config, @channel, self_test: self_test)
+        kind = @config.threads == 1 ? HTTP::ReactorHandler : HTTP::ThreadedHandler
+        kind.new(app, listeners, @config, @channel, self_test: self_test)
       end
 
       # By default Rails' health check, if the application has that route.

@@ -84,6 +84,10 @@ module Pando
       # @return [Float] seconds that jobs get to finish before a fork
       def patience = @kind.quiet_timeout
 
+      # In a forked child: nothing here is its own.
+      # @return [nil]
+      def abandon = nil
+
       # The process has been forked, or will not be: it goes on as before. A runner that was told to be quiet lets its
       # jobs finish first, however long they take. They must not suffer from a fork that did not happen.
       def go_on

@@ -15,7 +15,7 @@ class TypesTest < Minitest::Test
   end
 
   def test_workers
-    type = Types::Workers.new(1..10)
+    type = Types::WholeOrAuto.new(1..10)
 
     assert_reads type, { 3 => 3, "3" => 3, :auto => :auto, "auto" => :auto }
     assert_refuses type, 0, "Auto", nil

@@ -279,7 +279,7 @@ module Pando
           def source_at_work(mold)
             return unless mold&.ordered? && mold.source&.job&.any?
 
-            ends = [mold.deadline, (mold.source.row.hard_deadline unless @pool.options.jobs)].compact.min
+            ends = [mold.deadline, (mold.source.hard_deadline unless @pool.options.jobs)].compact.min
             ["#{title(mold.source)} #{engagement(mold.source)}", ends - Sys.now]
           end
 

@@ -15,7 +15,7 @@ module Pando
         end
 
         def descriptors = []
-        def open_for(_child) = nil
+        def open_for(_child, _threads) = []
         def due = nil
         def state = nil
         def told? = @listeners.leaving.empty?

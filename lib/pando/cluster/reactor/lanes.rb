@@ -27,17 +27,16 @@ module Pando
         # @return [Array<IO>] the descriptors that every mold inherits
         def descriptors = @setup.descriptors
 
-        # @param child [Child] that is about to be ordered
-        # @return [Lane]
+        # @param child [Child] a worker that is about to be ordered
+        # @param threads [Integer] that it will have
+        # @return [Array<Lane>] one for each thread
         # @raise [Pando::Error] all are taken
         # @raise [SystemCallError] the kernel has no descriptor left
-        def open_for(child)
-          number = @free.first or raise Pando::Error, "all #{@setup.lanes} lanes to the reactor are taken"
-          lane = Lane.new(number, child, *@setup.lane)
-          @free.shift
-          @open[number] = lane
-          tell_open(lane)
-          lane
+        def open_for(child, threads = 1)
+          first = @free.first
+          return [open(child, first, 0)] if threads == 1
+
+          Array.new(threads) { |index| open(child, first, index + 1) }
         end
 
         # @return [Child, nil] the lane's worker
@@ -87,8 +86,17 @@ module Pando
 
         private
 
+        def open(child, first, job)
+          number = @free.first or raise Pando::Error, "all #{@setup.lanes} lanes to the reactor are taken"
+          lane = Lane.new(number, first, job, child, *@setup.lane)
+          @free.shift
+          @open[number] = lane
+          tell_open(lane)
+          lane
+        end
+
         def tell_open(lane)
-          @untold << [Message.new(:lane_open, lane: lane.number), lane.for_reactor]
+          @untold << [Message.new(:lane_open, lane: lane.number, detail: lane.first), lane.for_reactor]
         end
 
         # If the reactor was not told of its opening, that message is dropped.
@@ -103,39 +111,44 @@ module Pando
         def ending_of(lane)
           return Message.new(:lane_close, lane: lane.number) if lane.child.ending.nil?
 
-          Message.new(:lane_dead, lane: lane.number, cause: cause(lane.child))
+          Message.new(:lane_dead, lane: lane.number, cause: cause(lane.child, lane.job))
         end
 
-        def cause(child)
+        # Of the requests that a worker had at once only the one that is blamed is to pay for its death.
+        def cause(child, job)
+          return :beside unless child.blames?(job)
           return :timeout if child.overdue?
-          return :suspect if child.suspect?
+          return :suspect if child.suspect? || child.several_jobs?
           return :died unless child.ending.killed?
 
           CRASHES.include?(child.ending.number) || @oom.victim?(child) ? :suspect : :died
         end
       end
 
-      # A worker's lane to the reactor: its number, the memory that the reactor shares with this worker only, the
+      # A lane to the reactor, of a worker or of one of its threads: its number, the memory that the reactor shares with this worker only, the
       # eventfd with which the reactor wakes the worker, and the reactor's end of the socket for descriptors. All are
       # new for each worker, since another worker may have damaged them. The monitor keeps them for the next reactor.
       class Lane
-        attr_reader :number, :child
+        # The number of its worker's first lane, and which of its worker's jobs come by it.
+        attr_reader :number, :first, :job, :child
 
         def self.taken_up(record, state, child)
           eventfd, socket, memory = %i[eventfd socket memory].map { |key| state.take(record.integer(key)) }
-          new(record.integer(:number), child, IO.for_fd(eventfd, "r+b"), [UNIXSocket.for_fd(socket), nil],
+          new(*%i[number first job].map { |key| record.integer(key) }, child, IO.for_fd(eventfd, "r+b"), [UNIXSocket.for_fd(socket), nil],
               IO.for_fd(memory, "r+b"))
         end
 
         # The worker has its own ends.
         def to_state(state)
-          state.add("lane", number: number, seat: child.seat,
+          state.add("lane", number: number, first: first, job: job, seat: child.seat,
                             eventfd: state.keep(@eventfd), socket: state.keep(@socket), memory: state.keep(@memory))
         end
 
         # @param eventfd [IO] @param sockets [Array(UNIXSocket, UNIXSocket)] the reactor's end and the worker's
-        def initialize(number, child, eventfd, sockets, memory)
+        def initialize(number, first, job, child, eventfd, sockets, memory)
           @number = number
+          @first = first
+          @job = job
           @child = child
           @eventfd = eventfd
           @socket, @worker_socket = sockets

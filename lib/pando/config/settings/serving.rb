@@ -126,7 +126,7 @@ module Pando
     # How many workers there are, and how Pando replaces them.
     Settings.group "Workers" do
       setting :workers,
-              type: Types::Workers.new(0..1024), default: :auto, development: 1, unit: "processes",
+              type: Types::WholeOrAuto.new(0..1024), default: :auto, development: 1, unit: "processes",
               resolve: ->(workers, _) { workers == :auto ? CPUs.count : workers },
               flags: %w[-w --workers], argument: "N", env: "WEB_CONCURRENCY", meant: { 0 => 1 },
               help: "How many workers serve requests. auto: one per CPU, or fewer if memory is short.",
@@ -142,6 +142,22 @@ module Pando
                 that passes the variable on.
               MARKDOWN
               example: "workers 4"
+
+      setting :threads,
+              type: Types::WholeOrAuto.new(1..64), default: 1, development: 1, unit: "requests",
+              flags: %w[-t --threads], argument: "N", env: "RAILS_MAX_THREADS",
+              check: lambda { |threads, config|
+                "wants the reactor: take `reactor false` out, or set threads 1" if threads != 1 && !config.reactor
+              },
+              help: "How many requests a worker may have at once, each on a thread of its own.",
+              notes: <<~MARKDOWN,
+                An app that waits for a database or an API serves more requests with the same memory if a worker takes
+                another request meanwhile. With a number, a worker takes up to so many, whatever they do. With `:auto` it
+                takes up to 16, and only while none of its threads has or wants Ruby's interpreter lock: so a request
+                that computes is not slowed down by others (Ruby 3.2 or later; `:auto` means 5 before). An idle worker
+                always comes first. The app must be thread-safe. [More](threads.md).
+              MARKDOWN
+              example: "threads :auto"
 
       setting :rollout_surge,
               type: Types::Whole.new(0..1024), default: 1, unit: "workers", within: :rollout, keyword: :surge,

@@ -38,8 +38,8 @@ module Pando
         end
       end
 
-      # How many workers: a whole number, or :auto for one per CPU.
-      class Workers < Whole
+      # A whole number, or :auto: Pando chooses.
+      class WholeOrAuto < Whole
         def cast(value, **)
           return :auto if [:auto, "auto"].include?(value)
 

@@ -1,0 +1,188 @@
+# frozen_string_literal: true
+
+require "pando/http/reactor_handler"
+
+module Pando
+  module HTTP
+    # What an HTTP worker with threads does behind the reactor: each thread has a lane of its own and serves its requests.
+    # The main thread serves none. It obeys the monitor, and sleeps on an eventfd, the bell, by which threads call it.
+    # See {Handler}.
+    #
+    # Before a fork the lanes close, the requests end, and the threads are joined: no other thread may live then, since
+    # the child would not have it. Afterwards they start again.
+    class ThreadedHandler < ReactorHandler
+      # Seconds that the requests have to end before a fork, at most; the monitor then asks another worker.
+      DRAIN = 30.0
+      # Seconds between two looks at the threads in a worker that ends.
+      LOOK = 0.05
+      ONE = [1].pack("Q").freeze # what an eventfd is written (eventfd(2))
+      private_constant :ONE
+
+      # @param config [Config]
+      def initialize(app, listeners, config, channel, self_test: config.self_test)
+        super
+        @counts_lock = config.threads == :auto
+        @patience = [DRAIN, *@limits.hard_timeout].min
+      end
+
+      # (see ReactorHandler#start)
+      def start(worker)
+        @bell = IO.for_fd(Channel.eventfd, "r+b")
+        @timeouts = worker.lanes.map.with_index(1) { |_, number| ThreadTimeout.new(worker.thread_record(number)) }
+        @servers = worker.lanes.zip(@timeouts).map do |lane, timeout|
+          LaneServer.new(lane, self, worker, timeout.record, timeout)
+        end
+        prepare_own(worker)
+        run_self_test
+        @collector.start(worker)
+        @servers.first.lane.follow_lock(@counts_lock)
+        @threads = []
+        start_threads
+      end
+
+      # (see ReactorHandler#step_forward)
+      def step_forward = lanes.each(&:step_forward)
+
+      # (see ReactorHandler#step_back)
+      def step_back = lanes.each(&:step_back)
+
+      # (see ReactorHandler#app=)
+      def app=(app)
+        @context.app = app
+        @servers.each { |server| server.app = app }
+      end
+
+      # @return [Array<Array(IO, Symbol)>] to watch, and in which manner (Sys::Poller)
+      def sources = [[@bell, :edge]]
+
+      # A thread or the monitor's signal has called.
+      #
+      # @return [void]
+      def ready(_bell)
+        silence
+        @timeouts.each(&:interrupt)
+        worker.leaving? ? stop_threads : keep_threads
+        count_connections
+      end
+
+      # Called now and then without an event: a wake-up, or the message that a thread sleeps, may have been lost.
+      #
+      # @return [void]
+      def idle
+        lanes.each { |lane| lane.nudge if lane.offered? && lane.asleep? }
+        ready(@bell)
+      end
+
+      # (see Handler#rest?)
+      def rest?
+        stop_threads
+        super && @threads.none?(&:alive?)
+      end
+
+      # @return [Float] seconds that {#rest?} takes, at most
+      def patience = @patience
+
+      # (see Handler#go_on)
+      def go_on
+        super
+        start_threads
+      end
+
+      # (see Handler#abandon)
+      def abandon = @bell&.close
+
+      # The worker was about to leave, and goes on.
+      #
+      # @return [void]
+      def resume = start_threads
+
+      # As {Handler#try_out}; the threads serve meanwhile.
+      #
+      # @return [String] see SelfTest.replay
+      # @raise [SelfTest::Failed]
+      def try_out = SelfTest.replay(@safe_paths, worker) { |descriptor| serve_self_test(descriptor) }
+
+      # (see ReactorHandler#stop)
+      def stop(deadline = nil, _by = nil)
+        rest_a_moment while deadline && Sys.now < deadline && lanes.any?(&:waiting?)
+        stop_threads
+        rest_a_moment while @threads.any?(&:alive?)
+      end
+
+      private
+
+      def lanes = @servers.map(&:lane)
+
+      # For requests of its own, on the main thread.
+      def prepare_own(worker)
+        timeout = SoftTimeout.new(worker)
+        @context = WorkerContext.for(worker, @app, @limits, SocketReader.new(@limits), soft_timeout: timeout)
+        @connection = Connection.new(@context)
+        trap(SoftTimeout::SIGNAL) do
+          timeout.interrupt
+          ring
+        end
+      end
+
+      def serve_self_test(descriptor)
+        @connection.serve(SocketClient.new(descriptor, @limits.write_timeout), environments.each_value.first)
+      end
+
+      def start_threads
+        @stopping = false
+        @threads = @servers.zip(@timeouts).map { |server, timeout| start_thread(server, timeout) }
+      end
+
+      # A request may have ended its thread (Thread#kill).
+      def keep_threads
+        return if @stopping
+
+        @threads.each_with_index do |thread, index|
+          @threads[index] = start_thread(@servers[index], @timeouts[index]) unless thread.alive?
+        end
+      end
+
+      # They end as soon as their requests have. Requests that wait go to other workers.
+      def stop_threads
+        return if @stopping
+
+        @stopping = true
+        lanes.each do |lane|
+          lane.close
+          lane.nudge
+        end
+      end
+
+      def start_thread(server, timeout)
+        Thread.new do
+          Thread.current.name = "pando request #{timeout.record.job_number}"
+          Thread.current.report_on_exception = false # Connection has told what the application raised
+          ThreadTimeout.defer { run(server, timeout.record.follow_lock) }
+        end
+      end
+
+      # A thread, until it is to end.
+      def run(server, record)
+        until ended?
+          next server.wait unless server.serve
+
+          @collector.between { record.row.busy_since.nil? && !server.lane.waiting? }
+        end
+      ensure
+        server.lane.close
+        ring
+      end
+
+      def ended? = @stopping || worker.leaving?
+
+      def ring = @bell.write_nonblock(ONE, exception: false)
+      def silence = @bell.read_nonblock(8, exception: false)
+
+      def rest_a_moment
+        Wire.wait_readable(@bell.fileno, LOOK)
+        silence
+        @timeouts.each(&:interrupt)
+      end
+    end
+  end
+end
