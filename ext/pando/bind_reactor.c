@@ -189,4 +189,5 @@ void pando_init_http_reactor(void)
     define_record(module, "DIED", PANDO_REACTOR_DIED);
     define_record(module, "TIMEOUT", PANDO_REACTOR_TIMEOUT);
     define_record(module, "SUSPECT", PANDO_REACTOR_SUSPECT);
+    define_record(module, "BESIDE", PANDO_REACTOR_BESIDE);
 }

@@ -78,7 +78,7 @@ static void what_is_no_scoreboard(void)
             close(fd);
         }
     }
-    int whole = memory(3 * sysconf(_SC_PAGESIZE), 0); /* all right, but its owner could shrink it */
+    int whole = memory(3 * (off_t)board.stride, 0); /* all right, but its owner could shrink it */
     REQUIRE(pwrite(whole, head, sizeof head, 0) == sizeof head);
     refused(whole, EINVAL);
     close(whole);
@@ -102,26 +102,26 @@ static void names_of_every_length(void)
     char *verb = malloc(PANDO_VERB_MAX + 1), *subject = malloc(PANDO_SUBJECT_MAX + 1);
     REQUIRE(row && verb && subject);
     pando_row_reset(row);
-    REQUIRE(pando_row_job(row, verb, subject) == 0);
+    REQUIRE(pando_row_job(row, 0, verb, subject) == 0);
     for (size_t length = 0; length < 300; length++) {
         char *text = malloc(length + 1);
         memset(text, 'a' + (int)(length % 26), length);
-        pando_row_start(row, text, length, text, length, length, length + 1, 1);
-        REQUIRE(pando_row_job(row, verb, subject) == 2 * (length + 1));
+        pando_row_start(row, 0, text, length, text, length, length, length + 1, 1);
+        REQUIRE(pando_row_job(row, 0, verb, subject) == 2 * (length + 1));
         REQUIRE(strlen(verb) == (length < PANDO_VERB_MAX ? length : PANDO_VERB_MAX));
         REQUIRE(strlen(subject) == (length < PANDO_SUBJECT_MAX ? length : PANDO_SUBJECT_MAX));
-        REQUIRE(row->soft_deadline == length && row->hard_deadline == length + 1 && row->busy_since != 0);
-        pando_row_finish(row);
-        REQUIRE(row->requests == length + 1 && row->busy_since == 0 && row->hard_deadline == 0);
+        REQUIRE(row->jobs[0].soft_deadline == length && row->jobs[0].hard_deadline == length + 1 && row->jobs[0].busy_since != 0);
+        pando_row_finish(row, 0);
+        REQUIRE(row->requests == length + 1 && row->jobs[0].busy_since == 0 && row->jobs[0].hard_deadline == 0);
         free(text);
     }
-    memset(row->verb, 'x', PANDO_VERB_MAX + PANDO_SUBJECT_MAX); /* a row without any end of text */
-    REQUIRE(pando_row_job(row, verb, subject) != 0);
+    memset(row->jobs[0].verb, 'x', PANDO_VERB_MAX + PANDO_SUBJECT_MAX); /* a row without any end of text */
+    REQUIRE(pando_row_job(row, 0, verb, subject) != 0);
     REQUIRE(strlen(verb) == PANDO_VERB_MAX && strlen(subject) == PANDO_SUBJECT_MAX);
-    row->job = 7; /* its writer was killed */
-    REQUIRE(pando_row_job(row, verb, subject) == 0);
-    pando_row_start(row, "GET", 3, "/", 1, 0, 0, 1);
-    REQUIRE(pando_row_job(row, verb, subject) == 8 && strcmp(verb, "GET") == 0);
+    row->jobs[0].number = 7; /* its writer was killed */
+    REQUIRE(pando_row_job(row, 0, verb, subject) == 0);
+    pando_row_start(row, 0, "GET", 3, "/", 1, 0, 0, 1);
+    REQUIRE(pando_row_job(row, 0, verb, subject) == 8 && strcmp(verb, "GET") == 0);
     free(row);
     free(verb);
     free(subject);
@@ -137,11 +137,11 @@ static void a_reader_beside_a_writer(void)
     REQUIRE(writer != -1);
     for (unsigned turn = 0; writer == 0; turn++) {
         memset(text, 'a' + (int)(turn % 26), sizeof text);
-        pando_row_start(pando_scoreboard_row(&board, 0), text, PANDO_VERB_MAX, text, sizeof text, 0, 0, 1);
+        pando_row_start(pando_scoreboard_row(&board, 0), 0, text, PANDO_VERB_MAX, text, sizeof text, 0, 0, 1);
     }
     unsigned seen = 0;
     while (seen < 200000) {
-        if (pando_row_job(pando_scoreboard_row(&board, 0), verb, subject) == 0) continue;
+        if (pando_row_job(pando_scoreboard_row(&board, 0), 0, verb, subject) == 0) continue;
         seen++;
         REQUIRE(strlen(verb) == PANDO_VERB_MAX && strlen(subject) == PANDO_SUBJECT_MAX);
         REQUIRE(strspn(verb, (char[]){subject[0], 0}) == PANDO_VERB_MAX);

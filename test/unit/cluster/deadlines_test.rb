@@ -63,7 +63,7 @@ class ClusterDeadlinesTest < Minitest::Test
     assert_empty @observer.calls
     enforce_for(5)
 
-    assert_equal [[:hard_timeout, worker]], @observer.calls.uniq
+    assert_equal [[:hard_timeout, worker, 0]], @observer.calls.uniq
   end
 
   def test_nor_of_one_that_begins_later
@@ -74,7 +74,7 @@ class ClusterDeadlinesTest < Minitest::Test
     worker.row.start_job("GET", "/", 5, 10)
     enforce_for(11)
 
-    assert_includes @observer.calls, [:hard_timeout, worker]
+    assert_includes @observer.calls, [:hard_timeout, worker, 0]
   end
 
   def test_nor_of_a_start
@@ -132,7 +132,24 @@ class ClusterDeadlinesTest < Minitest::Test
     elapse(3)
     @deadlines.enforce
 
-    assert_equal [[:hard_timeout, worker]], @observer.calls
+    assert_equal [[:hard_timeout, worker, 0]], @observer.calls
+  end
+
+  def test_each_of_several_jobs_has_deadlines_of_its_own
+    worker = child
+    worker.row.start_job("GET", "/first", 2, 9, 1)
+    worker.row.start_job("GET", "/second", 4, 6, 2)
+    elapse(3)
+    2.times { @deadlines.enforce }
+    assert_equal ["URG"], signals(worker)
+    elapse(2)
+    2.times { @deadlines.enforce }
+    assert_equal %w[URG URG], signals(worker)
+    assert_operator @deadlines.due - now, :<=, 1.01
+    elapse(1.5)
+    @deadlines.enforce
+
+    assert_equal [[:hard_timeout, worker, 2]], @observer.calls
   end
 
   def test_a_worker_that_was_killed_is_left_alone_until_it_is_gone
@@ -165,7 +182,7 @@ class ClusterDeadlinesTest < Minitest::Test
     elapse(1)
     @deadlines.enforce
 
-    assert_equal [[:hard_timeout, worker]], @observer.calls
+    assert_equal [[:hard_timeout, worker, 0]], @observer.calls
   end
 
   def test_only_workers_have_jobs

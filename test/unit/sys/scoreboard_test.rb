@@ -31,7 +31,7 @@ class SysScoreboardTest < Minitest::Test
   end
 
   # A worker, whose row was its forker's to write until then.
-  def test_whoever_is_no_monitor_writes_its_own_row_alone
+  def test_a_process_other_than_the_monitor_writes_its_own_row_alone
     @board.guard
     assert_equal(%w[no no yes no], in_child { @board.take(2) && writable })
     @board.take(1)
@@ -42,15 +42,18 @@ class SysScoreboardTest < Minitest::Test
     assert_raises(IndexError) { @board.take(4) }
   end
 
-  # By the kernel's word for each page but the first.
+  # By the kernel's word for the pages of each row.
   def writable
     page = Etc.sysconf(Etc::SC_PAGESIZE)
     inode = io_of(@board).stat.ino
     File.foreach("/proc/self/maps").grep(/ #{inode} /).flat_map do |mapping|
       first, behind = mapping[/\A\S+/].split("-").map(&:hex)
       [mapping.include?(" rw-s ") ? "yes" : "no"] * ((behind - first) / page)
-    end.drop(1)
+    end.each_slice(stride / page).map { |pages| pages.uniq.join("/") }.drop(1)
   end
+
+  # Bytes from one row to the next.
+  def stride = io_of(@board).stat.size / (@board.seats + 1)
 
   def test_who_claims_a_row
     before = Sys.now
@@ -314,12 +317,30 @@ class SysScoreboardTest < Minitest::Test
   def test_while_a_name_is_written_there_is_none
     # What a writer leaves that is killed in the middle: an odd number.
     @row.start_job("GET", "/", nil, nil)
-    offset = (3 * Etc.sysconf(Etc::SC_PAGESIZE)) + 64 + 8
-    io_of(@board).pwrite([3].pack("Q"), offset)
+    jobs = 128 + 256 + 256 + 64 + 64 + 128 # bytes before them: 2 lines, and what is measured
+    io_of(@board).pwrite([3].pack("Q"), (3 * stride) + jobs)
 
     assert_equal 3, @row.job
     assert_nil @row.job_name
     @row.start_job("GET", "/next", nil, nil)
     assert_equal %w[GET /next], @row.job_name
+  end
+
+  # A process with threads.
+  def test_jobs_side_by_side
+    @row.start_job("GET", "/one", 5, 6, 1)
+    @row.start_job("POST", "/two", nil, nil, 64)
+
+    assert_equal [1, 64], @row.jobs
+    assert_equal [%w[GET /one], %w[POST /two], nil], [1, 64, 0].map { |number| @row.job_name(number) }
+    assert_operator @row.busy_since(1), :<=, @row.busy_since(64)
+    assert_equal @row.busy_since(1), @row.busy_since
+    @row.streaming!(64)
+    assert_equal [false, true], [1, 64].map { |number| @row.streaming?(number) }
+    @row.finish_job(1)
+    assert_equal [[64], 1, @row.busy_since(64)], [@row.jobs, @row.requests, @row.busy_since]
+    @row.finish_job(64)
+    assert_equal [[], 2, nil, false], [@row.jobs, @row.requests, @row.busy_since, @row.streaming?(64)]
+    assert_raises(IndexError) { @row.start_job("GET", "/", nil, nil, Pando::Sys::Row::JOBS) }
   end
 end

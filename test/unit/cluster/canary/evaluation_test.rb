@@ -131,7 +131,7 @@ class CanaryEvaluationTest < Minitest::Test
   def test_a_canary_that_is_killed_at_its_deadline
     on_trial
     canary.row.start_job("GET", "/", nil, nil)
-    cluster.child_events.hard_timeout(bad = canary)
+    cluster.child_events.hard_timeout(bad = canary, 0)
     cluster.die(bad, ClusterSupport.killed).turn
 
     assert_match(/hard timeout/, events("canary.failed").last[:reason])

@@ -60,7 +60,7 @@ class ClusterPromotionTest < Minitest::Test
   def test_another_one_is_asked_when_its_request_has_timed_out
     ordered_with_warm_worker_busy
     cluster.turn
-    cluster.child_events.hard_timeout(generations.upcoming.source)
+    cluster.child_events.hard_timeout(generations.upcoming.source, 0)
     cluster.turn
 
     assert_equal 1, generations.upcoming.source.slot

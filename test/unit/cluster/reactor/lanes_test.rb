@@ -21,7 +21,9 @@ class LanesTest < Minitest::Test
   end
 
   # Stands for a child in a slot.
-  Worker = Struct.new(:ending, :overdue, :suspect, :gone) do
+  Worker = Struct.new(:ending, :overdue, :suspect, :gone, :blamed) do
+    def blames?(job) = blamed.nil? || blamed == job
+    def several_jobs? = !blamed.nil?
     def overdue? = !!overdue
     def suspect? = !!suspect
     def gone? = !!gone
@@ -77,11 +79,11 @@ class LanesTest < Minitest::Test
 
   def test_the_number_that_has_been_free_for_longest_is_next
     first = Worker.new
-    assert_equal 0, @lanes.open_for(first).number
+    assert_equal 0, @lanes.open_for(first).first.number
     first.gone = true
     @lanes.close_deserted
 
-    assert_equal [1, 2, 0], Array.new(3) { @lanes.open_for(Worker.new).number }
+    assert_equal [1, 2, 0], Array.new(3) { @lanes.open_for(Worker.new).first.number }
   end
 
   def test_there_are_no_more_than_the_channel_has
@@ -131,7 +133,18 @@ class LanesTest < Minitest::Test
     assert_equal [[:lane_close, 0]], end_of(ending: nil)
   end
 
-  def test_who_was_killed_while_memory_ran_out_may_have_caused_it
+  def test_only_the_request_that_is_blamed_pays_for_the_death_of_a_worker_with_several
+    worker = Worker.new(killed_by("KILL"), nil, nil, nil, 2)
+    lanes = @lanes.open_for(worker, 3)
+    assert_equal([[:lane_open, 0, 0], [:lane_open, 1, 0], [:lane_open, 2, 0]], told.map { |record| record.first(3) })
+    assert_equal([1, 2, 3], lanes.map(&:job))
+    worker.gone = true
+    @lanes.close_deserted
+
+    assert_equal([3, 2, 3], told.map { |record| record[2] })
+  end
+
+  def test_a_worker_that_was_killed_while_memory_ran_out_may_have_caused_it
     @oom.killed = true
 
     assert_equal [[:lane_dead, 2]], end_of
@@ -147,7 +160,7 @@ class LanesTest < Minitest::Test
 
   def test_a_lane_that_is_closed_leaves_no_descriptor_open
     worker = Worker.new(killed_by("KILL"))
-    lane = @lanes.open_for(worker)
+    lane = @lanes.open_for(worker).first
     told
     worker.gone = true
     @lanes.close_deserted

@@ -17,7 +17,7 @@ class ReactorMessageTest < Minitest::Test
               unwelcome: :UNWELCOME, ready: :READY, drained: :DRAINED_ALL, lane_corrupt: :LANE_CORRUPT }
 
     assert_equal names.transform_values { |name| C.const_get(name) }, Message::KINDS
-    assert_equal({ died: C::DIED, timeout: C::TIMEOUT, suspect: C::SUSPECT }, Message::CAUSES)
+    assert_equal({ died: C::DIED, timeout: C::TIMEOUT, suspect: C::SUSPECT, beside: C::BESIDE }, Message::CAUSES)
   end
 
   def test_there_and_back

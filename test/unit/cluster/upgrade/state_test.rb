@@ -42,12 +42,13 @@ class UpgradeStateTest < Minitest::Test
     fat.kill("it is too fat", suspect: true)
     fat.excluded_as_source = true
     fat.add_detail("line 1\n")
-    fat.signalled_deadline = 12.25
+    fat.blame(12)
     roster = carry_over(@cluster.roster, Pando::Cluster::Roster.new(@cluster.roster.scoreboard))
 
     assert_equal(facts(@cluster.roster), facts(roster))
     again = roster[fat.seat]
     assert(again.condemned? && again.suspect? && again.excluded_as_source?)
+    assert_equal([true, false], [again.blames?(12), again.blames?(3)])
     assert_equal("line 1\n", again.detail)
     again.add_detail("line 2")
     assert_equal("line 1\nline 2", again.detail)
@@ -224,7 +225,7 @@ class UpgradeStateTest < Minitest::Test
   def facts(roster)
     roster.to_h do |child|
       [child.seat, [child.role, child.slot, child.generation, child.pid, child.state, child.deadline, child.reason,
-                    child.verdict, child.unwanted, child.excluded_as_source?, child.signalled_deadline]]
+                    child.verdict, child.unwanted, child.excluded_as_source?, child.blames?(12)]]
     end
   end
 end
