@@ -197,7 +197,8 @@ static int obey(void)
     sscanf(line, "%*s %*u %*u %*u %llu", &d);
 #define VERB(name) else if (strcmp(verb, name) == 0)
     if (0) {}
-    VERB("open") { order(PANDO_REACTOR_LANE_OPEN, a, 0); ok(1); }
+    VERB("open") { order(PANDO_REACTOR_LANE_OPEN, a, a); ok(1); }
+    VERB("join") { order(PANDO_REACTOR_LANE_OPEN, a, b); ok(1); } /* of the worker whose first lane is b */
     VERB("dead") { order(PANDO_REACTOR_LANE_DEAD, a, b); new_memory(a); ok(1); }
     VERB("close") { order(PANDO_REACTOR_LANE_CLOSE, a, 0); ok(1); }
     VERB("drain") { order(PANDO_REACTOR_DRAIN, 0, 0); ok(1); }

@@ -172,10 +172,8 @@ module HTTPSupport
       @reactor = FakeReactor.new
       @worker = FakeWorker.new
       reactor = @reactor
-      @worker.define_singleton_method(:lane_number) { 3 }
-      @worker.define_singleton_method(:lane_eventfd) { reactor.lane_eventfd }
-      @worker.define_singleton_method(:lane_memory) { reactor.lane_memory }
-      @worker.define_singleton_method(:lane_socket) { reactor.worker_socket }
+      lane = Lane.new(3, reactor.lane_eventfd, reactor.worker_socket, reactor.lane_memory)
+      @worker.define_singleton_method(:lanes) { [lane] }
       @worker.define_singleton_method(:reactor_eventfd) { reactor.eventfd }
       @listener = TCPServer.new("127.0.0.1", 0)
       listeners = [Pando::Cluster::Listening::Listener.new(@listener)]

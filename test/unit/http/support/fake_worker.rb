@@ -3,6 +3,9 @@
 require "pando/events"
 
 module HTTPSupport
+  # Stands for Cluster::LaneDescriptors.
+  Lane = Struct.new(:number, :eventfd, :socket, :memory)
+
   # Stands in for Cluster::Worker: records the calls.
   class FakeWorker
     attr_reader :calls, :hooks

@@ -5,6 +5,7 @@ require "fcntl"
 require "pando/config"
 require "pando/http/reactor_setup"
 require "pando/sys"
+require_relative "fake_worker"
 require_relative "served_work"
 
 module HTTPSupport
@@ -33,7 +34,7 @@ module HTTPSupport
       listeners = [Pando::Cluster::Listening::Listener.new(@listener)]
       @work = Pando::HTTP::ReactorHandler.new(app, listeners, @settings, @channel)
       @work.start(@worker)
-      order = [Pando::HTTP::Reactor::LANE_OPEN, LANE, 0, 0].pack("L4")
+      order = [Pando::HTTP::Reactor::LANE_OPEN, LANE, LANE, 0].pack("L4")
       Pando::Sys.send_record(@monitor, order, [@lane_eventfd, @lane_sockets.last, @lane_memory])
     end
 
@@ -84,9 +85,7 @@ module HTTPSupport
     def reactor_settings = Pando::HTTP::ReactorSettings.new(@settings)
 
     def take_lane
-      places = { lane_number: LANE, lane_memory: @lane_memory,
-                 lane_eventfd: @lane_eventfd, lane_socket: @lane_sockets.first,
-                 reactor_eventfd: @eventfd }
+      places = { lanes: [Lane.new(LANE, @lane_eventfd, @lane_sockets.first, @lane_memory)], reactor_eventfd: @eventfd }
       places.each { |name, place| @worker.define_singleton_method(name) { place } }
     end
 

@@ -1,0 +1,182 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "open3"
+require "rbconfig"
+require "support/servers"
+
+# Promise: with `threads` a worker has several requests at once. Each has deadlines of its own, a death costs only the
+# request that caused it, and reforks go on.
+class ThreadsTest < Minitest::Test
+  include Support::Servers
+
+  # A request to /held ends when somebody writes into the FIFO that its query names.
+  APP = <<~'RUBY'
+    run lambda { |env|
+      case env["PATH_INFO"]
+      when "/held" then File.read(File.join(__dir__, env["QUERY_STRING"]))
+      when "/end_thread" then Thread.current.kill
+      when "/die" then Process.kill("KILL", Process.pid)
+      when "/spin" then nil while File.exist?(File.join(__dir__, "spin"))
+      when "/late" then sleep
+      end
+      [200, {}, ["#{Process.pid} #{Thread.current.name}"]]
+    }
+  RUBY
+  REQUESTS = 300
+
+  def test_one_worker_has_several_requests_at_once
+    start("threads 3")
+    pids = hold(3) do
+      assert_match(/GET \/held for [\d.]+ s, and 2 more/, status)
+      @server.workers.each { |worker| assert_match(/busy\z/, worker.title) }
+    end
+
+    assert_equal([1, 3], [pids.map(&:first).uniq.size, pids.map(&:last).uniq.size])
+    assert_match(/worker 0 .* idle /, status)
+  end
+
+  def test_a_further_request_waits
+    start("threads 2")
+    waiting = nil
+    hold(2) do
+      waiting = Thread.new { @server.get("/") }
+      wait_until(message: -> { status }) { status.include?("queued: 1") }
+    end
+
+    assert_equal(200, waiting.value.status)
+  end
+
+  def test_an_idle_worker_comes_first
+    start("threads 2", workers: 2)
+
+    assert_equal(2, hold(2) { nil }.map(&:first).uniq.size)
+  end
+
+  # Each hits the thread of its own request, and the worker is replaced when the others have ended.
+  def test_each_request_has_its_own_deadline
+    start("threads 3\ntimeout 1, grace: 20")
+    late = Array.new(2) { Thread.new { @server.get("/late") } }
+    pids = hold(1) { assert_equal([504, 504], late.map { |thread| thread.value.status }) }
+
+    timed_out = @server.events("request.timed_out")
+    assert_equal(%w[/late /late], timed_out.map { |event| event["path"] })
+    assert_equal(pids.first.first, timed_out.first["pid"])
+    assert(timed_out.all? { |event| event["location"].include?("config.ru") }, timed_out.inspect)
+    @server.wait_past("worker.exited", pid: pids.first.first)
+  end
+
+  # The killer is not tried again; the others are, as often as it takes.
+  def test_a_death_is_blamed_on_the_request_that_has_the_interpreter_lock
+    skip("Ruby #{RUBY_VERSION} does not say which thread has the interpreter lock") if RUBY_VERSION < "3.2"
+    start("threads 3")
+    pids = hold(2) do
+      assert_equal(502, @server.get("/die").status)
+      @server.wait_past("worker.ready", slot: 0)
+    end
+
+    assert_equal(1, pids.map(&:first).uniq.size, "both were tried again")
+    assert_equal(["GET /die"], @server.events("worker.lost").map { |event| event["request"] })
+    @server.wait_past("requests.retried", count: 2)
+  end
+
+  def test_a_request_that_ends_its_thread_costs_only_itself
+    start("threads 2")
+    2.times { assert_equal(502, @server.get("/end_thread").status) }
+
+    assert_equal(2, hold(2) { nil }.size)
+    assert_empty(@server.events("worker.lost"))
+  end
+
+  def test_reforks_and_reloads_under_load
+    start("threads 4", workers: 2)
+    answers = Array.new(8) { Thread.new { Array.new(REQUESTS) { @server.get("/").status } } }
+    3.times { @server.refork }
+    @server.wait_for("reload.finished", "reload.failed") { @server.signal("HUP") }
+
+    assert_equal({ 200 => 8 * REQUESTS }, answers.flat_map(&:value).tally)
+    assert_empty(@server.complaints)
+  end
+
+  # All its threads are joined before: none is lost in the child, and the worker serves on.
+  def test_a_worker_with_requests_is_forked_when_they_have_ended
+    start("threads 2")
+    before = nil
+    hold(1) do
+      before = @server.workers.map(&:pid)
+      @server.wait_for("refork.started") { @server.signal("USR2") }
+    end
+    @server.wait_past("refork.finished")
+
+    refute_equal(before, @server.workers.map(&:pid))
+    assert_empty(@server.events("finding.reported"))
+  end
+
+  # While a thread computes, a further request would only slow it down.
+  def test_with_auto_a_worker_takes_another_request_only_while_nobody_has_the_interpreter_lock
+    skip("Ruby #{RUBY_VERSION} does not say which thread has the interpreter lock") if RUBY_VERSION < "3.2"
+    start("threads :auto")
+    assert_equal(4, hold(4) { nil }.map(&:last).uniq.size)
+    @server.write("spin", "")
+    spinning = Thread.new { @server.get("/spin") }
+    @server.wait_until_busy(1)
+    waiting = Thread.new { @server.get("/") }
+    wait_until(message: -> { status }) { status.include?("queued: 1") }
+    File.unlink(File.join(@server.folder, "spin"))
+
+    assert_equal([200, 200], [spinning, waiting].map { |thread| thread.value.status })
+  end
+
+  def test_threads_want_the_reactor
+    _, errors, code = pando("check", "-c", write_config("threads 2\nreactor false"))
+
+    assert_equal(1, code)
+    assert_match(/threads .*reactor/, errors)
+  end
+
+  private
+
+  def start(lines, workers: 1)
+    @server = serve(app: APP, config: "workers #{workers}\nrefork :manual\ncontrol \"p.sock\"\n#{lines}")
+  end
+
+  # Has so many requests that are answered only after the block.
+  # @return [Array<Array(Integer, String)>] the pid and the thread of each
+  def hold(count)
+    names = Array.new(count) { |number| "held#{number}-#{@held = @held.to_i + 1}" }
+    held = names.map do |name|
+      File.mkfifo(path = File.join(@server.folder, name))
+      [path, Thread.new { @server.get("/held?#{name}").body }]
+    end
+    wait_until(message: -> { status }) { running == count }
+    yield
+    held.each { |path, _| File.write(path, "on") }
+    held.map { |_, thread| thread.value.split(" ", 2).then { |pid, name| [pid.to_i, name] } }
+  end
+
+  # @return [Integer] requests that workers have now
+  def running
+    workers = JSON.parse(pando("status", "--format", "json", "-c", "pando.rb").first)["processes"]
+    workers.sum { |process| process["at_once"].to_i }
+  end
+
+  def status = pando("status", "-c", "pando.rb").first
+
+  def write_config(lines)
+    (@folder = Dir.mktmpdir("pando")).then { |folder| File.join(folder, "pando.rb") }.tap { |path| File.write(path, lines) }
+  end
+
+  def teardown
+    FileUtils.rm_rf(@folder) if @folder
+    super
+  end
+
+  def pando(*words)
+    lib = File.expand_path("../../lib", __dir__)
+    exe = File.expand_path("../../exe/pando", __dir__)
+    out, errors, status = Open3.capture3(RbConfig.ruby, "-W0", "-I", lib, exe, *words,
+                                         chdir: @server ? @server.folder : @folder)
+    [out, errors, status.exitstatus]
+  end
+end
