@@ -15,10 +15,15 @@ class ThreadsTest < Minitest::Test
   APP = <<~'RUBY'
     run lambda { |env|
       case env["PATH_INFO"]
-      when "/held" then File.read(File.join(__dir__, env["QUERY_STRING"]))
+      when "/held"
+        env["pando.timeout"].disable!
+        File.read(File.join(__dir__, env["QUERY_STRING"]))
       when "/end_thread" then Thread.current.kill
       when "/die" then Process.kill("KILL", Process.pid)
-      when "/spin" then nil while File.exist?(File.join(__dir__, "spin"))
+      when "/spin"
+        over = false
+        Thread.new { over = File.read(File.join(__dir__, "spin")) }
+        nil until over
       when "/late" then sleep
       end
       [200, {}, ["#{Process.pid} #{Thread.current.name}"]]
@@ -57,8 +62,10 @@ class ThreadsTest < Minitest::Test
   # Each hits the thread of its own request, and the worker is replaced when the others have ended.
   def test_each_request_has_its_own_deadline
     start("threads 3\ntimeout 1, grace: 20")
-    late = Array.new(2) { Thread.new { @server.get("/late") } }
-    pids = hold(1) { assert_equal([504, 504], late.map { |thread| thread.value.status }) }
+    pids = hold(1) do
+      late = Array.new(2) { Thread.new { @server.get("/late").status } }
+      assert_equal([504, 504], late.map(&:value))
+    end
 
     timed_out = @server.events("request.timed_out")
     assert_equal(%w[/late /late], timed_out.map { |event| event["path"] })
@@ -118,12 +125,12 @@ class ThreadsTest < Minitest::Test
     skip("Ruby #{RUBY_VERSION} does not say which thread has the interpreter lock") if RUBY_VERSION < "3.2"
     start("threads :auto")
     assert_equal(4, hold(4) { nil }.map(&:last).uniq.size)
-    @server.write("spin", "")
+    File.mkfifo(spin = File.join(@server.folder, "spin"))
     spinning = Thread.new { @server.get("/spin") }
     @server.wait_until_busy(1)
     waiting = Thread.new { @server.get("/") }
     wait_until(message: -> { status }) { status.include?("queued: 1") }
-    File.unlink(File.join(@server.folder, "spin"))
+    File.write(spin, "over")
 
     assert_equal([200, 200], [spinning, waiting].map { |thread| thread.value.status })
   end
@@ -131,7 +138,7 @@ class ThreadsTest < Minitest::Test
   def test_threads_want_the_reactor
     _, errors, code = pando("check", "-c", write_config("threads 2\nreactor false"))
 
-    assert_equal(1, code)
+    assert_equal(2, code)
     assert_match(/threads .*reactor/, errors)
   end
 

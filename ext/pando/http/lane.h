@@ -1,5 +1,5 @@
-/* A lane: the memory that the reactor shares with one worker only, or with one thread of a worker that has several. The reactor offers requests there, and the worker
- * answers them there. The monitor makes a new lane for each worker and keeps it as long as the worker lives, so that
+/* A lane: the memory that the reactor shares with one worker only, or with one thread of a worker that has several. The
+ * reactor offers requests there, and the worker answers them there. The monitor makes a new lane for each worker and keeps it as long as the worker lives, so that
  * a new reactor finds it.
  *
  * A lane has no lock. A request changes hands by one compare-and-swap on a word that names its turn, so that a kill

@@ -38,7 +38,7 @@ static void count_loads(struct pando_reactor *reactor)
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
         struct pando_reactor_lane *first = &reactor->lanes[lane->first];
         first->load += lane->taken || lane->offers > 0;
-        first->pending += lane->offers > 0;
+        first->pending += !lane->taken && lane->offers > 0;
     }
 }
 
@@ -49,7 +49,7 @@ static int has_lock_free(const struct pando_reactor *reactor, const struct pando
     const struct pando_reactor_lane *first = &reactor->lanes[lane->first];
     if (reactor->threads == 0 || first->load == 0 || !first->open)
         return 1;
-    uint32_t users = atomic_load_explicit(&first->shared->lock_users, memory_order_relaxed);
+    uint32_t users = atomic_load(&first->shared->lock_users); /* after `waiting` was told, see dispatch_due */
     return !(users & PANDO_LANE_LOCK) || (users == PANDO_LANE_LOCK && first->pending == 0);
 }
 

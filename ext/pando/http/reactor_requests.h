@@ -67,7 +67,7 @@ struct pando_reactor_lane {
     uint32_t place;                     /* in reactor->open */
     uint32_t first;                     /* the number of its worker's first lane: its own, unless that has threads */
     uint32_t load, pending;             /* of a first lane: how many of its worker's lanes are busy, and how many of them
-                                         * have an offer; see reactor_choice.c */
+                                         * were woken for a request; see reactor_choice.c */
 };
 
 /* reactor_request.c */

@@ -83,11 +83,6 @@ module Pando
         SelfTest.replay(@safe_paths, worker) { |descriptor| serve_self_test(descriptor) }
       end
 
-      # @return [#call] the Rack application
-      attr_reader :app
-      # @return [Limits]
-      attr_reader :limits
-
       private
 
       def worker = @context.worker

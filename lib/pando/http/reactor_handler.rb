@@ -18,21 +18,21 @@ module Pando
       attr_reader :context
 
       # @param descriptors [Cluster::LaneDescriptors]
-      # @param handler [ReactorHandler]
-      # @param record [Cluster::JobRecord] of the requests on this lane
-      # @param soft_timeout [SoftTimeout] which interrupts them
-      def initialize(descriptors, handler, worker, record, soft_timeout)
+      # @param channel [Channel]
+      # @param environments [Hash{Integer => Environment}] by the number of their listener
+      # @param context [WorkerContext] without a reader: the requests of the lane get one of their own
+      def initialize(descriptors, channel, environments, context)
         @eventfd = descriptors.eventfd
-        @reactor_eventfd = worker.reactor_eventfd # kept from the garbage collector: the lane knows the numbers only
-        @lane = Lane.new(handler.channel, descriptors.number, descriptors.memory, @eventfd, @reactor_eventfd)
+        @reactor_eventfd = context.worker.reactor_eventfd # kept from the garbage collector: the lane knows the numbers only
+        @lane = Lane.new(channel, descriptors.number, descriptors.memory, @eventfd, @reactor_eventfd)
         @link = LaneLink.new(@lane, @eventfd, descriptors.socket)
-        @channel = handler.channel
-        @limits = handler.limits
-        @environments = handler.environments
+        @channel = channel
+        @limits = context.limits
+        @environments = environments
         @reader = LaneReader.new(@limits, @lane)
-        @context = WorkerContext.for(worker, handler.app, @limits, @reader, record: record, soft_timeout: soft_timeout)
+        @context = context.dup.tap { |own| own.reader = @reader }
         @connection = Connection.new(@context)
-        @direct_context = @context.dup.tap { |context| context.reader = SocketReader.new(@limits) }
+        @direct_context = context.dup.tap { |own| own.reader = SocketReader.new(@limits) }
         @direct_connection = Connection.new(@direct_context)
       end
 
@@ -96,18 +96,12 @@ module Pando
         @channel = channel
       end
 
-      # @return [Channel]
-      attr_reader :channel
-
-      # @return [Hash{Integer => Environment}] by the number of their listener
-      def environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies)] }
-
       # In the new worker, before it reports ready.
       #
       # @param worker [Cluster::Worker] that also answers lanes (Array<Cluster::LaneDescriptors>) and reactor_eventfd (IO)
       # @return [void]
       def start(worker)
-        @server = LaneServer.new(worker.lanes.first, self, worker, worker, SoftTimeout.new(worker).install)
+        @server = lane_server(worker, worker.lanes.first, worker, SoftTimeout.new(worker).install)
         @context = @server.context
         @lane = @server.lane
         run_self_test
@@ -187,6 +181,14 @@ module Pando
       end
 
       private
+
+      def lane_server(worker, descriptors, record, soft_timeout)
+        context = WorkerContext.for(worker, @app, @limits, nil, record: record, soft_timeout: soft_timeout)
+        LaneServer.new(descriptors, @channel, environments, context)
+      end
+
+      # @return [Hash{Integer => Environment}] by the number of their listener
+      def environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies)] }
 
       # If other workers' requests wait, the reactor gives them to this one as soon as it knows that it is free.
       #

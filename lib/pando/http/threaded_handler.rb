@@ -30,7 +30,7 @@ module Pando
         @bell = IO.for_fd(Channel.eventfd, "r+b")
         @timeouts = worker.lanes.map.with_index(1) { |_, number| ThreadTimeout.new(worker.thread_record(number)) }
         @servers = worker.lanes.zip(@timeouts).map do |lane, timeout|
-          LaneServer.new(lane, self, worker, timeout.record, timeout)
+          lane_server(worker, lane, timeout.record, timeout)
         end
         prepare_own(worker)
         run_self_test
