@@ -127,10 +127,11 @@ class ThreadsTest < Minitest::Test
     assert_equal(4, hold(4) { nil }.map(&:last).uniq.size)
     File.mkfifo(spin = File.join(@server.folder, "spin"))
     spinning = Thread.new { @server.get("/spin") }
-    @server.wait_until_busy(1)
+    writer = opened_for_writing(spin)
     waiting = Thread.new { @server.get("/") }
     wait_until(message: -> { status }) { status.include?("queued: 1") }
-    File.write(spin, "over")
+    writer.write("over")
+    writer.close
 
     assert_equal([200, 200], [spinning, waiting].map { |thread| thread.value.status })
   end
@@ -160,6 +161,15 @@ class ThreadsTest < Minitest::Test
     yield
     held.each { |path, _| File.write(path, "on") }
     held.map { |_, thread| thread.value.split(" ", 2).then { |pid, name| [pid.to_i, name] } }
+  end
+
+  # As soon as the application reads it.
+  def opened_for_writing(fifo)
+    wait_until do
+      File.open(fifo, File::WRONLY | File::NONBLOCK)
+    rescue Errno::ENXIO
+      nil
+    end
   end
 
   # @return [Integer] requests that workers have now

@@ -100,9 +100,10 @@ static uint32_t depth_of(const struct pando_reactor_lane *lane)
     return depth < 1 ? 1 : depth < PANDO_LANE_SLOTS ? depth : PANDO_LANE_SLOTS;
 }
 
+/* A thread may be idle and get nothing, because another has the interpreter lock. */
 static int is_busy(const struct pando_reactor_lane *lane)
 {
-    return lane->taken || lane->ended || lane->offers > 0;
+    return (lane->taken || lane->ended || lane->offers > 0) && !is_idle(lane);
 }
 
 uint32_t pando_reactor_choice_fast(const struct pando_reactor *reactor)
