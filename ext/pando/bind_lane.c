@@ -293,9 +293,10 @@ static void tell_lock_free(void *data)
 static VALUE lane_follow_lock(VALUE self, VALUE publish)
 {
     struct lane_view *view = pando_lane_view_of(self);
-    if (!pando_lane_view_usable(view) || !pando_lock_watch()) return Qfalse;
-    if (RTEST(publish)) pando_lock_publish(&view->lane->lock_users, tell_lock_free, view);
-    return Qtrue;
+    if (!pando_lane_view_usable(view)) return Qfalse;
+    int can = RTEST(publish) ? pando_lock_watch(&view->lane->lock_users, tell_lock_free, view)
+                             : pando_lock_watch(NULL, NULL, NULL);
+    return can ? Qtrue : Qfalse;
 }
 
 /* Makes the lane's own eventfd readable. */

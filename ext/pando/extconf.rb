@@ -17,6 +17,8 @@ end
 require_function("_Fork", "unistd.h", "glibc 2.34 or musl 1.2.2, or newer.")
 require_function("memfd_create", "sys/mman.h", "glibc 2.27 or musl 1.1.20, or newer.")
 
+have_func("rb_internal_thread_specific_get", "ruby/thread.h") # Ruby 3.3, see bind_lock.c
+
 # One extension, two halves: sys/ is the kernel, http/ is pure C without any
 # Ruby header (so that it can be fuzzed alone); bind_*.c join them to Ruby.
 folders = [".", "sys", "http"]
