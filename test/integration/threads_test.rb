@@ -106,6 +106,16 @@ class ThreadsTest < Minitest::Test
     assert_empty(@server.complaints)
   end
 
+  def test_a_reload_changes_their_number
+    start("threads 1")
+    assert_equal(1, hold(1) { nil }.size)
+    @server.write("pando.rb", File.read(File.join(@server.folder, "pando.rb")).sub("threads 1", "threads 3"))
+    @server.wait_for("reload.finished", "reload.failed") { @server.signal("HUP") }
+    assert_equal(3, hold(3) { nil }.map(&:last).uniq.size)
+    @server.refork
+    assert_equal(3, hold(3) { nil }.map(&:last).uniq.size)
+  end
+
   # All its threads are joined before: none is lost in the child, and the worker serves on.
   def test_a_worker_with_requests_is_forked_when_they_have_ended
     start("threads 2")
@@ -175,7 +185,7 @@ class ThreadsTest < Minitest::Test
   # @return [Integer] requests that workers have now
   def running
     workers = JSON.parse(pando("status", "--format", "json", "-c", "pando.rb").first)["processes"]
-    workers.sum { |process| process["at_once"].to_i }
+    workers.sum { |process| process["at_once"] || (process["state"] == "busy" ? 1 : 0) }
   end
 
   def status = pando("status", "-c", "pando.rb").first

@@ -18,7 +18,7 @@ module Pando
       serialize state: %i[adopted ready leaving], deadline: :number, reason: :text, verdict: :text, unwanted: :text,
                 failure: :text, detail: :text, stack: :text, patient: :flag, overdue: :flag, suspect: :flag,
                 stuck: :flag, mute: :flag, excluded_as_source: :flag, blamed: :number,
-                replacement_reason: :text, declined_busy_since: :number
+                replacement_reason: :text, declined_busy_since: :number, threads: :integer
 
       # Seconds after which a job counts as long.
       LONG = 1.0
@@ -53,6 +53,8 @@ module Pando
       attr_reader :step, :step_deadline, :stack
       # The inode of its end of the link, by which it is found if it does not report.
       attr_reader :link_inode
+      # How many jobs a worker may have at once; each has a lane. A mold says it for the workers of its release.
+      attr_accessor :threads
       # It broke the protocol: the monitor no longer reads its link.
       attr_accessor :mute
 
@@ -75,6 +77,7 @@ module Pando
         @row = row
         @source = source
         @pool = pool
+        @threads = source ? source.threads : 1
         @state = :ordered
         @detail = +""
         @signalled = {}

@@ -34,7 +34,8 @@ module Pando
       private_constant :THREADS
 
       COUNT = /\A\d{1,9}\z/
-      private_constant :COUNT
+      THREADS_OF_WORKERS = (1...Sys::Row::JOBS)
+      private_constant :COUNT, :THREADS_OF_WORKERS
 
       # Reports that are a text and nothing else, and the method of the observer that takes it.
       TEXTS = { checking: :child_checking, signalled: :child_signalled, replacement_wanted: :child_wants_replacement,
@@ -104,7 +105,7 @@ module Pando
       def handle_other(child, message)
         kind = message.kind
         case kind
-        when :ready then ready(child)
+        when :ready then ready(child, message.text)
         when :detail then child.add_detail(message.text)
         when :failed then fail(child, message)
         when :crashing then @observer.child_crashing(child)
@@ -117,10 +118,13 @@ module Pando
         end
       end
 
-      def ready(child)
+      # @param threads [String] of a mold: how many its workers have
+      def ready(child, threads)
         return if child.condemned? # it was killed and does not know yet
         return reject(child, "ready twice") unless child.starting?
+        return reject(child, "no number of threads") unless !child.mold? || THREADS_OF_WORKERS.include?(threads.to_i)
 
+        child.threads = threads.to_i if child.mold?
         child.become_ready
         @observer.child_ready(child)
       end

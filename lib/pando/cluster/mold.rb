@@ -29,7 +29,7 @@ module Pando
         step_by_step { |tell| payload.warm_up(self, &tell) }
         start
         payload.audit(self)
-        report(:ready)
+        report_ready
         started
       end
 
@@ -55,6 +55,9 @@ module Pando
       end
 
       private
+
+      # The monitor makes the lanes of workers before it orders them.
+      def report_ready = report(:ready, text: payload.threads.to_s)
 
       # Returns free memory to the kernel once, instead of in each process that will be forked.
       def started

@@ -5,7 +5,6 @@ module Pando
     # The part of the configuration that the cluster needs. Times are in seconds.
     #
     #   workers         slots at the start
-    #   threads         jobs that a worker may have at once, each with a lane of its own
     #   auto_workers    whether there may be fewer when memory is short
     #   surge           replacements that may run beside the workers that they replace
     #   unavailable     slots that may stand empty during a rollout
@@ -35,7 +34,7 @@ module Pando
     #   jobs            whether workers are nodes, which do several jobs at once and no requests
     #   poison          see Poison::Terms
     #   services        names, in the order in which the config declares them
-    Options = Struct.new(:workers, :threads, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
+    Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
                          :stop_timeout, :drain_delay, :health, :grace, :give_up_after, :longest_request,
                          :longest_wait, :check_timeout, :oom_score_adj, :control, :pidfile, :restart_file, :memory,
                          :canary, :refork_failures, :trainee, :prefault, :mold, :exclusive, :shared, :jobs, :poison,

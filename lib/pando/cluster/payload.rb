@@ -69,6 +69,9 @@ module Pando
       #   HTTP::ThreadedHandler, Swarm::JobHandler)
       def work(_listeners, _channel) = raise(NoMethodError, "#{self.class} must say what its workers do")
 
+      # @return [Integer] jobs that a worker may have at once, each with a lane of its own
+      def threads = 1
+
       # @return [String] a worker's name in the list of processes
       def worker_name = "worker"
 

@@ -81,7 +81,7 @@ module Pando
         start
         self_check
         row.beat # its start may have taken long, which is no standstill
-        report(:ready)
+        report_ready
         started
       end
 
@@ -126,6 +126,8 @@ module Pando
       def report(kind, seat: self.seat, text: "")
         @link.send(Message.new(kind, **place, seat: seat, text: text))
       end
+
+      def report_ready = report(:ready)
 
       # Sends the summary in one record, and the backtrace in as many as it takes.
       def report_failure(error)

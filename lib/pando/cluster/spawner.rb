@@ -113,7 +113,7 @@ module Pando
       # The lanes of further threads wait on the worker's own link until it reads them.
       # @return [Reactor::Lane, nil] that of its first thread; nil in direct mode
       def open_lanes(child)
-        first, *others = @lanes.open_for(child, @options.threads)
+        first, *others = @lanes.open_for(child)
         others.each do |lane|
           sent = child.order(Message.new(:lane, lane: lane.number), lane.for_worker)
           lane.hand_over

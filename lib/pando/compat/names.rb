@@ -150,7 +150,6 @@ module Pando
         "-E" => "Give -e ENV.",
         "--env" => "Give -e ENV.",
         "--dir" => "Give -C DIR.",
-        "--threads" => ONE_THREAD,
         "--preload" => NOT_NEEDED,
         "-D" => SERVICE_MANAGER,
         "-d" => SERVICE_MANAGER,

@@ -2,6 +2,7 @@
 
 require "etc"
 require "pando/config/setting"
+require "pando/config/threads"
 require "pando/config/types"
 require "pando/platform"
 require "pando/sys/control_group"

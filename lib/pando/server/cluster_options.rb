@@ -5,7 +5,6 @@ require "pando/cluster/memory/guard"
 require "pando/cluster/poison"
 require "pando/cluster/canary/criteria"
 require "pando/errors"
-require "pando/http/threads"
 require "pando/server/kinds"
 require "pando/sys/control_group"
 
@@ -26,7 +25,7 @@ module Pando
       # @return [Cluster::Options]
       def options
         Cluster::Options.new(
-          workers: @config.workers, threads: HTTP::Threads.count(@config), auto_workers: auto?,
+          workers: @config.workers, auto_workers: auto?,
           surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
           oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys,
           health: @config.health || @config.health_live, control: control, memory: memory, canary: canary,
@@ -91,7 +90,6 @@ module Pando
       def options
         super.tap do |options|
           options.workers = @kind.count
-          options.threads = 1 # its runner's are its own
           options.exclusive = @kind.exclusive
           options.mold = :keep # to fork another one, a node would have to end its jobs
           options.surge = @kind.surge

@@ -128,6 +128,8 @@ module Pando
         @care.after_fork(role, &step)
       end
 
+      def threads = Config::Threads.count(@config)
+
       def keep_open(ios) = Pando.keep_io(*ios)
 
       def attach(role)
@@ -207,7 +209,7 @@ module Pando
         return HTTP::DirectHandler.new(app, listeners, @config, self_test: self_test) unless channel
 
         @channel ||= HTTP::Channel.attach(Sys.disown(channel.dup))
-        kind = @config.threads == 1 ? HTTP::ReactorHandler : HTTP::ThreadedHandler
+        kind = threads == 1 ? HTTP::ReactorHandler : HTTP::ThreadedHandler
         kind.new(app, listeners, @config, @channel, self_test: self_test)
       end
 
@@ -246,6 +248,7 @@ module Pando
 
       def name = @kind.name
       def worker_name = name
+      def threads = 1 # its runner's are its own
       def reactor(_descriptors = nil) = nil
 
       # All of its kind may have changed but the name.

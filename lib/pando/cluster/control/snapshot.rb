@@ -160,14 +160,14 @@ module Pando
         def worker(child)
           job = child.pidfd ? child.job : {}
           { pool: @name, slot: child.slot, generation: child.generation, pid: child.pid, state: doing(child, job),
-            at_once: at_once(child), requests: child.requests, connections: (child.connections if child.connections.positive?),
-            seconds: job[:seconds], job: job[:request],
+            at_once: at_once(child), requests: child.requests,
+            connections: (child.connections if child.connections.positive?), seconds: job[:seconds], job: job[:request],
             unsafe: (true unless child.fork_safe?), major_gc_due: (true if child.row.major_gc_due?), **warmth(child),
             **(@pool.options.jobs ? load(child.row) : {}) }
         end
 
         # Requests that a worker with threads has now.
-        def at_once(child) = (child.row.jobs.size if !@pool.options.jobs && @pool.options.threads > 1 && child.pidfd)
+        def at_once(child) = (child.row.jobs.size if child.worker? && child.threads > 1 && child.pidfd)
 
         # The jobs of a node.
         def load(row) = { running: row.running, failed: row.failures, lag: row.lag }

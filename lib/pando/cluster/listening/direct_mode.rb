@@ -15,7 +15,7 @@ module Pando
         end
 
         def descriptors = []
-        def open_for(_child, _threads) = []
+        def open_for(_child) = []
         def due = nil
         def state = nil
         def told? = @listeners.leaving.empty?

@@ -28,15 +28,14 @@ module Pando
         def descriptors = @setup.descriptors
 
         # @param child [Child] a worker that is about to be ordered
-        # @param threads [Integer] that it will have
         # @return [Array<Lane>] one for each thread
         # @raise [Pando::Error] all are taken
         # @raise [SystemCallError] the kernel has no descriptor left
-        def open_for(child, threads = 1)
+        def open_for(child)
           first = @free.first
-          return [open(child, first, 0)] if threads == 1
+          return [open(child, first, 0)] if child.threads == 1
 
-          Array.new(threads) { |index| open(child, first, index + 1) }
+          Array.new(child.threads) { |index| open(child, first, index + 1) }
         end
 
         # @return [Child, nil] the lane's worker
@@ -125,17 +124,18 @@ module Pando
         end
       end
 
-      # A lane to the reactor, of a worker or of one of its threads: its number, the memory that the reactor shares with this worker only, the
-      # eventfd with which the reactor wakes the worker, and the reactor's end of the socket for descriptors. All are
-      # new for each worker, since another worker may have damaged them. The monitor keeps them for the next reactor.
+      # A lane to the reactor, of a worker or of one of its threads: its number, the memory that the reactor shares with
+      # this worker only, the eventfd with which the reactor wakes it, and the reactor's end of the socket for
+      # descriptors. All are new for each worker, since another worker may have damaged them. The monitor keeps them for
+      # the next reactor.
       class Lane
         # The number of its worker's first lane, and which of its worker's jobs come by it.
         attr_reader :number, :first, :job, :child
 
         def self.taken_up(record, state, child)
           eventfd, socket, memory = %i[eventfd socket memory].map { |key| state.take(record.integer(key)) }
-          new(*%i[number first job].map { |key| record.integer(key) }, child, IO.for_fd(eventfd, "r+b"), [UNIXSocket.for_fd(socket), nil],
-              IO.for_fd(memory, "r+b"))
+          new(*%i[number first job].map { |key| record.integer(key) }, child, IO.for_fd(eventfd, "r+b"),
+              [UNIXSocket.for_fd(socket), nil], IO.for_fd(memory, "r+b"))
         end
 
         # The worker has its own ends.

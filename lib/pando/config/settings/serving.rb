@@ -145,10 +145,8 @@ module Pando
 
       setting :threads,
               type: Types::WholeOrAuto.new(1..64), default: 1, development: 1, unit: "requests",
-              flags: %w[-t --threads], argument: "N", env: "RAILS_MAX_THREADS",
-              check: lambda { |threads, config|
-                "wants the reactor: take `reactor false` out, or set threads 1" if threads != 1 && !config.reactor
-              },
+              flags: %w[--threads], argument: "N", env: Threads::VARIABLE,
+              check: ->(_, config) { Threads.obstacle(config) },
               help: "How many requests a worker may have at once, each on a thread of its own.",
               notes: <<~MARKDOWN,
                 An app that waits for a database or an API serves more requests with the same memory if a worker takes

@@ -21,7 +21,8 @@ class LanesTest < Minitest::Test
   end
 
   # Stands for a child in a slot.
-  Worker = Struct.new(:ending, :overdue, :suspect, :gone, :blamed) do
+  Worker = Struct.new(:ending, :overdue, :suspect, :gone, :blamed, :threads) do
+    def initialize(*) = super.then { self.threads ||= 1 }
     def blames?(job) = blamed.nil? || blamed == job
     def several_jobs? = !blamed.nil?
     def overdue? = !!overdue
@@ -135,7 +136,8 @@ class LanesTest < Minitest::Test
 
   def test_only_the_request_that_is_blamed_pays_for_the_death_of_a_worker_with_several
     worker = Worker.new(killed_by("KILL"), nil, nil, nil, 2)
-    lanes = @lanes.open_for(worker, 3)
+    worker.threads = 3
+    lanes = @lanes.open_for(worker)
     assert_equal([[:lane_open, 0, 0], [:lane_open, 1, 0], [:lane_open, 2, 0]], told.map { |record| record.first(3) })
     assert_equal([1, 2, 3], lanes.map(&:job))
     worker.gone = true

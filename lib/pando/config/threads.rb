@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+module Pando
+  class Config
+    # How many requests a worker may have at once. Read in the mold, which tells the monitor, and in workers.
+    #
+    # @api private
+    module Threads
+      VARIABLE = "RAILS_MAX_THREADS"
+      # With `threads :auto`.
+      MOST = 16
+      # The same on a Ruby that does not say which thread has the interpreter lock (before 3.2).
+      BLIND = 5
+      # Threads of all workers together: the reactor has no more lanes.
+      LIMIT = 1024
+
+      # @param config [Config]
+      # @return [Integer]
+      def self.count(config)
+        return 1 unless config.reactor
+        return config.threads unless config.threads == :auto
+
+        [RUBY_VERSION < "3.2" ? BLIND : MOST, LIMIT / workers(config)].min.clamp(1, nil)
+      end
+
+      # The variable is not meant for Pando alone, so it is no error in direct mode.
+      #
+      # @param config [Config]
+      # @return [String, nil] why it cannot have so many
+      def self.obstacle(config)
+        unless config.reactor || config.threads == 1 || config.source(:threads) == VARIABLE
+          return "wants the reactor: take `reactor false` out, or set threads 1"
+        end
+        return if count(config) == 1 || count(config) * workers(config) <= LIMIT
+
+        "must be #{LIMIT / workers(config)} at most with #{config.workers} workers (and #{config.rollout_surge} more " \
+          "during a rollout): a server has no more than #{LIMIT} threads"
+      end
+
+      def self.workers(config) = (config.workers + config.rollout_surge).clamp(1, nil)
+      private_class_method :workers
+    end
+  end
+end
