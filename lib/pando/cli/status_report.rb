@@ -206,7 +206,8 @@ module Pando
         return unless pairs["job"]
 
         beside = ", and #{pairs["at_once"] - 1} more" if pairs["at_once"].to_i > 1
-        "#{printable(pairs["job"])} for #{pairs["seconds"]} s#{beside}"
+        waited = " (#{pairs["lock_wait"]} s of it waiting for the interpreter lock)" if pairs["lock_wait"]
+        "#{printable(pairs["job"])} for #{pairs["seconds"]} s#{waited}#{beside}"
       end
 
       def jobs(pairs)

@@ -291,6 +291,9 @@ module Pando
         { request: name.join(" "), seconds: (Sys.now - since).round(3) }
       end
 
+      # @return [Float, nil] seconds that this request has waited for the interpreter lock; nil: hardly any
+      def lock_wait = longest_job&.then { |number| row.lock_wait(number).round(3).nonzero? }
+
       # @return [Array(String, String), nil] verb and subject of the job that may have ended it
       def blamed_job_name = (row.job_name(@blamed) if @blamed)
 

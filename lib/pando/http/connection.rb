@@ -247,8 +247,12 @@ module Pando
       def emit(name, error, location = nil)
         Events.emit(name, slot: worker.slot, generation: worker.generation, pid: Process.pid,
                           method: @request.verb, path: @request.path, seconds: Sys.now - @started,
-                          queued: @request.env["pando.queue_time"], location: location, error: error)
+                          queued: @request.env["pando.queue_time"], lock_wait: lock_wait, location: location,
+                          error: error)
       end
+
+      # @return [Float, nil] seconds that the request has waited for the interpreter lock; nil: hardly any
+      def lock_wait = record.lock_wait.round(3).nonzero?
     end
   end
 end

@@ -162,6 +162,7 @@ module Pando
           { pool: @name, slot: child.slot, generation: child.generation, pid: child.pid, state: doing(child, job),
             at_once: at_once(child), requests: child.requests,
             connections: (child.connections if child.connections.positive?), seconds: job[:seconds], job: job[:request],
+            lock_wait: (child.lock_wait if job.any?),
             unsafe: (true unless child.fork_safe?), major_gc_due: (true if child.row.major_gc_due?), **warmth(child),
             **(@pool.options.jobs ? load(child.row) : {}) }
         end
