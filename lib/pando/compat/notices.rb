@@ -1,14 +1,13 @@
 # frozen_string_literal: true
 
-require "pando/compat/own_process"
+require "pando/compat/names"
 require "pando/compat/solid_queue"
 require "pando/events"
 
 module Pando
   module Compat
     # Reports settings that were meant for another server and have no effect on Pando, once at each start, in the
-    # monitor. It looks at the environment and at the text of config/puma.rb, which another process reads: see
-    # OwnProcess.
+    # monitor. It looks at the environment and at the text of config/puma.rb, which it neither runs nor parses.
     #
     # @api private
     class Notices
@@ -16,7 +15,21 @@ module Pando
       INIT = "pando init writes config/pando.rb from it"
       # Lines that are reported one by one; the rest only as a number.
       MOST = 5
-      private_constant :INIT, :MOST
+
+      # The setting or hook that a line calls.
+      CALL = /\A\s*([a-z]\w*!?)(?![\w!])(?!\s*(?:\|\|)?=)/
+      ASSIGNMENT = /\A\s*([a-z_]\w*)\s*(?:\|\|)?=[^=~]/
+      # Settings and hooks that Puma and Pando share.
+      SHARED = %w[before_fork early_hints environment pidfile rackup workers].freeze
+      # Parts of a line that ask for what Pando does by itself: it follows these variables, has a worker for each CPU,
+      # and reforks.
+      FOLLOWED = Regexp.union(/["'](?:PORT|PIDFILE|RAILS_ENV|RACK_ENV|WEB_CONCURRENCY)["']/,
+                              /["'](?:RAILS_)?M(?:AX|IN)_THREADS["']/, /["']#{SolidQueue::VARIABLE}["']/,
+                              /nprocessors|processor_count\b/, /\bplugin[ (]+["':]tmp_restart/,
+                              /\A\s*fork_worker\s*\z/, /\A\s*worker_timeout\b/)
+      # Hints for what Pando lacks, although they begin like those for what it need not be told.
+      MISSING = [Names::SERVICE_MANAGER, Names::ONE_THREAD].freeze
+      private_constant :INIT, :MOST, :CALL, :ASSIGNMENT, :SHARED, :FOLLOWED, :MISSING
 
       # @param config [Config]
       # @param env [Hash{String => String}]
@@ -46,23 +59,33 @@ module Pando
       def puma_file
         return if @config.config_file || !File.file?(path = File.join(@config.directory, PUMA))
 
-        found = OwnProcess.call { unfollowed(path) }
-        return [[PUMA, "Pando does not read it", INIT]] unless found
-
-        lines = found.lines(chomp: true).map { |line| line.split("\t") }.reject(&:empty?)
+        lines = untranslated(File.read(path, encoding: Encoding::UTF_8).scrub)
         [*lines.first(MOST).map { |line| told(*line) }, *rest(lines.drop(MOST))]
+      rescue SystemCallError
+        [[PUMA, "Pando does not read it", INIT]]
       end
 
-      # Returns one line per statement: its line number, its text, and what to do instead.
-      def unfollowed(path)
-        require "pando/compat/unread_file"
-        source = File.read(path, encoding: Encoding::UTF_8)
-        lines = UnreadFile.new(source, PUMA, @config, @env).lines
-        "\n#{lines.map { |line| line.to_a.map { |one| one.to_s.tr("\t\n", "  ") }.join("\t") }.join("\n")}"
+      # @return [Array<Array(Integer, String, String)>] number, text and hint of each line whose setting has no effect
+      def untranslated(source)
+        followed = FOLLOWED
+        program = source.lines(chomp: true).take_while { |line| line != "__END__" }
+        program.each.with_index(1).filter_map do |line, number|
+          variable = line[ASSIGNMENT, 1]
+          followed = Regexp.union(followed, /\b#{variable}\b/) if variable && line.match?(followed)
+          name = line[CALL, 1]
+          [number, line.strip, Names.hint(name)] if name && matters?(name, line) && !line.match?(followed)
+        end
       end
 
-      def told(number, text, remedy)
-        ["#{PUMA}:#{number}", "Pando does not read #{text}", "#{remedy} #{INIT}"]
+      def matters?(name, line)
+        return @config.listen.none? { |listen| listen.tcp? && listen.port.to_s == line[/\d+/] } if name == "port"
+
+        hint = Names.hint(name) or return SHARED.include?(name)
+        !hint.start_with?("Leave it out") || MISSING.include?(hint)
+      end
+
+      def told(number, text, hint)
+        ["#{PUMA}:#{number}", "Pando does not read #{text}", [hint, INIT].compact.join(" ")]
       end
 
       def rest(lines)

@@ -33,9 +33,9 @@ class CompatNoticesTest < ConfigTestCase
 
     names, reasons, advice = ignored("RAILS_ENV" => "production").transpose
 
-    assert_equal ["config/puma.rb:7", "config/puma.rb:8"], names
-    assert_equal ["Pando does not read port 4000", "Pando does not read plugin :statsd"], reasons
-    assert_match(/\AWrite listen .*4000.* pando init writes .* from it\z/, advice.first)
+    assert_equal ["config/puma.rb:4", "config/puma.rb:7", "config/puma.rb:8"], names
+    assert_equal ["port 1", "port 4000", "plugin :statsd"].map { |text| "Pando does not read #{text}" }, reasons
+    assert_equal "Write listen PORT. pando init writes config/pando.rb from it", advice.first
     write("config/pando.rb", "workers 1")
     assert_empty ignored
   end
@@ -49,10 +49,20 @@ class CompatNoticesTest < ConfigTestCase
                   "pando init writes config/pando.rb from it"], found.last
   end
 
-  def test_a_file_of_puma_that_is_no_ruby
-    write("config/puma.rb", "port (\n")
+  def test_settings_that_pando_has_without_the_file
+    write("config/puma.rb", "preload_app!\ncount = ENV.fetch('WEB_CONCURRENCY', 2)\nworkers count\nfork_worker\n" \
+                            "# port 1\nraise_error = 1\n")
 
-    assert_equal [["config/puma.rb", "Pando does not read it", "pando init writes config/pando.rb from it"]], ignored
+    assert_empty ignored
+    write("config/puma.rb", "count = 4\nworkers count\ndaemonize\nbefore_fork do\nend\n__END__\nport 1\n")
+
+    assert_equal(%w[2 3 4], ignored.map { |name, _| name[/\d+\z/] })
+  end
+
+  def test_a_file_of_puma_that_is_no_ruby
+    write("config/puma.rb", "port (\xFF\n")
+
+    assert_equal ["config/puma.rb:1"], ignored.map(&:first)
   end
 
   def test_the_file_of_puma_is_not_run_and_nothing_is_loaded_for_it
