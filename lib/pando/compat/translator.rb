@@ -1,13 +1,10 @@
 # frozen_string_literal: true
 
-require "pando/compat/blocks"
-require "pando/compat/branches"
+require "pando/compat/settings"
+require "pando/compat/source"
 require "pando/compat/output"
 require "pando/compat/prepared_lines"
 require "pando/compat/scope"
-require "pando/compat/settings"
-require "pando/compat/source"
-require "pando/compat/statement"
 require "pando/config/settings"
 
 module Pando
