@@ -49,14 +49,37 @@ class CompatNoticesTest < ConfigTestCase
                   "pando init writes config/pando.rb from it"], found.last
   end
 
-  def test_settings_that_pando_has_without_the_file
-    write("config/puma.rb", "preload_app!\ncount = ENV.fetch('WEB_CONCURRENCY', 2)\nworkers count\nfork_worker\n" \
-                            "# port 1\nraise_error = 1\n")
+  def test_lines_that_ask_for_what_pando_has_without_them
+    rails_app
+    ["port 3000", "port ENV.fetch('PORT', 3000)", "port(ENV['PORT'])", "p = ENV['PORT'] || 3000\nport p",
+     "bind 'tcp://0.0.0.0:3000?backlog=9'", "bind \"tcp://0.0.0.0:\#{ENV.fetch('PORT') { 3000 }}\"", "workers :auto",
+     "workers ENV['WEB_CONCURRENCY']", "workers Etc.nprocessors", "threads 1, 1", "environment 'production'",
+     "rackup \"config.ru\"", "fork_worker", "preload_app!", "# port 1", "__END__\nport 1", "plugin 'tmp_restart'",
+     "if ENV['SOLID_QUEUE_IN_PUMA']\n  plugin :solid_queue\nend"].each { |text| assert_empty reported(text), text }
+  end
 
-    assert_empty ignored
-    write("config/puma.rb", "count = 4\nworkers count\ndaemonize\nbefore_fork do\nend\n__END__\nport 1\n")
+  def test_lines_that_ask_for_something_else
+    rails_app
+    ["port ENV.fetch('PORT', 5000)", "port 3000, '127.0.0.1'", "bind 'unix:///a' if ENV['RAILS_ENV'] == 'production'",
+     "bind \"unix:///a/\#{ENV['RAILS_ENV']}\"", "workers ENV.fetch('WEB_CONCURRENCY') { 999 }", "threads 1, 5",
+     "workers 999 if ENV['RAILS_ENV'] == 'production'", "environment 'staging'", "fork_worker 1000", "daemonize",
+     "before_fork do\n  logger.info 1\n  open(\n    port: 1)\nend", "plugin :solid_queue", "after_worker_fork { 1 }"]
+      .each { |text| assert_equal [1], reported(text), text }
+  end
 
-    assert_equal(%w[2 3 4], ignored.map { |name, _| name[/\d+\z/] })
+  def test_an_environment_variable_or_a_flag_comes_before_the_file
+    rails_app
+    variables = { "PORT" => "4000", "WEB_CONCURRENCY" => "998" }
+    text = "port ENV.fetch('PORT', 5000)\nworkers ENV.fetch('WEB_CONCURRENCY', 999)\n" \
+           "port ENV['PORT'] || 1, '127.0.0.1'\nbind \"tcp://0.0.0.0:\#{ENV['PORT']}\"\n" \
+           "port 5000\nworkers 999\nplugin :solid_queue\n"
+
+    assert_equal [3, 5, 6], reported(text, variables.merge(IN_PUMA))
+    assert_empty reported("port 5000\nworkers 999\n", {}, %w[-l 4000 -w 2])
+  end
+
+  def test_one_process_is_enough_for_development
+    assert_empty reported("workers 3\nthreads 3, 3\n", { "RAILS_ENV" => "development" })
   end
 
   def test_a_file_of_puma_that_is_no_ruby
@@ -140,7 +163,13 @@ class CompatNoticesTest < ConfigTestCase
     write("Gemfile.lock", LOCK)
   end
 
-  def notices(env) = Pando::Compat::Notices.new(Pando::Config.load([], env: env, dir: @dir), env)
+  # @return [Array<Integer>] the numbers of the lines
+  def reported(text, env = {}, argv = [])
+    write("config/puma.rb", text)
+    notices({ "RAILS_ENV" => "production", **env }, argv).ignored.map { |name, _| name[/\d+\z/].to_i }
+  end
+
+  def notices(env, argv = []) = Pando::Compat::Notices.new(Pando::Config.load(argv, env: env, dir: @dir), env)
   def ignored(env = {}) = notices(env).ignored
 
   def told(env)
