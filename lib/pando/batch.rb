@@ -3,8 +3,7 @@
 require "pando/errors"
 require "pando/batch/errors"
 require "pando/batch/executor"
-require "pando/batch/result"
-require "pando/batch/retries"
+require "pando/batch/jobs"
 
 module Pando
   # Processes messages on several threads. Your own consumer fetches them, from Kafka, RabbitMQ or SQS. It works with or

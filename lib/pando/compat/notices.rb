@@ -1,14 +1,140 @@
 # frozen_string_literal: true
 
-require "pando/compat/own_process"
+require "pando/compat/names"
 require "pando/compat/solid_queue"
 require "pando/events"
 
 module Pando
   module Compat
+    # The lines of an untranslated Puma config file that call a setting without effect on Pando. Each line is judged by
+    # itself, and the file is neither run nor parsed.
+    #
+    # Notices uses it.
+    #
+    # @api private
+    class UnreadFile
+      # A setting or hook and its arguments, without a condition or a comment behind them.
+      CALL = /\A\s*([a-z]\w*!?)(?![\w!?:.&\[])(?!\s*(?:\|\|)?=)(.*?)(?:\s(?:if|unless|#)\s.*)?\z/
+      ASSIGNMENT = /\A\s*([a-z_]\w*)\s*(?:\|\|)?=(?![=~])\s*(.+)/
+      # Arguments that ask for what Pando does by itself: it follows these variables, has a worker for each CPU, and
+      # reforks.
+      THREADS = /["'](?:RAILS_)?M(?:AX|IN)_THREADS["']|\A[ (]*[01](?:\s*,\s*[01])?\s*\)?\z/
+      PIDFILE = /["']PIDFILE["']/
+      FOLLOWED = { "environment" => /["'](?:RAILS|RACK)_ENV["']/, "fork_worker" => /\A\s*\z/,
+                   "max_threads" => THREADS, "min_threads" => THREADS, "threads" => THREADS, "pid" => PIDFILE,
+                   "pidfile" => PIDFILE, "plugin" => /\A[ (]*["':]tmp_restart/, "worker_timeout" => //,
+                   "workers" => /nprocessors|processor_count\b|\A[ (]*["':]auto\b/ }.freeze
+      # Settings that matter only where several requests are served at once.
+      NOT_IN_DEVELOPMENT = %w[workers threads max_threads min_threads].freeze
+      # Settings that Pando has too, by Puma's name.
+      SETTINGS = { "bind" => :listen, "early_hints" => :early_hints, "environment" => :environment, "pid" => :pidfile,
+                   "pidfile" => :pidfile, "port" => :listen, "rackup" => :rackup, "workers" => :workers }.freeze
+      # Further settings and hooks of Puma, for which there is no hint.
+      OTHERS = %w[after_refork after_worker_fork after_worker_shutdown before_fork clear_binds! custom_logger directory
+                  idle_timeout rack_url_scheme state_permission].freeze
+      # Hints for what Pando lacks, although they begin like those for what it need not be told.
+      MISSING = [Names::SERVICE_MANAGER, Names::ONE_THREAD].freeze
+      private_constant(*constants(false))
+
+      # @param source [String] text of the file
+      # @param config [Config] the effective settings
+      # @param env [Hash{String => String}]
+      def initialize(source, config, env)
+        @source = source
+        @config = config
+        @env = env
+      end
+
+      # @return [Array<Array(Integer, String, String)>] number, text and hint of each such line
+      def lines
+        variables = {}
+        program.each.with_index(1).filter_map do |line, number|
+          variable, value = ASSIGNMENT.match(line)&.captures
+          variables[variable] = expand(value, variables) if variable
+          name, arguments = CALL.match(line)&.captures
+          [number, line.strip, Names.hint(name)] if missed?(name, expand(arguments, variables))
+        end
+      end
+
+      private
+
+      def program = @source.lines(chomp: true).take_while { |line| line != "__END__" }
+
+      # @return [String] the text, with what was assigned in place of the variables
+      def expand(text, variables) = text.to_s.gsub(/\b[a-z_]\w*\b/) { |word| variables.fetch(word, word) }
+
+      def missed?(name, arguments)
+        hint = Names.hint(name)
+        return false unless hint || SETTINGS.key?(name) || OTHERS.include?(name)
+        return false if hint&.start_with?("Leave it out") && !MISSING.include?(hint)
+
+        !(FOLLOWED[name]&.match?(arguments) || overridden?(name) || had?(name, arguments))
+      end
+
+      # Whether a flag is given, which comes before the file in Puma, too.
+      def overridden?(name) = SETTINGS.key?(name) && @config.source(SETTINGS.fetch(name)).start_with?("-")
+
+      def had?(name, arguments)
+        return true if NOT_IN_DEVELOPMENT.include?(name) && %w[development test].include?(@config.environment)
+
+        case name
+        when "port" then port?(arguments)
+        when "bind" then bound?(arguments)
+        when "workers" then workers?(arguments)
+        when "environment" then arguments[/\w+/] == @config.environment
+        when "rackup", "pidfile", "pid" then path(arguments) == @config.public_send(SETTINGS.fetch(name))
+        when "plugin" then arguments.match?(/\A[ (]*["':]solid_queue/) && jobs?
+        end
+      end
+
+      def port?(arguments)
+        port = port(arguments) or return /["']PORT["']/.match?(arguments)
+        host = arguments[/,\s*["']([^"']+)["']\s*\)?\s*\z/, 1]
+        return listens_on?("#{host}:#{port}") if host
+
+        @config.listen.any? { |listen| listen.tcp? && listen.port == port }
+      end
+
+      # @return [Integer, nil] nil: it cannot be determined
+      def port(text)
+        return @config.listen.first.port if /["']PORT["']/.match?(text) && !@config.default?(:listen)
+
+        text[/\b\d+\b/]&.to_i
+      end
+
+      def bound?(arguments)
+        address = arguments.sub(/\#{(.*)}/) { port(Regexp.last_match(1)) }[/["']([^"'?]*)/, 1]
+        !address.nil? && listens_on?(address)
+      end
+
+      def listens_on?(address)
+        @config.listen.include?(Config::Listen.parse(address).in(@config.directory))
+      rescue ArgumentError
+        false
+      end
+
+      # Rails' own line has one as the default, and a condition by which it then asks for nothing.
+      def workers?(arguments)
+        number = arguments[/\b\d+\b/]
+        return true if number.to_i == @config.workers
+
+        /["']WEB_CONCURRENCY["']/.match?(arguments) && ([nil, "1"].include?(number) || !@config.default?(:workers))
+      end
+
+      def path(arguments)
+        name = arguments[/["']([^"']+)["']/, 1]
+        name && File.expand_path(name, @config.directory)
+      end
+
+      # A line that asks for this variable, or is in a branch that does, is followed.
+      def jobs?
+        @source.include?(SolidQueue::VARIABLE) || SolidQueue.wanted?(@env) ||
+          @config.nodes.any? { |kind| kind.runner == :solid_queue }
+      end
+    end
+
     # Reports settings that were meant for another server and have no effect on Pando, once at each start, in the
-    # monitor. It looks at the environment and at the text of config/puma.rb, which another process reads: see
-    # OwnProcess.
+    # monitor. It looks at the environment and at the text of config/puma.rb.
     #
     # @api private
     class Notices
@@ -46,23 +172,14 @@ module Pando
       def puma_file
         return if @config.config_file || !File.file?(path = File.join(@config.directory, PUMA))
 
-        found = OwnProcess.call { unfollowed(path) }
-        return [[PUMA, "Pando does not read it", INIT]] unless found
-
-        lines = found.lines(chomp: true).map { |line| line.split("\t") }.reject(&:empty?)
+        lines = UnreadFile.new(File.read(path, encoding: Encoding::UTF_8).scrub, @config, @env).lines
         [*lines.first(MOST).map { |line| told(*line) }, *rest(lines.drop(MOST))]
+      rescue SystemCallError
+        [[PUMA, "Pando does not read it", INIT]]
       end
 
-      # Returns one line per statement: its line number, its text, and what to do instead.
-      def unfollowed(path)
-        require "pando/compat/unread_file"
-        source = File.read(path, encoding: Encoding::UTF_8)
-        lines = UnreadFile.new(source, PUMA, @config, @env).lines
-        "\n#{lines.map { |line| line.to_a.map { |one| one.to_s.tr("\t\n", "  ") }.join("\t") }.join("\n")}"
-      end
-
-      def told(number, text, remedy)
-        ["#{PUMA}:#{number}", "Pando does not read #{text}", "#{remedy} #{INIT}"]
+      def told(number, text, hint)
+        ["#{PUMA}:#{number}", "Pando does not read #{text}", [hint, INIT].compact.join(" ")]
       end
 
       def rest(lines)

@@ -1,13 +1,10 @@
 # frozen_string_literal: true
 
-require "pando/compat/blocks"
-require "pando/compat/branches"
+require "pando/compat/settings"
+require "pando/compat/source"
 require "pando/compat/output"
 require "pando/compat/prepared_lines"
 require "pando/compat/scope"
-require "pando/compat/settings"
-require "pando/compat/source"
-require "pando/compat/statement"
 require "pando/config/settings"
 
 module Pando
@@ -50,11 +47,6 @@ module Pando
         @out = Output.new
       end
 
-      # @return [Array<String>] the lines of the program, see PreparedLines
-      attr_reader :lines
-      # @return [Hash{String => String}] the source text that is assigned to each local variable
-      attr_reader :values
-
       # @return [Translation]
       # @raise [Source::Unreadable]
       def call
@@ -65,8 +57,8 @@ module Pando
         Translation.new(text, *@out.counts.values_at(:kept, :translated, :left_out))
       end
 
-      # @param text [String] one statement
-      # @return [Settings::Result]
+      private
+
       def translated(text)
         statement = Statement.new(text)
         name = statement.name
@@ -78,8 +70,6 @@ module Pando
         @blocks.translate(statement) || setting(statement) || feature(statement) || whole(statement)
       end
 
-      private
-
       # The lines before __END__.
       def program(lines) = lines.take_while { |line| line != "__END__" }
 
@@ -87,7 +77,7 @@ module Pando
         prepared = PreparedLines.new(program, @name, @folder).to_a
         @lines = prepared + @originals.drop(program.size)
         @scope = Scope.new(prepared.join("\n"))
-        @values = prepared.filter_map { |line| ASSIGNMENT.match(line)&.captures }.to_h
+        values = prepared.filter_map { |line| ASSIGNMENT.match(line)&.captures }.to_h
         @settings = Settings.new(Config::Settings.file_names.map(&:name), values)
         @blocks = Blocks.new(@dialect, @scope)
       end

@@ -33,9 +33,9 @@ class CompatNoticesTest < ConfigTestCase
 
     names, reasons, advice = ignored("RAILS_ENV" => "production").transpose
 
-    assert_equal ["config/puma.rb:7", "config/puma.rb:8"], names
-    assert_equal ["Pando does not read port 4000", "Pando does not read plugin :statsd"], reasons
-    assert_match(/\AWrite listen .*4000.* pando init writes .* from it\z/, advice.first)
+    assert_equal ["config/puma.rb:4", "config/puma.rb:7", "config/puma.rb:8"], names
+    assert_equal ["port 1", "port 4000", "plugin :statsd"].map { |text| "Pando does not read #{text}" }, reasons
+    assert_equal "Write listen PORT. pando init writes config/pando.rb from it", advice.first
     write("config/pando.rb", "workers 1")
     assert_empty ignored
   end
@@ -49,10 +49,43 @@ class CompatNoticesTest < ConfigTestCase
                   "pando init writes config/pando.rb from it"], found.last
   end
 
-  def test_a_file_of_puma_that_is_no_ruby
-    write("config/puma.rb", "port (\n")
+  def test_lines_that_ask_for_what_pando_has_without_them
+    rails_app
+    ["port 3000", "port ENV.fetch('PORT', 3000)", "port(ENV['PORT'])", "p = ENV['PORT'] || 3000\nport p",
+     "bind 'tcp://0.0.0.0:3000?backlog=9'", "bind \"tcp://0.0.0.0:\#{ENV.fetch('PORT') { 3000 }}\"", "workers :auto",
+     "workers ENV['WEB_CONCURRENCY']", "workers Etc.nprocessors", "threads 1, 1", "environment 'production'",
+     "rackup \"config.ru\"", "fork_worker", "preload_app!", "# port 1", "__END__\nport 1", "plugin 'tmp_restart'",
+     "if ENV['SOLID_QUEUE_IN_PUMA']\n  plugin :solid_queue\nend"].each { |text| assert_empty reported(text), text }
+  end
 
-    assert_equal [["config/puma.rb", "Pando does not read it", "pando init writes config/pando.rb from it"]], ignored
+  def test_lines_that_ask_for_something_else
+    rails_app
+    ["port ENV.fetch('PORT', 5000)", "port 3000, '127.0.0.1'", "bind 'unix:///a' if ENV['RAILS_ENV'] == 'production'",
+     "bind \"unix:///a/\#{ENV['RAILS_ENV']}\"", "workers ENV.fetch('WEB_CONCURRENCY') { 999 }", "threads 1, 5",
+     "workers 999 if ENV['RAILS_ENV'] == 'production'", "environment 'staging'", "fork_worker 1000", "daemonize",
+     "before_fork do\n  logger.info 1\n  open(\n    port: 1)\nend", "plugin :solid_queue", "after_worker_fork { 1 }"]
+      .each { |text| assert_equal [1], reported(text), text }
+  end
+
+  def test_an_environment_variable_or_a_flag_comes_before_the_file
+    rails_app
+    variables = { "PORT" => "4000", "WEB_CONCURRENCY" => "998" }
+    text = "port ENV.fetch('PORT', 5000)\nworkers ENV.fetch('WEB_CONCURRENCY', 999)\n" \
+           "port ENV['PORT'] || 1, '127.0.0.1'\nbind \"tcp://0.0.0.0:\#{ENV['PORT']}\"\n" \
+           "port 5000\nworkers 999\nplugin :solid_queue\n"
+
+    assert_equal [3, 5, 6], reported(text, variables.merge(IN_PUMA))
+    assert_empty reported("port 5000\nworkers 999\n", {}, %w[-l 4000 -w 2])
+  end
+
+  def test_one_process_is_enough_for_development
+    assert_empty reported("workers 3\nthreads 3, 3\n", { "RAILS_ENV" => "development" })
+  end
+
+  def test_a_file_of_puma_that_is_no_ruby
+    write("config/puma.rb", "port (\xFF\n")
+
+    assert_equal ["config/puma.rb:1"], ignored.map(&:first)
   end
 
   def test_the_file_of_puma_is_not_run_and_nothing_is_loaded_for_it
@@ -130,7 +163,13 @@ class CompatNoticesTest < ConfigTestCase
     write("Gemfile.lock", LOCK)
   end
 
-  def notices(env) = Pando::Compat::Notices.new(Pando::Config.load([], env: env, dir: @dir), env)
+  # @return [Array<Integer>] the numbers of the lines
+  def reported(text, env = {}, argv = [])
+    write("config/puma.rb", text)
+    notices({ "RAILS_ENV" => "production", **env }, argv).ignored.map { |name, _| name[/\d+\z/].to_i }
+  end
+
+  def notices(env, argv = []) = Pando::Compat::Notices.new(Pando::Config.load(argv, env: env, dir: @dir), env)
   def ignored(env = {}) = notices(env).ignored
 
   def told(env)

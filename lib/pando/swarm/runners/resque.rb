@@ -34,7 +34,6 @@ module Pando
         def self.load(kind)
           Runners.require_gem("resque", "resque")
           require "pando/swarm/runners/resque/child"
-          require "pando/swarm/runners/resque/worker"
           ::Resque.redis = kind.options[:redis] if kind.options[:redis]
           RequiredFiles.load(kind)
         end

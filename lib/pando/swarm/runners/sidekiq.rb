@@ -51,7 +51,6 @@ module Pando
             require "sidekiq/launcher"
             require "sidekiq/metrics/tracking"
             require "pando/swarm/runners/sidekiq/heartbeat"
-            require "pando/swarm/runners/sidekiq/job_counter"
             require "pando/swarm/runners/sidekiq/reliable_fetch"
             require "pando/swarm/runners/sidekiq/settings"
             include ::Sidekiq::Component

@@ -1,9 +1,79 @@
 # frozen_string_literal: true
 
-require "pando/batch/waiting"
+require "pando/batch/threads"
 
 module Pando
   class Batch
+    # One item on its way through the batch: the work to do, and its outcome. Only one thread at a time works on it. Its
+    # state belongs to OpenJobs.
+    #
+    # @api private
+    class Job
+      attr_reader :item, :key, :value, :error, :attempts
+      # :done, :failed, or :unfinished until it is one of these
+      attr_accessor :state
+
+      # @param done [TimedQueue, nil] gets the job when it has ended; nil: no caller waits for it
+      def initialize(item, key, work, done = nil)
+        @item = item
+        @key = key
+        @work = work
+        @done = done
+        @attempts = 0
+        @state = :unfinished
+        @answered = @withdrawn = @dead_letter_begun = false
+      end
+
+      # Whether the last attempt has an outcome. A thread may be killed after the attempt and before it has dealt with
+      # the error.
+      def answered? = @answered
+
+      # No caller waits for it any more: it need not be done.
+      def withdrawn? = @withdrawn
+
+      def withdraw
+        @withdrawn = true
+      end
+
+      # Rescues everything. If the thread is killed, the job gets an error for that, too.
+      def attempt
+        @attempts += 1
+        @value = Thread.handle_interrupt(Object => :immediate) { @work.call(@item) }
+        answer(nil)
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        answer(e)
+      ensure
+        answer(killed) unless answered?
+      end
+
+      def prepare_retry
+        @answered = false
+      end
+
+      # @return [Boolean] true once; false: the thread was killed in the middle of its dead letter
+      def begin_dead_letter = !@dead_letter_begun && (@dead_letter_begun = true)
+
+      # The waiting caller gets the error. If there is none, it goes to stderr.
+      def report_error
+        ErrorLog.write("an item failed, and there is no dead_letter:", @error) unless @done
+        true
+      end
+
+      def finish = @done&.push(self)
+
+      private
+
+      # The stack of the killed thread is gone, so the backtrace is the block's place.
+      def killed
+        ThreadKilled.new.tap { |error| error.set_backtrace([@work.source_location&.join(":")].compact) }
+      end
+
+      def answer(error)
+        @error = error
+        @answered = true
+      end
+    end
+
     # Counters that can be read without a lock. A Batch has one for its whole life.
     #
     # @api private
@@ -139,6 +209,45 @@ module Pando
         @waiting.each { |idle| idle << true }
         @waiting.clear
       end
+    end
+
+    # An item that has used up its attempts.
+    Failure = Struct.new(:item, :error, :attempts)
+
+    # The outcome of the items of one Batch#run. Each list is in the order of the items.
+    class Result
+      # @param jobs [Array<Job>] jobs whose state no longer changes
+      # @api private
+      def initialize(jobs)
+        @jobs = jobs
+      end
+
+      # @return [Array<Object>] the items that were done
+      def done = of(:done).map(&:item)
+
+      # @return [Array<Object>] what the block returned, for each of {#done}
+      def values = of(:done).map(&:value)
+
+      # @return [Array<Failure>] items that have used up their attempts, and whose dead letter, if any, has been written
+      def failed = of(:failed).map { |job| Failure.new(job.item, job.error, job.attempts) }
+
+      # @return [Array<Object>] items that the broker should deliver again: a timeout or a stop came before they were
+      #   done, or their dead letter failed
+      def unfinished = of(:unfinished).map(&:item)
+
+      # @return [Boolean] whether all items were done
+      def success? = @jobs.all? { |job| job.state == :done }
+
+      # @return [Boolean] whether no item is unfinished
+      def complete? = @jobs.none? { |job| job.state == :unfinished }
+
+      def inspect
+        "#<#{self.class} #{%i[done failed unfinished].map { |state| "#{of(state).size} #{state}" }.join(", ")}>"
+      end
+
+      private
+
+      def of(state) = @jobs.select { |job| job.state == state }
     end
   end
 end
