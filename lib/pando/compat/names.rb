@@ -9,7 +9,8 @@ module Pando
     module Names
       NOT_NEEDED = "Leave it out: the mold always loads the application before workers are forked."
       SERVICE_MANAGER = "Leave it out: a service manager such as systemd does this."
-      ONE_THREAD = "Leave it out: a worker serves one request at a time; raise workers instead."
+      THREADS = "Write threads N, or threads :auto."
+      ALL_THREADS = "Leave it out: all threads are there from the start."
       ON_THE_COMMAND_LINE = "Give -C DIR on the command line."
       AFTER_WORKER_FORK = "Write after_worker_fork { |server, worker| ... }."
       BEFORE_WORKER_EXIT = "Write before_worker_exit { |server, worker| ... }."
@@ -38,7 +39,6 @@ module Pando
         bind: "Write listen \"HOST:PORT\" or listen \"unix:PATH\".",
         port: "Write listen PORT.",
         set_remote_address: "Write listen \"HOST:PORT\", proxy_protocol: true, or trusted_proxies [\"NETWORK\", ...].",
-        threads: ONE_THREAD,
         preload_app!: NOT_NEEDED,
         fork_worker: "Write refork after: [N] or refork :auto.",
         nakayoshi_fork: NOT_NEEDED,
@@ -69,7 +69,7 @@ module Pando
       }.transform_keys(&:name).freeze
 
       OWN_SIGNALS = "Leave it out: Pando has commands of its own (pando status, pando stop, ...)."
-      NO_THREADS = "Leave it out: a worker has one thread that serves."
+      NO_THREADS = "Leave it out: a request has a thread of its own, and no more."
       NO_WARNING = "Leave it out: Pando has no such warning."
       KEEP_ALIVE = "Leave it out: the reactor holds idle connections, and they cost no worker."
       NO_MASTER = "Pando's monitor never loads the application: if it may run in each worker, write " \
@@ -98,8 +98,8 @@ module Pando
         lowlevel_error_handler: "The application's own error pages answer; Pando answers 500, 502 or 504 without one.",
         max_fast_inline: KEEP_ALIVE,
         max_io_threads: NO_THREADS,
-        max_threads: ONE_THREAD,
-        min_threads: ONE_THREAD,
+        max_threads: THREADS,
+        min_threads: ALL_THREADS,
         mutate_stdout_and_stderr_to_sync_on_write: "Leave it out: Pando leaves stdout and stderr as they are.",
         on_restart: "Leave it out: a reload boots a new process, which inherits nothing.",
         before_restart: "Leave it out: a reload boots a new process, which inherits nothing.",

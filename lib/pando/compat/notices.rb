@@ -28,12 +28,13 @@ module Pando
       NOT_IN_DEVELOPMENT = %w[workers threads max_threads min_threads].freeze
       # Settings that Pando has too, by Puma's name.
       SETTINGS = { "bind" => :listen, "early_hints" => :early_hints, "environment" => :environment, "pid" => :pidfile,
-                   "pidfile" => :pidfile, "port" => :listen, "rackup" => :rackup, "workers" => :workers }.freeze
+                   "max_threads" => :threads, "pidfile" => :pidfile, "port" => :listen, "rackup" => :rackup,
+                   "threads" => :threads, "workers" => :workers }.freeze
       # Further settings and hooks of Puma, for which there is no hint.
       OTHERS = %w[after_refork after_worker_fork after_worker_shutdown before_fork clear_binds! custom_logger directory
                   idle_timeout rack_url_scheme state_permission].freeze
-      # Hints for what Pando lacks, although they begin like those for what it need not be told.
-      MISSING = [Names::SERVICE_MANAGER, Names::ONE_THREAD].freeze
+      # A hint for what Pando lacks, although it begins like those for what it need not be told.
+      MISSING = Names::SERVICE_MANAGER
       private_constant(*constants(false))
 
       # @param source [String] text of the file
@@ -66,7 +67,7 @@ module Pando
       def missed?(name, arguments)
         hint = Names.hint(name)
         return false unless hint || SETTINGS.key?(name) || OTHERS.include?(name)
-        return false if hint&.start_with?("Leave it out") && !MISSING.include?(hint)
+        return false if hint&.start_with?("Leave it out") && hint != MISSING
 
         !(FOLLOWED[name]&.match?(arguments) || overridden?(name) || had?(name, arguments))
       end
@@ -81,6 +82,7 @@ module Pando
         when "port" then port?(arguments)
         when "bind" then bound?(arguments)
         when "workers" then workers?(arguments)
+        when "threads", "max_threads" then arguments[/(\d+)\s*\)?\s*\z/, 1].to_i == @config.threads
         when "environment" then arguments[/\w+/] == @config.environment
         when "rackup", "pidfile", "pid" then path(arguments) == @config.public_send(SETTINGS.fetch(name))
         when "plugin" then arguments.match?(/\A[ (]*["':]solid_queue/) && jobs?
@@ -198,11 +200,9 @@ module Pando
       def jobs = @config.nodes.select { |kind| kind.runner == :solid_queue }
 
       def threads
-        name = %w[RAILS_MAX_THREADS MAX_THREADS].find { |one| @env.fetch(one, "").to_i > 1 } or return
-        return if @config.workers.zero?
+        return unless @env.fetch("MAX_THREADS", "").to_i > 1 && @config.default?(:threads) && @config.workers.positive?
 
-        [name, "a worker serves one request at a time",
-         "WEB_CONCURRENCY or workers says how many requests are served at once"]
+        ["MAX_THREADS", "a worker serves one request at a time", "write threads ENV[\"MAX_THREADS\"], or set RAILS_MAX_THREADS"]
       end
     end
   end

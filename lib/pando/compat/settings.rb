@@ -52,7 +52,6 @@ module Pando
 
       # The host that Puma listens on if only a port is given. In development, `bin/rails server` sets another host.
       HOST = "\#{environment == \"development\" ? \"127.0.0.1\" : \"0.0.0.0\"}"
-      THREADS = "A worker serves one request at a time: for more at once, raise workers, which share their memory."
       PROXY_PROTOCOL = "Write proxy_protocol: true behind the address of the listen line."
       NODE = "node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\""
       FOLLOWED = "Pando follows #{SolidQueue::VARIABLE} by itself: a node runs the jobs unless it is empty, false, " \
@@ -184,7 +183,8 @@ module Pando
       end
 
       def threads
-        leave_out(THREADS)
+        count = @arguments.last or return leave_out("It has no value.")
+        write("threads", count, remark: ("All threads are there from the start." if @arguments.size > 1))
       end
 
       # With 0 workers, Puma serves in a single process, and Pando serves nothing.

@@ -5,17 +5,17 @@ require "stringio"
 require "pando/cli"
 
 class InitTest < ConfigTestCase
-  PUMA = "threads 1, 5\nport 4000\nworkers 2\n"
+  PUMA = "threads 1, 5\nmin_threads 1\nport 4000\nworkers 2\n"
 
   def test_translates_the_file_of_puma
     write("config/puma.rb", PUMA)
     output, complaint, status = init
 
     assert_equal ["", 0], [complaint, status]
-    assert_equal "wrote config/pando.rb from config/puma.rb\nlines kept: 1, translated: 1, left as comments: 1; see " \
+    assert_equal "wrote config/pando.rb from config/puma.rb\nlines kept: 1, translated: 2, left as comments: 1; see " \
                  "the lines that begin with \"# pando:\"\nnext: pando --check\n", output
     config = load_config
-    assert_equal [["0.0.0.0:4000"], 2], [config.listen.map(&:to_s), config.workers]
+    assert_equal [["0.0.0.0:4000"], 2, 5], [config.listen.map(&:to_s), config.workers, config.threads]
   end
 
   def test_never_replaces_a_file_unasked

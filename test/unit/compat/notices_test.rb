@@ -100,9 +100,11 @@ class CompatNoticesTest < ConfigTestCase
   end
 
   def test_threads
-    assert_equal [["RAILS_MAX_THREADS", "a worker serves one request at a time",
-                   "WEB_CONCURRENCY or workers says how many requests are served at once"]],
-                 ignored("RAILS_MAX_THREADS" => "5")
+    assert_empty ignored("RAILS_MAX_THREADS" => "5", "MAX_THREADS" => "5")
+    assert_equal [["MAX_THREADS", "a worker serves one request at a time",
+                   "write threads ENV[\"MAX_THREADS\"], or set RAILS_MAX_THREADS"]], ignored("MAX_THREADS" => "5")
+    assert_empty reported("threads 2, 4\n", {}, %w[--threads 4])
+    assert_equal [1], reported("max_threads 4\n")
   end
 
   def test_solid_queue_becomes_a_node

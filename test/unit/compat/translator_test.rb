@@ -95,7 +95,8 @@ class CompatTranslatorTest < Minitest::Test
       "worker_shutdown_timeout 4 if ENV['A']" => "stop_timeout 4 if ENV['A']", "idle_timeout 3" => nil,
       "force_shutdown_after :immediately" => nil, "force_shutdown_after 7" => "stop_timeout 7",
       "fork_worker" => "refork :auto", "fork_worker 900" => "refork after: [900]", "early_hints" => "early_hints true",
-      "rackup DefaultRackup" => nil, "rackup 'web.ru'" => "rackup 'web.ru'", "threads 1, 2" => nil }
+      "rackup DefaultRackup" => nil, "rackup 'web.ru'" => "rackup 'web.ru'", "threads 1, 2" => "threads 2", "max_threads 7" => "threads 7",
+      "threads(n = ENV.fetch('RAILS_MAX_THREADS', 3), n)" => "threads n", "min_threads 1" => nil }
       .each { |line, expected| assert_translated expected, line }
   end
 
@@ -176,12 +177,12 @@ class CompatTranslatorTest < Minitest::Test
   end
 
   def test_a_condition_is_kept_with_its_branches
-    assert_equal <<~RUBY, body("if ENV[\"A\"] # yes\n  port 1\nelse\n  threads 1, 2\nend\n")
+    assert_equal <<~RUBY, body("if ENV[\"A\"] # yes\n  port 1\nelse\n  min_threads 1\nend\n")
       if ENV["A"] # yes
         #{listen(1)} # was: port 1
       else
-        # pando: #{Pando::Compat::Settings::THREADS}
-        # threads 1, 2
+        # pando: All threads are there from the start.
+        # min_threads 1
       end
     RUBY
   end
@@ -199,9 +200,9 @@ class CompatTranslatorTest < Minitest::Test
   end
 
   def test_several_statements_in_a_line
-    assert_equal "if ENV[\"A\"]\n  # was: port 1; x = 2; threads x\n  #{listen(1)}\n  x = 2\n  # pando: " \
-                 "#{Pando::Compat::Settings::THREADS}\n  # threads x\nend\n",
-                 body("if ENV[\"A\"]\n  port 1; x = 2; threads x\nend\n")
+    assert_equal "if ENV[\"A\"]\n  # was: port 1; x = 2; min_threads x\n  #{listen(1)}\n  x = 2\n  # pando: " \
+                 "#{Pando::Compat::Names::ALL_THREADS}\n  # min_threads x\nend\n",
+                 body("if ENV[\"A\"]\n  port 1; x = 2; min_threads x\nend\n")
   end
 
   def test_a_condition_that_cannot_be_asked_is_a_comment_as_a_whole
@@ -244,7 +245,7 @@ class CompatTranslatorTest < Minitest::Test
   end
 
   def test_counts
-    result = Pando::Compat::Translator.new("a = 1\n\n# b\nport a\nthreads 1, 2\n", "config/puma.rb").call
+    result = Pando::Compat::Translator.new("a = 1\n\n# b\nport a\nmin_threads 1\n", "config/puma.rb").call
 
     assert_equal [1, 1, 1], [result.kept, result.translated, result.left_out]
   end
