@@ -34,7 +34,7 @@ class ThreadsTest < Minitest::Test
   def test_one_worker_has_several_requests_at_once
     start("threads 3")
     pids = hold(3) do
-      assert_match(/GET \/held for [\d.]+ s, and 2 more/, status)
+      assert_match(%r{GET /held for [\d.]+ s, and 2 more}, status)
       @server.workers.each { |worker| assert_match(/busy\z/, worker.title) }
     end
 
@@ -169,7 +169,7 @@ class ThreadsTest < Minitest::Test
     end
     wait_until(message: -> { status }) { running == count }
     yield
-    held.each { |path, _| File.write(path, "on") }
+    held.map(&:first).each { |path| File.write(path, "on") }
     held.map { |_, thread| thread.value.split(" ", 2).then { |pid, name| [pid.to_i, name] } }
   end
 
@@ -191,7 +191,8 @@ class ThreadsTest < Minitest::Test
   def status = pando("status", "-c", "pando.rb").first
 
   def write_config(lines)
-    (@folder = Dir.mktmpdir("pando")).then { |folder| File.join(folder, "pando.rb") }.tap { |path| File.write(path, lines) }
+    @folder = Dir.mktmpdir("pando")
+    File.join(@folder, "pando.rb").tap { |path| File.write(path, lines) }
   end
 
   def teardown

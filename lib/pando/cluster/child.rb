@@ -181,14 +181,14 @@ module Pando
         signal("KILL")
       end
 
-      # It is dead, and its row is still its own. If it had several jobs, the one whose thread had the interpreter lock may
-      # have ended it; where nobody knows that, the one that ran longest.
+      # It is dead, and its row is still its own. If it had several jobs, the one whose thread had the interpreter lock
+      # may have ended it; where nobody knows that, the one that ran longest.
       def ending=(ending)
         @ending = ending
         return unless worker?
 
         @several_jobs = row.jobs.size > 1
-        @blamed ||= row.job_with_lock || longest_job
+        blame(row.job_with_lock || longest_job) unless @blamed
       end
 
       # @return [Boolean] whether it had several jobs when it died

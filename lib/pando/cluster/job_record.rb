@@ -74,9 +74,8 @@ module Pando
         self
       end
 
-      private
-
       def_delegators :@worker, :job_begins, :job_over, :recording?
+      private :job_begins, :job_over, :recording?
     end
 
     # Writes a worker's garbage collections, JIT code, page faults and CPU time (Sys::Sample) into its row: at its 1st,

@@ -38,8 +38,7 @@ module Pando
         @asked_until = Sys.now + PATIENCE if report(:replacement_wanted, text: reason)
       end
 
-      # @return [Array<LaneDescriptors>] this worker's lanes to the reactor, one for each of its threads; empty in direct
-      #   mode
+      # @return [Array<LaneDescriptors>] its lanes to the reactor, one for each of its threads; empty in direct mode
       attr_reader :lanes
 
       def reactor_eventfd = context.reactor_eventfd

@@ -76,18 +76,20 @@ module Pando
       def overridden?(name) = SETTINGS.key?(name) && @config.source(SETTINGS.fetch(name)).start_with?("-")
 
       def had?(name, arguments)
-        return true if NOT_IN_DEVELOPMENT.include?(name) && %w[development test].include?(@config.environment)
+        return true if NOT_IN_DEVELOPMENT.include?(name) && development?
+        return arguments[/\w+/] == @config.environment if name == "environment"
 
         case name
         when "port" then port?(arguments)
         when "bind" then bound?(arguments)
         when "workers" then workers?(arguments)
-        when "threads", "max_threads" then arguments[/(\d+)\s*\)?\s*\z/, 1].to_i == @config.threads
-        when "environment" then arguments[/\w+/] == @config.environment
+        when /threads/ then arguments[/(\d+)\s*\)?\s*\z/, 1].to_i == @config.threads
         when "rackup", "pidfile", "pid" then path(arguments) == @config.public_send(SETTINGS.fetch(name))
         when "plugin" then arguments.match?(/\A[ (]*["':]solid_queue/) && jobs?
         end
       end
+
+      def development? = %w[development test].include?(@config.environment)
 
       def port?(arguments)
         port = port(arguments) or return /["']PORT["']/.match?(arguments)
@@ -202,7 +204,8 @@ module Pando
       def threads
         return unless @env.fetch("MAX_THREADS", "").to_i > 1 && @config.default?(:threads) && @config.workers.positive?
 
-        ["MAX_THREADS", "a worker serves one request at a time", "write threads ENV[\"MAX_THREADS\"], or set RAILS_MAX_THREADS"]
+        ["MAX_THREADS", "a worker serves one request at a time",
+         "write threads ENV[\"MAX_THREADS\"], or set RAILS_MAX_THREADS"]
       end
     end
   end

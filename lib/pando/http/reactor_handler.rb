@@ -23,7 +23,7 @@ module Pando
       # @param context [WorkerContext] without a reader: the requests of the lane get one of their own
       def initialize(descriptors, channel, environments, context)
         @eventfd = descriptors.eventfd
-        @reactor_eventfd = context.worker.reactor_eventfd # kept from the garbage collector: the lane knows the numbers only
+        @reactor_eventfd = context.worker.reactor_eventfd # the lane only knows the numbers, and does not keep the IOs
         @lane = Lane.new(channel, descriptors.number, descriptors.memory, @eventfd, @reactor_eventfd)
         @link = LaneLink.new(@lane, @eventfd, descriptors.socket)
         @channel = channel
@@ -98,7 +98,8 @@ module Pando
 
       # In the new worker, before it reports ready.
       #
-      # @param worker [Cluster::Worker] that also answers lanes (Array<Cluster::LaneDescriptors>) and reactor_eventfd (IO)
+      # @param worker [Cluster::Worker] that also answers lanes (Array<Cluster::LaneDescriptors>) and
+      #   reactor_eventfd (IO)
       # @return [void]
       def start(worker)
         @server = lane_server(worker, worker.lanes.first, worker, SoftTimeout.new(worker).install)

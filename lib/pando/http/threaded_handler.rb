@@ -4,9 +4,9 @@ require "pando/http/reactor_handler"
 
 module Pando
   module HTTP
-    # What an HTTP worker with threads does behind the reactor: each thread has a lane of its own and serves its requests.
-    # The main thread serves none. It obeys the monitor, and sleeps on an eventfd, the bell, by which threads call it.
-    # See {Handler}.
+    # What an HTTP worker with threads does behind the reactor: each thread has a lane of its own and serves its
+    # requests. The main thread serves none. It obeys the monitor, and sleeps on an eventfd, the bell, by which threads
+    # call it. See {Handler}.
     #
     # Before a fork the lanes close, the requests end, and the threads are joined: no other thread may live then, since
     # the child would not have it. Afterwards they start again.
@@ -80,7 +80,7 @@ module Pando
       end
 
       # @return [Float] seconds that {#rest?} takes, at most
-      def patience = @patience
+      attr_reader :patience
 
       # (see Handler#go_on)
       def go_on

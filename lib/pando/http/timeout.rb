@@ -213,8 +213,8 @@ module Pando
     end
 
     # The same for requests on another thread. That thread runs on while the main thread looks at the deadline, and Ruby
-    # delivers the exception some time later. So the thread accepts it only within {#during}, and what comes too late for
-    # one request must not hit the next.
+    # delivers the exception some time later. So the thread accepts it only within {#during}, and what comes too late
+    # for one request must not hit the next.
     #
     # @api private
     class ThreadTimeout < SoftTimeout
@@ -227,9 +227,9 @@ module Pando
       def self.defer(&block) = Thread.handle_interrupt(RequestTimeout => :never, &block)
 
       # (see SoftTimeout#during)
-      def during(timeout)
+      def during(timeout, &)
         @timeout = timeout
-        Thread.handle_interrupt(RequestTimeout => :immediate) { yield }
+        Thread.handle_interrupt(RequestTimeout => :immediate, &)
       ensure
         @lock.synchronize { @timeout = nil }
         absorb if timeout.fired? && Thread.pending_interrupt?(RequestTimeout)

@@ -248,7 +248,8 @@ module Pando
 
       def name = @kind.name
       def worker_name = name
-      def threads = 1 # its runner's are its own
+      # Its runner's are its own.
+      def threads = 1
       def reactor(_descriptors = nil) = nil
 
       # All of its kind may have changed but the name.

@@ -46,10 +46,11 @@ class SysScoreboardTest < Minitest::Test
   def writable
     page = Etc.sysconf(Etc::SC_PAGESIZE)
     inode = io_of(@board).stat.ino
-    File.foreach("/proc/self/maps").grep(/ #{inode} /).flat_map do |mapping|
+    pages = File.foreach("/proc/self/maps").grep(/ #{inode} /).flat_map do |mapping|
       first, behind = mapping[/\A\S+/].split("-").map(&:hex)
       [mapping.include?(" rw-s ") ? "yes" : "no"] * ((behind - first) / page)
-    end.each_slice(stride / page).map { |pages| pages.uniq.join("/") }.drop(1)
+    end
+    pages.each_slice(stride / page).map { |row| row.uniq.join("/") }.drop(1)
   end
 
   # Bytes from one row to the next.
@@ -332,11 +333,11 @@ class SysScoreboardTest < Minitest::Test
     @row.start_job("POST", "/two", nil, nil, 64)
 
     assert_equal [1, 64], @row.jobs
-    assert_equal [%w[GET /one], %w[POST /two], nil], [1, 64, 0].map { |number| @row.job_name(number) }
+    assert_equal([%w[GET /one], %w[POST /two], nil], [1, 64, 0].map { |number| @row.job_name(number) })
     assert_operator @row.busy_since(1), :<=, @row.busy_since(64)
     assert_equal @row.busy_since(1), @row.busy_since
     @row.streaming!(64)
-    assert_equal [false, true], [1, 64].map { |number| @row.streaming?(number) }
+    assert_equal([false, true], [1, 64].map { |number| @row.streaming?(number) })
     @row.finish_job(1)
     assert_equal [[64], 1, @row.busy_since(64)], [@row.jobs, @row.requests, @row.busy_since]
     @row.finish_job(64)

@@ -33,9 +33,9 @@ module Pando
         # @raise [SystemCallError] the kernel has no descriptor left
         def open_for(child)
           first = @free.first
-          return [open(child, first, 0)] if child.threads == 1
+          return [add(child, first, 0)] if child.threads == 1
 
-          Array.new(child.threads) { |index| open(child, first, index + 1) }
+          Array.new(child.threads) { |index| add(child, first, index + 1) }
         end
 
         # @return [Child, nil] the lane's worker
@@ -85,7 +85,7 @@ module Pando
 
         private
 
-        def open(child, first, job)
+        def add(child, first, job)
           number = @free.first or raise Pando::Error, "all #{@setup.lanes} lanes to the reactor are taken"
           lane = Lane.new(number, first, job, child, *@setup.lane)
           @free.shift
@@ -145,7 +145,7 @@ module Pando
         end
 
         # @param eventfd [IO] @param sockets [Array(UNIXSocket, UNIXSocket)] the reactor's end and the worker's
-        def initialize(number, first, job, child, eventfd, sockets, memory)
+        def initialize(number, first, job, child, eventfd, sockets, memory) # rubocop:disable Metrics/ParameterLists
           @number = number
           @first = first
           @job = job

@@ -16,8 +16,8 @@ module Pando
           ready: 16, drained: 17, lane_corrupt: 18
         }.freeze
         NAMES = KINDS.invert.freeze
-        # Why a worker is dead: its request hardly caused it, a deadline passed, its request may have caused it, or another
-        # one that it had at the same time.
+        # Why a worker is dead: its request hardly caused it, a deadline passed, its request may have caused it, or
+        # another one that it had at the same time.
         CAUSES = { died: 0, timeout: 1, suspect: 2, beside: 3 }.freeze
 
         attr_reader :kind, :lane

@@ -270,9 +270,10 @@ module Pando
              "A connection to a listener with `proxy_protocol` did not begin with a PROXY header. The connection was " \
              "closed."
       define "request.failed", :error, %i[slot generation pid method path seconds queued lock_wait error],
-             "The app raised an error. The client got 500. `lock_wait`: seconds that it waited for Ruby's interpreter " \
-             "lock, with `threads`."
-      define "request.timed_out", :error, %i[slot generation pid method path seconds queued lock_wait location error],
+             "The app raised an error. The client got 500. `lock_wait`: seconds that it waited for Ruby's " \
+             "interpreter lock, with `threads`."
+      define "request.timed_out", :error,
+             %i[slot generation pid method path seconds queued lock_wait location error],
              "A request exceeded its soft timeout. The client got 504, unless the head of the answer had been sent " \
              "or the app had called `handled!`. `error` has the backtrace from that moment, `location` is the app's " \
              "own line in it, `lock_wait` as in `request.failed`."
