@@ -69,27 +69,27 @@ module Pando
         return false unless hint || SETTINGS.key?(name) || OTHERS.include?(name)
         return false if hint&.start_with?("Leave it out") && hint != MISSING
 
-        !(FOLLOWED[name]&.match?(arguments) || overridden?(name) || had?(name, arguments))
+        !(FOLLOWED[name]&.match?(arguments) || needless?(name) || had?(name, arguments))
       end
 
-      # Whether a flag is given, which comes before the file in Puma, too.
-      def overridden?(name) = SETTINGS.key?(name) && @config.source(SETTINGS.fetch(name)).start_with?("-")
+      # Whether it does not matter here, or a flag is given, which comes before the file in Puma, too.
+      def needless?(name)
+        return true if NOT_IN_DEVELOPMENT.include?(name) && %w[development test].include?(@config.environment)
+
+        SETTINGS.key?(name) && @config.source(SETTINGS.fetch(name)).start_with?("-")
+      end
 
       def had?(name, arguments)
-        return true if NOT_IN_DEVELOPMENT.include?(name) && development?
-        return arguments[/\w+/] == @config.environment if name == "environment"
-
         case name
         when "port" then port?(arguments)
         when "bind" then bound?(arguments)
         when "workers" then workers?(arguments)
+        when "environment" then arguments[/\w+/] == @config.environment
         when /threads/ then arguments[/(\d+)\s*\)?\s*\z/, 1].to_i == @config.threads
         when "rackup", "pidfile", "pid" then path(arguments) == @config.public_send(SETTINGS.fetch(name))
         when "plugin" then arguments.match?(/\A[ (]*["':]solid_queue/) && jobs?
         end
       end
-
-      def development? = %w[development test].include?(@config.environment)
 
       def port?(arguments)
         port = port(arguments) or return /["']PORT["']/.match?(arguments)
