@@ -105,7 +105,7 @@ module Pando
       def handle_other(child, message)
         kind = message.kind
         case kind
-        when :ready then ready(child, message.text)
+        when :ready then ready(child, message)
         when :detail then child.add_detail(message.text)
         when :failed then fail(child, message)
         when :crashing then @observer.child_crashing(child)
@@ -118,15 +118,20 @@ module Pando
         end
       end
 
-      # @param threads [String] of a mold: how many its workers have
-      def ready(child, threads)
+      def ready(child, message)
         return if child.condemned? # it was killed and does not know yet
         return reject(child, "ready twice") unless child.starting?
-        return reject(child, "no number of threads") unless !child.mold? || THREADS_OF_WORKERS.include?(threads.to_i)
+        return reject(child, "no number of threads") unless !child.mold? || takes_threads?(child, message.text.to_i)
 
-        child.threads = threads.to_i if child.mold?
         child.become_ready
         @observer.child_ready(child)
+      end
+
+      # A mold says how many its workers have.
+      def takes_threads?(mold, count)
+        return false unless THREADS_OF_WORKERS.include?(count)
+
+        mold.threads = count
       end
 
       def lines_lost(child, message)
