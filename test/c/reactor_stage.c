@@ -172,6 +172,13 @@ static int wanted(uint32_t number, uint32_t epoch, uint32_t turn)
     return (uint32_t)atomic_load(&channel.shared->epoch) == epoch && atomic_load(&lanes[number].shared->gone) != turn;
 }
 
+/* So many of the worker's threads have or want the interpreter lock. */
+static void lock_users(uint32_t first, uint32_t count)
+{
+    atomic_store(&lanes[first].shared->lock_users, PANDO_LANE_LOCK | count);
+    if (count == 0 && atomic_load(&channel.shared->waiting) > 0) committed();
+}
+
 static int waiting(void)
 {
     int offered = 0;
@@ -234,6 +241,7 @@ static int obey(void)
         for (int i = 0; i < (int)PANDO_LANE_SLOTS; i++) print_hex(lanes[a].shared->slots[i].data, 64);
         putchar('\n');
     }
+    VERB("lock") { lock_users(a, b); ok(1); }
     VERB("asleep") printf("%u\n", atomic_load(&lanes[a].shared->asleep));
     VERB("sleep") printf("%d\n", fall_asleep(a));
     VERB("waiting") printf("%d\n", waiting());

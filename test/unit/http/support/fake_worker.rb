@@ -27,6 +27,7 @@ module HTTPSupport
     def failures = @failures || 0
     def forget_jobs = @calls << [:forget_jobs]
     def soft_deadline_passed? = @deadline_passed
+    def lock_wait = 0.0
     def leave(reason) = @calls << [:leave, reason]
     def leaving? = @leaving
     def hook?(name) = @hooks.key?(name)

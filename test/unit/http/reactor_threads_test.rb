@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "support/reactor_case"
+
+# Workers that have several lanes each, one for each of their threads: which of them gets a request.
+class HTTPReactorThreadsTest < Minitest::Test
+  include HTTPSupport::ReactorCase
+
+  BESIDE = 3
+
+  def test_a_worker_without_requests_comes_first_and_then_the_one_with_the_fewest
+    workers(2, threads: 2)
+    lanes = Array.new(4) { offered_next }
+
+    assert_equal [0, 1], lanes.first(2).map { |lane| lane / 2 }.sort
+    assert_equal [0, 1], lanes.last(2).map { |lane| lane / 2 }.sort
+    assert_equal [0, 1, 2, 3], lanes.sort
+  end
+
+  def test_a_worker_whose_interpreter_lock_is_in_use_gets_no_second_request
+    workers(1, threads: 2)
+    @stage.ok("lock", 0, 1)
+    lane = offered_next
+    taken = @stage.take(lane)
+    request("GET /second HTTP/1.1\r\nhost: a\r\n\r\n")
+    wait_until { @stage.stats.fetch("queued") == 1 }
+    assert_equal "0", @stage.tell("offered", 1 - lane)
+    @stage.ok("lock", 0, 0)
+
+    assert_equal "/second", @stage.take(1 - lane).path
+    @stage.answer(taken)
+  end
+
+  def test_the_lock_of_another_worker_does_not_matter
+    workers(2, threads: 2)
+    [0, 2].each { |first| @stage.ok("lock", first, 1) }
+
+    assert_equal [0, 1], Array.new(2) { offered_next / 2 }.sort
+  end
+
+  # With :auto a thread that was just woken will use the lock, and does not yet.
+  def test_with_auto_one_thread_is_woken_at_a_time
+    workers(1, threads: 2)
+    @stage.ok("lock", 0, 0)
+    lane = offered_next
+    request(GET)
+    wait_until { @stage.stats.fetch("queued") == 2 }
+    assert_equal "0", @stage.tell("offered", 1 - lane)
+    @stage.take(lane)
+    @stage.ok("lock", 0, 0)
+
+    assert_equal "/", @stage.take(1 - lane).path
+  end
+
+  def test_requests_beside_the_one_that_ended_the_worker_are_tried_again
+    workers(1, threads: 2)
+    killer, beside = Array.new(2) { @stage.take(offered_next) }
+    @stage.open(4)
+    @stage.ok("dead", killer.lane, SUSPECT)
+    @stage.ok("dead", beside.lane, BESIDE)
+
+    @stage.answer(@stage.take(4), "again")
+    heads = @clients.map { |client| Timeout.timeout(20) { client.readline } }
+    assert_equal ["HTTP/1.1 200 OK\r\n", "HTTP/1.1 502 Bad Gateway\r\n"], heads.sort
+  end
+
+  def test_three_times_at_most
+    workers(1, threads: 1)
+    client = request(GET)
+    4.times do |number|
+      lane = @stage.take(number).lane
+      @stage.open(number + 1) if number < 3
+      @stage.ok("dead", lane, BESIDE)
+    end
+
+    assert_equal "HTTP/1.1 502 Bad Gateway\r\n", Timeout.timeout(20) { client.readline }
+  end
+
+  private
+
+  def workers(count, threads:)
+    stage(lanes: 0)
+    @lanes = (0...(count * threads)).to_a
+    @lanes.each do |lane|
+      @stage.ok("join", lane, lane - (lane % threads))
+      assert_equal "1", @stage.tell("sleep", lane)
+    end
+  end
+
+  # Sends a request.
+  # @return [Integer] the lane that it is on
+  def offered_next
+    before = offered
+    request(GET)
+    wait_until { (offered - before).any? }
+    (offered - before).first
+  end
+
+  def offered = @lanes.select { |lane| @stage.tell("offered", lane) == "1" }
+end
