@@ -57,7 +57,8 @@ module Bench
       def best_puma(load) = @names.grep(/puma/).min_by { |name| middle(name, :"p99_#{load}") }
 
       def head
-        ["", *@options.loads.flat_map { |load| ["p50 at #{load}%", "p99", "of the best Puma"] }, "CPU beyond, ms", "lost"]
+        ["", *@options.loads.flat_map { |load| ["p50 at #{load}%", "p99", "of the best Puma"] },
+         "CPU beyond, ms", "lost"]
       end
 
       def rows

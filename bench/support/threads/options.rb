@@ -61,11 +61,13 @@ module Bench
       end
 
       def servers_options(options)
-        options.on("--servers LIST", Array, "puma-N, pando-N, pando-auto (default: each section has its own)") do |names|
+        options.on("--servers LIST", Array, "puma-N, pando-N, pando-auto (default: by section)") do |names|
           wrong = names.grep_v(Contestants::NAME).first
           wrong ? raise(OptionParser::InvalidArgument, wrong) : @servers = names
         end
-        options.on("--base PATH", "another checkout, compiled: pando-base in hello") { |path| @base = File.expand_path(path) }
+        options.on("--base PATH", "another checkout, compiled: pando-base in hello") do |path|
+          @base = File.expand_path(path)
+        end
       end
     end
   end

@@ -81,7 +81,7 @@ module Bench
         value = ratio(name, other, field) or return {}
 
         limit = most ? "at most #{most}" : "at least #{least}"
-        { format("%s: %.2f of %s's %s, %s", Contestants.label(name), value, Contestants.label(other), words, limit) =>
+        { "#{Contestants.label(name)}: #{value.round(2)} of #{Contestants.label(other)}'s #{words}, #{limit}" =>
             most ? value <= most : value >= least }
       end
 
@@ -91,7 +91,7 @@ module Bench
       def noise
         noisy.map do |field, words|
           spreads = @samples.values.map { |samples| Statistics.spread(samples.map { |figures| figures.fetch(field) }) }
-          format("%s +-%.0f%%", words, 100 * spreads.max)
+          "#{words} +-#{(100 * spreads.max).round}%"
         end.join(", ")
       end
     end

@@ -14,6 +14,7 @@ module Bench
       SERVERS = %w[puma-5 pando-5 pando-auto].freeze
       WAIT = 50 # milliseconds
       CLIENTS = 10
+      MIB = 1024.0 * 1024
       SLICE = 200 # requests between two readings
       MOST_MEMORY = 0.7 # of Puma's
       MOST_CPU = 1.0
@@ -73,14 +74,14 @@ module Bench
       end
 
       def head
-        ["", "PSS mean, MiB", "of Puma's", "PSS end", "CPU a request, ms", "of Puma's", "requests/s", "of Puma's", "p99, ms",
-         "errors"]
+        ["", "PSS mean, MiB", "of Puma's", "PSS end", "CPU a request, ms", "of Puma's", "requests/s", "of Puma's",
+         "p99, ms", "errors"]
       end
 
       def rows
         @names.map do |name|
-          [Contestants.label(name), format("%.0f", middle(name, :pss) / 1048576.0), times(name, "puma-5", :pss),
-           format("%.0f", middle(name, :pss_end) / 1048576.0),
+          [Contestants.label(name), format("%.0f", middle(name, :pss) / MIB), times(name, "puma-5", :pss),
+           format("%.0f", middle(name, :pss_end) / MIB),
            format("%.2f", middle(name, :cpu) * 1000), times(name, "puma-5", :cpu),
            format("%.0f", middle(name, :rate)), times(name, "puma-5", :rate), format("%.0f", middle(name, :p99)),
            @samples[name].sum { |each| each[:errors] }.to_s]
