@@ -53,7 +53,7 @@ module Bench
       end
 
       # @return [String] for a row of a report
-      def self.label(name) = name == "pando-base" ? "Pando, before" : name.sub("pando-", "Pando, ").sub("puma-", "Puma, ")
+      def self.label(name) = name.sub("base", "before").sub("pando-", "Pando, ").sub("puma-", "Puma, ")
     end
   end
 end
