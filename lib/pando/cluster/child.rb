@@ -185,14 +185,8 @@ module Pando
       # may have ended it; where nobody knows that, the one that ran longest.
       def ending=(ending)
         @ending = ending
-        return unless worker?
-
-        @several_jobs = row.jobs.size > 1
-        blame(row.job_with_lock || longest_job) unless @blamed
+        blame(row.job_with_lock || longest_job) if worker? && !@blamed
       end
-
-      # @return [Boolean] whether it had several jobs when it died
-      def several_jobs? = !!@several_jobs
 
       # @param number [Integer] the job that is the reason for a kill
       def blame(number) = @blamed = number

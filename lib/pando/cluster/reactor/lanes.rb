@@ -117,7 +117,7 @@ module Pando
         def cause(child, job)
           return :beside unless child.blames?(job)
           return :timeout if child.overdue?
-          return :suspect if child.suspect? || child.several_jobs?
+          return :suspect if child.suspect?
           return :died unless child.ending.killed?
 
           CRASHES.include?(child.ending.number) || @oom.victim?(child) ? :suspect : :died
