@@ -101,6 +101,7 @@ static void names_of_every_length(void)
     struct pando_row *row = aligned_alloc(64, sizeof *row);
     char *verb = malloc(PANDO_VERB_MAX + 1), *subject = malloc(PANDO_SUBJECT_MAX + 1);
     REQUIRE(row && verb && subject);
+    memset(row, 0, sizeof *row); /* as the kernel gives it */
     pando_row_reset(row);
     REQUIRE(pando_row_job(row, 0, verb, subject) == 0);
     for (size_t length = 0; length < 300; length++) {
