@@ -87,7 +87,9 @@ class ThreadsTest < Minitest::Test
     assert_equal("GET /die", @server.events("worker.lost").first["request"])
     deaths = %w[worker.lost worker.failed].flat_map { |name| @server.events(name) } # the next may not be ready yet
     assert_equal(2, deaths.size, deaths.inspect)
-    wait_until { @server.events("requests.retried").sum { |event| event["count"] } == 5 }
+    # All three after the first death; after the second those beside the killer that had begun again.
+    wait_until { @server.events("requests.retried").sum { |event| event["count"] } >= 3 }
+    assert_operator(@server.events("requests.retried").sum { |event| event["count"] }, :<=, 5)
   end
 
   def test_a_request_that_ends_its_thread_costs_only_itself
