@@ -31,7 +31,7 @@ struct pando_job {
                                       * measured */
     _Atomic uint64_t lock_wait;      /* nanoseconds that it has waited for the interpreter lock since it began */
     _Atomic uint64_t lock_since;     /* since when it has held, wanted or not wanted it */
-    _Atomic uint32_t lock;           /* enum pando_lock_state; written by lock.c */
+    _Atomic uint32_t lock;           /* enum pando_lock_state; written by bind_lock.c */
     _Atomic uint32_t streaming;      /* the head of its answer is out */
     char verb[PANDO_VERB_MAX];
     char subject[PANDO_SUBJECT_MAX];

@@ -277,7 +277,7 @@ module Pando
       # Its running request, for events. Of several it is the one that is blamed, or else the one that runs longest.
       # @return [Hash{Symbol => Object}] empty when idle
       def job
-        number = @blamed || longest_job
+        number = told_job
         since = row.busy_since(number) if number
         return {} unless since
 
@@ -286,7 +286,7 @@ module Pando
       end
 
       # @return [Float, nil] seconds that this request has waited for the interpreter lock; nil: hardly any
-      def lock_wait = longest_job&.then { |number| row.lock_wait(number).round(3).nonzero? }
+      def lock_wait = told_job&.then { |number| row.lock_wait(number).round(3).nonzero? }
 
       # @return [Array(String, String), nil] verb and subject of the job that may have ended it
       def blamed_job_name = (row.job_name(@blamed) if @blamed)
@@ -301,6 +301,9 @@ module Pando
         deadlines = row.jobs.map { |number| row.hard_deadline(number) }
         deadlines.max unless deadlines.include?(nil)
       end
+
+      # @return [Integer, nil] the number of the one that events and the status tell of
+      def told_job = @blamed || longest_job
 
       # @return [Integer, nil] its number
       def longest_job = row.jobs.min_by { |number| row.busy_since(number) || Float::INFINITY }

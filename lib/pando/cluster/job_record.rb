@@ -52,7 +52,7 @@ module Pando
       end
     end
 
-    # The jobs of one thread of a worker that has several. Owned by that thread's code, see HTTP::ThreadPool.
+    # The jobs of one thread of a worker that has several. Owned by that thread's code, see HTTP::ThreadedHandler.
     class ThreadRecord
       include JobRecord
       extend Forwardable

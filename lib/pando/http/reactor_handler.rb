@@ -102,6 +102,7 @@ module Pando
       #   reactor_eventfd (IO)
       # @return [void]
       def start(worker)
+        prepare_environments
         @server = lane_server(worker, worker.lanes.first, worker, SoftTimeout.new(worker).install)
         @context = @server.context
         @lane = @server.lane
@@ -185,11 +186,13 @@ module Pando
 
       def lane_server(worker, descriptors, record, soft_timeout)
         context = WorkerContext.for(worker, @app, @limits, nil, record: record, soft_timeout: soft_timeout)
-        LaneServer.new(descriptors, @channel, environments, context)
+        LaneServer.new(descriptors, @channel, @environments, context)
       end
 
-      # @return [Hash{Integer => Environment}] by the number of their listener
-      def environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies)] }
+      # By the number of their listener; one for all lanes of the worker.
+      def prepare_environments
+        @environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies)] }
+      end
 
       # If other workers' requests wait, the reactor gives them to this one as soon as it knows that it is free.
       #

@@ -28,6 +28,7 @@ module Pando
       # (see ReactorHandler#start)
       def start(worker)
         @bell = IO.for_fd(Channel.eventfd, "r+b")
+        prepare_environments
         @timeouts = worker.lanes.map.with_index(1) { |_, number| ThreadTimeout.new(worker.thread_record(number)) }
         @servers = worker.lanes.zip(@timeouts).map do |lane, timeout|
           lane_server(worker, lane, timeout.record, timeout)
@@ -125,7 +126,7 @@ module Pando
       end
 
       def serve_self_test(descriptor)
-        @connection.serve(SocketClient.new(descriptor, @limits.write_timeout), environments.each_value.first)
+        @connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)
       end
 
       def start_threads
