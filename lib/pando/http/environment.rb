@@ -31,8 +31,10 @@ module Pando
       # @param listener [Socket] names the server if the request does not
       # @param proxies [TrustedProxies, nil] nil: nobody is trusted
       # @param errors [IO] `rack.errors`
-      def initialize(listener, proxies: nil, errors: $stderr, rack: Environment.rack_release)
+      # @param multithread [Boolean] whether the application may be called by several threads at once
+      def initialize(listener, proxies: nil, errors: $stderr, multithread: false, rack: Environment.rack_release)
         @proxies = proxies
+        @multithread = multithread
         @rack2 = rack.first < 3
         # Rack 3.1 lets OPTIONS * through as it is; before, a path began with a slash or was empty.
         @asterisk = (rack <=> [3, 1]) >= 0 ? "*" : ""
@@ -65,7 +67,7 @@ module Pando
       end
 
       def rack2
-        { "rack.version" => [1, 3].freeze, "rack.multithread" => false, "rack.multiprocess" => true,
+        { "rack.version" => [1, 3].freeze, "rack.multithread" => @multithread, "rack.multiprocess" => true,
           "rack.run_once" => false }
       end
 

@@ -190,8 +190,8 @@ module Pando
       end
 
       # By the number of their listener; one for all lanes of the worker.
-      def prepare_environments
-        @environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies)] }
+      def prepare_environments(**options)
+        @environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies, **options)] }
       end
 
       # If other workers' requests wait, the reactor gives them to this one as soon as it knows that it is free.

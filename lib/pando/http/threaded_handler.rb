@@ -28,7 +28,7 @@ module Pando
       # (see ReactorHandler#start)
       def start(worker)
         @bell = IO.for_fd(Channel.eventfd, "r+b")
-        prepare_environments
+        prepare_environments(multithread: true)
         @timeouts = worker.lanes.map.with_index(1) { |_, number| ThreadTimeout.new(worker.thread_record(number)) }
         @servers = worker.lanes.zip(@timeouts).map do |lane, timeout|
           lane_server(worker, lane, timeout.record, timeout)

@@ -18,10 +18,10 @@ class HTTPEnvironmentTest < Minitest::Test
     @listener.close
   end
 
-  def build(head, rack: [3, 1], remote: REMOTE, listener: @listener, proxies: nil)
+  def build(head, rack: [3, 1], remote: REMOTE, listener: @listener, **options)
     parser = Pando::HTTP::Parser.new(8192, 512, 50)
     assert_equal true, parser.run(head), parser.reason
-    Pando::HTTP::Environment.new(listener, proxies: proxies, rack: rack).build(parser, head, remote)
+    Pando::HTTP::Environment.new(listener, rack: rack, **options).build(parser, head, remote)
   end
 
   def with_fields(*fields, **options)
@@ -50,6 +50,10 @@ class HTTPEnvironmentTest < Minitest::Test
                                                              "rack.run_once")
     assert_equal "HTTP/1.1", env["HTTP_VERSION"]
     refute_includes env, "rack.response_finished"
+  end
+
+  def test_rack_2_is_told_of_threads
+    assert with_fields("Version: x", rack: [2, 2], multithread: true).fetch("rack.multithread")
   end
 
   def test_each_request_has_its_own
