@@ -53,6 +53,8 @@ module Pando
       attr_reader :step, :step_deadline, :stack
       # The inode of its end of the link, by which it is found if it does not report.
       attr_reader :link_inode
+      # Requests that its source had served by the fork; 0: it was not forked from a worker.
+      attr_reader :inherited_requests
       # How many jobs a worker may have at once; each has a lane. A mold says it for the workers of its release.
       attr_accessor :threads
       # It broke the protocol: the monitor no longer reads its link.
@@ -129,6 +131,7 @@ module Pando
 
       def adopt(pidfd)
         @pidfd = pidfd
+        @inherited_requests = source&.worker? ? source.requests : 0
         @state = :adopted
       end
 

@@ -214,10 +214,10 @@ module Pando
         @new_mold = nil
         return if source ? source.gone? : generation.heal? && @roster.ready_workers.any?
 
-        pid = generation.mold.pid
-        bytes = @gauge.anonymous(pid) or return
-        line = source ? [source.generation, source.requests] : [nil, 0]
-        @new_mold = NewMold.new(generation.number, *line, bytes, @clock.cpu_time(pid), *spent)
+        mold = generation.mold
+        bytes = @gauge.anonymous(mold.pid) or return
+        @new_mold = NewMold.new(generation.number, source&.generation, mold.inherited_requests, bytes,
+                                @clock.cpu_time(mold.pid), *spent)
       end
 
       def established(generation)

@@ -96,6 +96,23 @@ class ColdBootsTest < Minitest::Test
     assert_equal 0, generations.reforks.count
   end
 
+  # The source serves on while its mold gets ready: the mold has none of that.
+  def test_only_what_the_source_had_served_by_the_fork_counts
+    KNOWN.times do
+      source = cluster.worker_in(0)
+      cluster.serve(source, STEP)
+      @requests += STEP
+      resize
+      generations.refork("test")
+      cluster.adopt(cluster.upcoming_mold)
+      cluster.serve(source, STEP)
+      cluster.ready(cluster.upcoming_mold)
+      settle_until_reboot
+    end
+
+    assert_equal [MIB / 4, 1000], events("leak.inherited").first.payload.values_at(:bytes, :requests)
+  end
+
   def test_no_leak_is_no_reason
     refork(2 * KNOWN, leak: false)
 
