@@ -25,8 +25,8 @@ class ChaosHarnessTest < Minitest::Test
   def done(*lines) = lines.each { |line| File.write(@file.path, "#{line}\n", mode: "a") }
 
   # A request that ended now.
-  def fate(id, outcome, status: "-", verb: "GET", pid: "-", seconds: 0.5, overslept: 0.0)
-    @ledger.take("#{id} kind #{verb} #{@now - seconds} #{@now} #{outcome} #{status} #{pid} #{overslept}\n")
+  def fate(id, outcome, status: "-", verb: "GET", pid: "-", seconds: 0.5, overslept: 0.0, kind: "kind") # rubocop:disable Metrics/ParameterLists
+    @ledger.take("#{id} #{kind} #{verb} #{@now - seconds} #{@now} #{outcome} #{status} #{pid} #{overslept}\n")
   end
 
   def died(role, pid, reason = "signal KILL")
@@ -101,6 +101,17 @@ class ChaosHarnessTest < Minitest::Test
     fate("k1", :refused, status: 502, verb: "POST")
 
     assert_violation(/without a cause: POST k1 \(kind\) 502/)
+  end
+
+  def test_a_worker_that_died_as_it_began_to_answer_itself
+    done("POST k1 10", "POST k2 10")
+    died("worker", 10)
+    fate("k1", :closed, verb: "POST", kind: "upload")
+
+    assert_fine
+    fate("k2", :closed, verb: "POST")
+
+    assert_violation(/without a cause: POST k2/)
   end
 
   def test_a_get_must_be_tried_again

@@ -12,6 +12,9 @@ module Chaos
     def answered? = outcome == :answered
     # Whether a retry could not run it twice.
     def safe? = verb == "GET"
+    # Whether the worker writes the answer to the socket itself. The reactor sends no 502 any more once the worker is
+    # about to write, so a worker that dies just then closes the connection.
+    def answered_by_worker? = kind == "upload"
     # In the terms of Fault#failures.
     def symptom = outcome == :refused ? status : outcome
 

@@ -101,7 +101,7 @@ module Chaos
       when 502 then "worker died" if !fate.safe? || workers.any?(&:suspect) || workers.size > 1
       when 504 then "worker hung" if workers.any?(&:suspect)
       when :cut then "worker died in its answer"
-      when :closed then "worker died" if @direct
+      when :closed then "worker died" if @direct || fate.answered_by_worker?
       end
     end
 
