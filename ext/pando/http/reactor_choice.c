@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #define AHEAD 1000u /* microseconds of work that a lane may hold ahead */
-#define FAST 250u   /* microseconds from one request to the next, at most, for a worker that counts as fast */
+#define FAST 250u   /* microseconds that a request takes at most, lately, of a worker that counts as fast */
 #define SLOW 5000u  /* a slower worker gets nothing ahead: another worker may well be free sooner */
 
 uint32_t pando_reactor_choice_slot(const struct pando_reactor_lane *lane)
@@ -27,30 +27,50 @@ static int is_idle(const struct pando_reactor_lane *lane)
     return lane->offers == 0 && atomic_load_explicit(&lane->shared->asleep, memory_order_relaxed) != 0;
 }
 
+int pando_reactor_choice_is_fast(const struct pando_reactor_lane *lane)
+{
+    return lane->pace > 0 && lane->pace <= FAST;
+}
+
+/* A thread may be idle and get nothing, because another has the interpreter lock. */
+static int is_busy(const struct pando_reactor_lane *lane)
+{
+    return (lane->taken || lane->ended || lane->offers > 0) && !is_idle(lane);
+}
+
+/* Whether the lane takes its next request so soon that another thread need not be woken for it. */
+static int is_soon_free(const struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
+{
+    return pando_reactor_choice_is_fast(lane) && is_busy(lane) &&
+           !(lane->taken && reactor->now - lane->taken->request.offered_at >= PANDO_PATIENCE);
+}
+
 /* Counts the busy lanes of each worker that has threads. */
 static void count_loads(struct pando_reactor *reactor)
 {
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         struct pando_reactor_lane *first = &reactor->lanes[reactor->lanes[reactor->open[i]].first];
-        first->load = first->pending = 0;
+        first->load = first->pending = first->soon_free = 0;
     }
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
         struct pando_reactor_lane *first = &reactor->lanes[lane->first];
         first->load += lane->taken || lane->offers > 0;
         first->pending += !lane->taken && lane->offers > 0;
+        first->soon_free |= is_soon_free(reactor, lane);
     }
 }
 
-/* Whether a worker that counts the users of its interpreter lock has none, and none that was just woken. Its first lane
- * may be gone before the others. */
-static int has_lock_free(const struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
+/* A further thread of a worker would only wait for the interpreter lock while another one answers fast requests. A
+ * worker that counts the users of its lock must have none, and none that was just woken. Its first lane may be gone
+ * before the others. */
+static int can_use_another_thread(const struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
 {
     const struct pando_reactor_lane *first = &reactor->lanes[lane->first];
     if (reactor->threads == 0 || first->load == 0 || !first->open)
         return 1;
     uint32_t users = atomic_load(&first->shared->lock_users); /* after `waiting` was told, see dispatch_due */
-    return !(users & PANDO_LANE_LOCK) || (users == PANDO_LANE_LOCK && first->pending == 0);
+    return !first->soon_free && (!(users & PANDO_LANE_LOCK) || (users == PANDO_LANE_LOCK && first->pending == 0));
 }
 
 /* A worker without any request comes first, then the one with the fewest. */
@@ -62,7 +82,7 @@ uint32_t pando_reactor_choice_idle(struct pando_reactor *reactor)
         count_loads(reactor);
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
-        if (!is_idle(lane) || !takes_requests(lane) || !has_lock_free(reactor, lane))
+        if (!is_idle(lane) || !takes_requests(lane) || !can_use_another_thread(reactor, lane))
             continue;
         uint32_t load = reactor->threads > 0 ? reactor->lanes[lane->first].load : 0;
         uint64_t since = atomic_load_explicit(&lane->shared->idle_since, memory_order_relaxed);
@@ -73,11 +93,6 @@ uint32_t pando_reactor_choice_idle(struct pando_reactor *reactor)
         }
     }
     return best;
-}
-
-int pando_reactor_choice_is_fast(const struct pando_reactor_lane *lane)
-{
-    return lane->pace > 0 && lane->pace <= FAST;
 }
 
 /* A request behind a heavy one would wait as long as that takes. */
@@ -98,12 +113,6 @@ static uint32_t depth_of(const struct pando_reactor_lane *lane)
         return 0;
     uint32_t depth = lane->pace ? AHEAD / lane->pace : 1;
     return depth < 1 ? 1 : depth < PANDO_LANE_SLOTS ? depth : PANDO_LANE_SLOTS;
-}
-
-/* A thread may be idle and get nothing, because another has the interpreter lock. */
-static int is_busy(const struct pando_reactor_lane *lane)
-{
-    return (lane->taken || lane->ended || lane->offers > 0) && !is_idle(lane);
 }
 
 uint32_t pando_reactor_choice_fast(const struct pando_reactor *reactor)

@@ -65,6 +65,20 @@ static void take_back_from_closed(struct pando_reactor *reactor, struct pando_re
     }
 }
 
+/* `ready`: when the worker took the next request, or went to sleep. A long interval counts little: the CPU may have
+ * been given to another process. */
+static void note_pace(struct pando_reactor_lane *lane, uint64_t ready)
+{
+    uint64_t since = lane->last_taken && ready > lane->last_taken ? (ready - lane->last_taken) / 1000 : 0;
+    if (since == 0)
+        return;
+    since = since < SLOWEST ? since : SLOWEST;
+    if (lane->pace == 0 || since < lane->pace)
+        lane->pace = (uint32_t)((lane->pace + since + 1) / 2);
+    else
+        lane->pace += (uint32_t)((since - lane->pace) / 16);
+}
+
 static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_connection *connection)
 {
     struct pando_reactor_lane *lane = &reactor->lanes[number];
@@ -91,6 +105,8 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
      * reverse. */
     request->staged = !pando_lane_rouse(lane->shared);
     if (!request->staged) {
+        if (reactor->threads > 0) /* a lane of many is seldom so busy that it takes one request right after another */
+            note_pace(lane, atomic_load(&lane->shared->idle_since) & ~PANDO_LANE_FIRST);
         lane->last_taken = 0;
         lane->roused = 1;
     }
@@ -176,20 +192,6 @@ int pando_reactor_dispatch_note(struct pando_reactor *reactor, const struct pand
     return sound;
 }
 
-/* A long interval counts little: the CPU may have been given to another process. */
-static void note_pace(struct pando_reactor_lane *lane, uint64_t taken)
-{
-    uint64_t since = lane->last_taken && taken > lane->last_taken ? (taken - lane->last_taken) / 1000 : 0;
-    lane->last_taken = taken;
-    if (since == 0)
-        return;
-    since = since < SLOWEST ? since : SLOWEST;
-    if (lane->pace == 0 || since < lane->pace)
-        lane->pace = (uint32_t)((lane->pace + since + 1) / 2);
-    else
-        lane->pace += (uint32_t)((since - lane->pace) / 16);
-}
-
 void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t number)
 {
     struct pando_reactor_lane *lane = &reactor->lanes[number];
@@ -214,6 +216,7 @@ void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t number)
     lane->taken = first;
     lane->suspected = 0;
     note_pace(lane, first->request.taken);
+    lane->last_taken = first->request.taken;
 }
 
 /* --- choosing the next request for a worker --- */

@@ -32,6 +32,23 @@ class HTTPReactorThreadsTest < Minitest::Test
     @stage.answer(taken)
   end
 
+  # The second thread would only wait for the interpreter lock.
+  def test_a_fast_worker_takes_the_next_request_on_the_thread_that_is_at_work
+    workers(1, threads: 2)
+    served = Thread.new { @stage.tell("serve", 1) }
+    client = connect
+    20.times { assert_empty body_of(client.tap { client.write(GET) }) }
+    client.write(GET.sub("/", "/enough"))
+    assert_equal "served 21", served.value
+    assert_equal "1", @stage.tell("sleep", 1)
+
+    assert_equal 1, offered_next
+    taken = @stage.take(1)
+    request(GET)
+    wait_until { offered == [1] }
+    @stage.answer(taken)
+  end
+
   def test_the_lock_of_another_worker_does_not_matter
     workers(2, threads: 2)
     [0, 2].each { |first| @stage.ok("lock", first, 1) }
