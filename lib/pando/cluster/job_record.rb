@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "forwardable"
-
 require "pando/sys"
 
 module Pando
@@ -55,15 +53,13 @@ module Pando
     # The jobs of one thread of a worker that has several. Owned by that thread's code, see HTTP::ThreadedHandler.
     class ThreadRecord
       include JobRecord
-      extend Forwardable
 
-      attr_reader :job_number
-
-      def_delegators :@worker, :row
+      attr_reader :row, :job_number
 
       # @param number [Integer] from 1: job 0 is the main thread's
       def initialize(worker, number)
         @worker = worker
+        @row = worker.row
         @job_number = number
       end
 
@@ -74,8 +70,11 @@ module Pando
         self
       end
 
-      def_delegators :@worker, :job_begins, :job_over, :recording?
-      private :job_begins, :job_over, :recording?
+      private
+
+      def job_begins = @worker.job_begins
+      def job_over(job, sample) = @worker.job_over(job, sample)
+      def recording? = @worker.recording?
     end
 
     # Writes a worker's garbage collections, JIT code, page faults and CPU time (Sys::Sample) into its row: at its 1st,

@@ -165,9 +165,9 @@ module Pando
       # A thread, until it is to end.
       def run(server, record)
         until ended?
-          next server.wait unless server.serve
-
+          serve_within_budget { !ended? && server.serve }
           @collector.between { record.row.busy_since.nil? && !server.lane.waiting? }
+          server.wait
         end
       ensure
         server.lane.close

@@ -218,18 +218,23 @@ module Pando
     #
     # @api private
     class ThreadTimeout < SoftTimeout
+      # Ruby copies other hashes at each call.
+      NEVER = { RequestTimeout => :never }.compare_by_identity.freeze
+      IMMEDIATE = { RequestTimeout => :immediate }.compare_by_identity.freeze
+      private_constant :NEVER, :IMMEDIATE
+
       def initialize(record)
         super
         @lock = Mutex.new
       end
 
       # Runs the block of a thread that is interrupted nowhere but in {#during}.
-      def self.defer(&block) = Thread.handle_interrupt(RequestTimeout => :never, &block)
+      def self.defer(&block) = Thread.handle_interrupt(NEVER, &block)
 
       # (see SoftTimeout#during)
       def during(timeout, &)
         @timeout = timeout
-        Thread.handle_interrupt(RequestTimeout => :immediate, &)
+        Thread.handle_interrupt(IMMEDIATE, &)
       ensure
         @lock.synchronize { @timeout = nil }
         absorb if timeout.fired? && Thread.pending_interrupt?(RequestTimeout)
@@ -246,7 +251,7 @@ module Pando
       private
 
       def absorb
-        Thread.handle_interrupt(RequestTimeout => :immediate) { Thread.pass }
+        Thread.handle_interrupt(IMMEDIATE) { Thread.pass }
       rescue RequestTimeout
         nil
       end
