@@ -17,7 +17,7 @@ module Bench
         requests: "to each server in waiting", parts: "of a request in mixed"
       }.freeze
 
-      attr_reader :sections, :servers, :loads, :work, :base, :json, *NUMBERS.keys
+      attr_reader :sections, :servers, :loads, :work, :refork, :base, :json, *NUMBERS.keys
 
       def initialize(arguments)
         @sections = SECTIONS
@@ -28,6 +28,7 @@ module Bench
         @parts = 4
         @loads = [50, 70, 85]
         @work = "held"
+        @refork = "auto"
         read(arguments)
       end
 
@@ -54,6 +55,7 @@ module Bench
             @loads = list.map { |load| Integer(load) }
           end
           options.on("--work HOW", WORKS, "in mixed: held or real (default #{@work})") { |how| @work = how }
+          options.on("--refork WHEN", "Pando's setting in waiting (default #{@refork})") { |text| @refork = text }
           options.on("--close", "mixed: Puma ends each connection after a response") { @close = true }
           numbers_of(options, NUMBERS, POSITIVE)
           ending(options, "ratio")

@@ -9,7 +9,7 @@ require "support/threads/section"
 module Bench
   module Threads
     # The lab's Rails app behind a wait, a number of requests under way all the time: memory over the run, CPU time and
-    # throughput. Pando reforks as it does by default.
+    # throughput. Pando reforks as it does by default, or as `--refork` says.
     class Waiting < Section
       SERVERS = %w[puma-5 pando-5 pando-auto].freeze
       WAIT = 50 # milliseconds
@@ -40,7 +40,7 @@ module Bench
       def app = File.expand_path("../../apps/behind_a_wait.ru", __dir__)
 
       def server_options(folder)
-        { workers: @options.workers, refork: "auto",
+        { workers: @options.workers, refork: @options.refork,
           environment: rails.environment(folder).merge("BENCH_WAIT" => WAIT.to_s) }
       end
 
