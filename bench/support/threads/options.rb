@@ -24,7 +24,7 @@ module Bench
         @workers = 2
         @rounds = 3
         @seconds = 5
-        @requests = 4000
+        @requests = 12_000
         @parts = 4
         @loads = [50, 70, 85]
         @work = "held"

@@ -1,15 +1,18 @@
 # frozen_string_literal: true
 
 require "pando/config/settings"
+require "pando/config/threads"
 
 module Pando
   class Server
-    # The variables from which frameworks read the name of the environment. The monitor compares them with the
-    # configuration, and the mold sets them before it loads the application.
+    # The variables from which frameworks read the name of the environment and the number of threads. The monitor
+    # compares the names with the configuration, and the mold sets the variables before it loads the application.
     #
     # @api private
     class AppEnvironment
       VARIABLES = Config::Settings::ENVIRONMENT_VARIABLES
+      # Connections to a database by Rails' own config/database.yml, where RAILS_MAX_THREADS is not set.
+      CONNECTIONS = 5
 
       # @param config [Config]
       # @param variables [Hash{String => String}, ENV]
@@ -31,12 +34,17 @@ module Pando
       end
 
       # Sets the variables for the application. An APP_ENV of another value stays if RAILS_ENV or RACK_ENV decides,
-      # because many deployments use that name for something else.
+      # because many deployments use that name for something else. RAILS_MAX_THREADS gives ActiveRecord as many
+      # connections as a worker has threads. It stays as it is if it is set, and if the server has job nodes: their
+      # libraries read it too, for threads of their own.
       def apply
         VARIABLES.each { |name| @variables[name] = @config.environment unless foreign?(name) }
+        @variables[Config::Threads::VARIABLE] ||= threads.to_s if threads > CONNECTIONS && @config.nodes.empty?
       end
 
       private
+
+      def threads = Config::Threads.count(@config)
 
       def foreign?(name)
         name == "APP_ENV" && VARIABLES.include?(@config.source(:environment)) && !agrees?(name)

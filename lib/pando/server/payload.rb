@@ -166,6 +166,7 @@ module Pando
         load_application
         @jit.loaded
         @care.loaded
+        check_connections
         load_prefault if @config.refork_prefault
         @reconnection = Reconnection.new if @config.refork_reconnect
       end
@@ -192,6 +193,14 @@ module Pando
 
         reason = Refork::MajorGC.obstacle or return
         Events.emit("gc.deferral_unavailable", setting: "gc major: #{@config.gc_major.inspect}", reason: reason)
+      end
+
+      def check_connections
+        ForkSafety::Libraries::ActiveRecordPools.smaller_than(threads).each do |database, connections|
+          Events.emit("connections.few", name: database, connections: connections, threads: threads,
+                                         advice: "set max_connections (pool before Rails 8.1) to #{threads} in " \
+                                                 "config/database.yml")
+        end
       end
 
       def tell_allocator(role)

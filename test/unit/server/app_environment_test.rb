@@ -26,11 +26,25 @@ class AppEnvironmentTest < ConfigTestCase
     assert_nil environment({ "RAILS_ENV" => "test", "RACK_ENV" => "x" }, argv: %w[-e production]).contradiction
   end
 
+  # Rails' own database.yml has that many connections, or 5. The libraries of job nodes read the variable too.
+  def test_a_database_gets_a_connection_for_each_thread
+    assert_equal "6", connections_with("threads 6")
+    assert_equal "3", connections_with("threads 6", "RAILS_MAX_THREADS" => "3")
+    ["", "threads 5", "threads 6\nnode :sidekiq, count: 1"].each do |config|
+      assert_nil connections_with(config), config
+    end
+  end
+
   private
 
-  def environment(variables, argv: [])
-    config = load_config(env: { "RACK_ENV" => nil, **variables }, argv: argv)
+  def environment(variables, argv: [], config: nil)
+    config = load_config(config, env: { "RACK_ENV" => nil, **variables }, argv: argv)
     Pando::Server::AppEnvironment.new(config, variables)
+  end
+
+  def connections_with(config, variables = {})
+    environment(variables, config: config).apply
+    variables["RAILS_MAX_THREADS"]
   end
 
   def applied(variables, argv: [])

@@ -108,6 +108,10 @@ module Pando
              "The application uses an allocator other than the C library's malloc. With the C library's malloc there " \
              "is no event."
 
+      define "connections.few", :warn, %i[name connections threads advice],
+             "ActiveRecord may open fewer connections to the database `name` than a worker has threads, so requests " \
+             "wait for one another. Follow `advice`."
+
       define "libraries.checked", :info, %i[fine handled limits_reforking refused unknown],
              "The application is loaded, and Pando has checked which of its libraries survive a fork. See " \
              "docs/libraries.md."

@@ -39,6 +39,14 @@ module Pando
             nil
           end
 
+          # @param threads [Integer] that use them at once
+          # @return [Hash{String => Integer}] connections of each pool that has fewer, by the name of its database
+          def smaller_than(threads)
+            return {} unless defined?(ActiveRecord) && !ActiveRecord.autoload?(:Base)
+
+            pools.to_h { |pool| [pool.db_config.name, pool.size] }.select { |_, size| size&.<(threads) }
+          end
+
           private
 
           def pools
