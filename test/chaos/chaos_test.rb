@@ -7,7 +7,8 @@ require "tmpdir"
 # Promise: whatever goes wrong, and several things at once, no request is lost without a reason or done twice, and the
 # cluster heals by itself. A short run of what bin/chaos does for as long as one likes: docs/chaos.md.
 #
-# With job nodes where the seed is odd; molds are let go where half of it is.
+# With job nodes where the seed is odd; molds are let go where half of it is odd; workers have several requests at once
+# where a quarter of it is odd.
 #
 #     CHAOS_SEED=7 CHAOS_MINUTES=5 bin/test test/chaos/chaos_test.rb
 class ChaosTest < Minitest::Test
@@ -16,7 +17,8 @@ class ChaosTest < Minitest::Test
   def test_nothing_is_violated
     in_folder do |folder|
       output, status = Open3.capture2e(*command("--minutes", MINUTES, "--seed", seed, "--artefacts", folder, "--quiet",
-                                                *("--nodes" if seed.odd?), *("--release" if (seed / 2).odd?)))
+                                                *("--nodes" if seed.odd?), *("--release" if (seed / 2).odd?),
+                                                *(%w[--threads 5] if (seed / 4).odd?)))
 
       puts output
       assert_predicate status, :success?, "#{output}\n#{logs(folder)}"

@@ -42,7 +42,7 @@ module Chaos
       FileUtils.mkdir_p(options.artefacts)
       @chronicle = Chronicle.new(artefact("chronicle.log"), echo: options.quiet ? nil : $stdout)
       @stage = Stage.new(artefact("server.log"), direct: options.direct, nodes: options.node_manners,
-                                                 release: options.release) do |event|
+                                                 release: options.release, threads: options.threads) do |event|
         @chronicle.hear(event)
       end
       @scene = Scene.new(@stage, @chronicle)

@@ -5,7 +5,7 @@ require "support/checkout"
 
 module Chaos
   # The command line.
-  Options = Struct.new(:minutes, :seed, :only, :artefacts, :direct, :nodes, :release, :keep, :quiet,
+  Options = Struct.new(:minutes, :seed, :only, :artefacts, :direct, :nodes, :release, :threads, :keep, :quiet,
                        keyword_init: true) do
     def self.parse(arguments)
       options = new(minutes: 3.0, seed: Random.new_seed % 1_000_000, only: nil, quiet: false)
@@ -24,6 +24,9 @@ module Chaos
         parser.on("--direct", "without a reactor: the workers hold the connections") { options.direct = true }
         parser.on("--nodes", "with a pool of job nodes beside the workers") { options.nodes = true }
         parser.on("--release", "molds are let go while their workers serve") { options.release = true }
+        parser.on("--threads N", /\A(?:[1-9]\d?|auto)\z/, "requests at once in a worker, or auto (1)") do |threads|
+          options.threads = threads
+        end
         parser.on("--artefacts FOLDER", "schedule and logs (tmp/chaos/SEED)") { |path| options.artefacts = path }
         parser.on("--keep", "the logs of a run without a violation, too") { options.keep = true }
         parser.on("--quiet", "only the report") { options.quiet = true }
@@ -37,7 +40,7 @@ module Chaos
     # @return [String] the command that repeats the run
     def replay
       ["bin/chaos --minutes #{minutes} --seed #{seed}", *("--direct" if direct), *("--nodes" if nodes),
-       *("--release" if release),
+       *("--release" if release), *("--threads #{threads}" if threads),
        *(%(--only "#{only.join(",")}") if only)].join(" ")
     end
   end

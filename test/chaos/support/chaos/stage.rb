@@ -26,16 +26,18 @@ module Chaos
     attr_reader :folder, :pid, :port, :user
 
     # @param log [IO] gets the server's output
+    # @param threads [String, nil] requests at once in a worker, or auto
     # @yieldparam event [Hash] each of its events, in a thread
     # @param direct [Boolean] direct mode, without a reactor
     # @param nodes [Array<String>, nil] arguments of the `node` line, for a pool of job nodes in addition to the workers
     # @param release [Boolean] whether its molds are released
-    def initialize(log, direct: false, nodes: nil, release: false, &hear)
+    def initialize(log, direct: false, nodes: nil, release: false, threads: nil, &hear)
       @log = log
       @hear = hear
       @direct = direct
       @nodes = nodes
       @mold = release ? "release" : "keep"
+      @threads = threads || "1"
       @port = free_port
       @folder = Dir.mktmpdir("pando-chaos")
       @user = (user = Support::LimitedUser.new).obstacle ? nil : user
@@ -165,7 +167,8 @@ module Chaos
     def environment
       { "CHAOS_FOLDER" => @folder, "CHAOS_STAGE" => FILES, "CHAOS_PORT" => @port.to_s, "CHAOS_JOURNAL" => journal,
         "CHAOS_WORKERS" => WORKERS.to_s, **(@nodes ? { "CHAOS_NODES" => [NODES, *@nodes].join(" ") } : {}),
-        "CHAOS_REACTOR" => (!@direct).to_s, "CHAOS_MOLD" => @mold, "TMPDIR" => path("spool"),
+        "CHAOS_REACTOR" => (!@direct).to_s, "CHAOS_MOLD" => @mold, "CHAOS_THREADS" => @threads,
+        "TMPDIR" => path("spool"),
         **(@clock ? { "LD_PRELOAD" => @clock, "PANDO_WALL_CLOCK" => path("clock") } : {}) }
     end
 
