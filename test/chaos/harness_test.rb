@@ -25,7 +25,7 @@ class ChaosHarnessTest < Minitest::Test
   def done(*lines) = lines.each { |line| File.write(@file.path, "#{line}\n", mode: "a") }
 
   # A request that ended now.
-  def fate(id, outcome, status: "-", verb: "GET", pid: "-", seconds: 0.5, overslept: 0.0, kind: "kind") # rubocop:disable Metrics/ParameterLists
+  def fate(id, outcome, status: "-", verb: "GET", pid: "-", seconds: 0.5, overslept: 0.0, kind: "kind")
     @ledger.take("#{id} #{kind} #{verb} #{@now - seconds} #{@now} #{outcome} #{status} #{pid} #{overslept}\n")
   end
 
@@ -112,6 +112,16 @@ class ChaosHarnessTest < Minitest::Test
     fate("k2", :closed, verb: "POST")
 
     assert_violation(/without a cause: POST k2/)
+  end
+
+  def test_a_report_that_names_a_request_of_another_worker
+    done("POST k1 10", "POST k2 11")
+    @chronicle.hear("event" => "worker.lost", "pid" => 11, "reason" => "signal KILL", "request" => "POST /post/k2")
+
+    assert_fine
+    @chronicle.hear("event" => "worker.lost", "pid" => 11, "reason" => "signal KILL", "request" => "POST /post/k1?x")
+
+    assert_violation(%r{reported with 11, and done by \[10\]: POST /post/k1})
   end
 
   def test_a_get_must_be_tried_again

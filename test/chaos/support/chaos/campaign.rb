@@ -46,7 +46,8 @@ module Chaos
         @chronicle.hear(event)
       end
       @scene = Scene.new(@stage, @chronicle)
-      journal = Journal.new(@stage.journal) { |text| @chronicle.violate(text) }
+      # A GET is tried again once, and up to three times if another request of its worker ended that.
+      journal = Journal.new(@stage.journal, tries: options.threads ? 4 : 2) { |text| @chronicle.violate(text) }
       @ledger = Ledger.new(@chronicle, journal: journal, direct: options.direct)
       @jobs = JobLedger.new(@chronicle, @stage.job_journal, @scene.stall, alone: alone?)
       @orders = Orders.new(@stage, @jobs, options.seed) if options.nodes

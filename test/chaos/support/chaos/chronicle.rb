@@ -27,6 +27,7 @@ module Chaos
       @deaths = []
       @spells = []
       @violations = []
+      @reports = []
       @names = Hash.new(0)
       @signalled = {}
       @told = Hash.new { |told, name| told[name] = {} }
@@ -77,6 +78,10 @@ module Chaos
       end
     end
 
+    # @return [Array<Array(Integer, String)>] the pids of workers whose end was reported since the last call, with the
+    #   request that each is said to have had
+    def new_reports = @lock.synchronize { @reports.slice!(0..) }
+
     # @return [Spell] open until it is closed
     def begin_spell(fault)
       Spell.new(fault.name, Chaos.now, nil, fault.failures).tap { |spell| @lock.synchronize { @spells << spell } }
@@ -103,6 +108,7 @@ module Chaos
       role = Roll::OF_NODES.fetch(role, role) if event["pool"] == Roll::NODES
       @deaths.shift while @deaths.any? && @deaths.first.ended < now - MEMORY
       @spells.shift while @spells.any? && @spells.first.ended&.<(now - MEMORY)
+      @reports << [pid, event["request"]] if role == "worker" && event["request"]
       @deaths << Death.new(role: role, pid: pid, began: @signalled.delete(pid) || now, ended: now,
                            suspect: event["reason"].to_s.match?(SUSPECT), wanted: event["event"].end_with?("exited"))
     end

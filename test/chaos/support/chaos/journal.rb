@@ -6,9 +6,11 @@ module Chaos
   # Reads the application's own record of the requests that reached it, and in which process.
   class Journal
     # @param path [String] of a file that the server's processes append to
+    # @param tries [Integer] how often a GET may begin
     # @yieldparam id [String] of a request that has changed something twice
-    def initialize(path, &twice)
+    def initialize(path, tries: 2, &twice)
       @tail = Tail.new(path)
+      @tries = tries
       @twice = twice
       @pids = Hash.new { |pids, id| pids[id] = [] }
     end
@@ -29,7 +31,6 @@ module Chaos
       @twice.call("#{verb} #{id} was done #{pids.size} times, in #{pids.join(", ")}") if pids.size > allowed(verb)
     end
 
-    # A GET may be retried once.
-    def allowed(verb) = verb == "GET" ? 2 : 1
+    def allowed(verb) = verb == "GET" ? @tries : 1
   end
 end

@@ -47,6 +47,7 @@ module Chaos
     # @param all [Boolean] judge everything now, because no more events will come
     def judge(all: false)
       @journal.read
+      check_reports
       ripe = @lock.synchronize do
         old, @waiting = @waiting.partition { |fate| all || fate.ended < Chaos.now - PATIENCE }
         old
@@ -58,6 +59,16 @@ module Chaos
     def failed = causes.values.sum
 
     private
+
+    # The report of a worker's end names a request that this worker had.
+    def check_reports
+      @chronicle.new_reports.each do |pid, request|
+        pids = @journal.pids(request[%r{\A[A-Z]+ /\w+/(\w+)}, 1])
+        next if pids.empty? || pids.include?(pid)
+
+        @chronicle.violate("reported with #{pid}, and done by #{pids}: #{request}")
+      end
+    end
 
     def judge_one(fate)
       done = @journal.pids(fate.id)
