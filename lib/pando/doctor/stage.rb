@@ -156,7 +156,8 @@ module Pando
       def output_path = File.join(folder, "output")
 
       def environment
-        settings = { folder: folder, patience: @patience, trace: @trace }
+        settings = { folder: folder, patience: @patience, trace: @trace,
+                     threads: Config::Threads.count(@config) > 1 }
         { "PANDO_DOCTOR" => JSON.generate(settings) }
       end
 
@@ -166,7 +167,7 @@ module Pando
         split = launch.index(SCRIPT) + 1
         listen = "unix:#{File.join(folder, "listener")}"
         [*launch.first(split), *without_listen(launch.drop(split)), "--listen", listen, "--workers", @workers.to_s,
-         "--refork", "manual", "--reactor", "false"]
+         "--refork", "manual", "--reactor", "false", "--threads", "1"]
       end
 
       # Addresses add up; a rackup file behind -- must stay the last.

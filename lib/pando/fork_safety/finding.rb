@@ -88,6 +88,12 @@ module Pando
           "Each process forked from the mold inherits all of them. Close what the app opens again and again: a mold " \
           "collects garbage too rarely to do it for you."
         ),
+        shared_state: Kind.new(
+          :error, "An object that all requests share keeps the environment of the last one. The doctor looks for it " \
+                  "if workers have threads.",
+          "Two requests at once overwrite it, so one sees the data of the other. Keep such data in local variables or " \
+          "in the environment, or let the object's call method begin with `dup`."
+        ),
         library_refuses_refork: Kind.new(
           :warning, "The app uses a library that breaks in a forked process.",
           "Pando does not promote a worker that uses it until you have prepared the library for the fork. See " \

@@ -55,6 +55,19 @@ class DoctorTest < Minitest::Test
     FileUtils.rm_rf(@folder)
   end
 
+  # Two requests at once would overwrite it. Without threads it is no fault.
+  def test_state_that_requests_share
+    app = "class Greedy\n  def initialize(app) = @app = app\n  " \
+          "def call(env) = (@env = env) && @app.call(env)\nend\nuse Greedy\n#{CLEAN}"
+    places = { "" => [], "threads 2" => [["shared_state", "config.ru:3"]] }
+    places.each do |config, expected|
+      File.write(File.join(@folder, "pando.rb"), config)
+      run = doctor(app, "-c", "pando.rb", "--format", "json")
+
+      assert_equal(expected, run.faults, run.out)
+    end
+  end
+
   def test_a_clean_application
     run = doctor(CLEAN)
 

@@ -35,6 +35,15 @@ module Pando
           @children = []
         end
 
+        # @yieldreturn [String] in a child
+        # @return [String] the same
+        # @raise [Failed]
+        def once(&block)
+          answer(child(&block))
+        ensure
+          @children.each { |one| finish(one) }
+        end
+
         # @param sample [#call] serves the requests for the tables
         # @return [Result]
         # @raise [Failed]

@@ -134,15 +134,28 @@ module Pando
           few = ->(_number) { serve_all(requests.first(SAMPLE)) }
           result = LazyState.examine(requests: times, root: @config.directory, timeout: seconds, sample: few,
                                      parallel: parallel) { serve_all(requests) }
-          @payload.wire.tell(lazy: true, pid: Process.pid, findings: result.findings.map(&:to_h),
+          findings = result.findings.map(&:to_h) + shared_state(requests.first(SAMPLE), seconds)
+          @payload.wire.tell(lazy: true, pid: Process.pid, findings: findings,
                              figures: result.figures.except(:undone), error: result.figures[:undone])
         rescue StandardError => error
           @payload.wire.tell(lazy: true, pid: Process.pid, findings: [], error: "#{error.message} (#{error.class})")
         end
 
+        # @return [Array<Hash>]
+        def shared_state(requests, seconds)
+          return [] unless @payload.threads?
+
+          require "pando/doctor/subject/shared_state"
+          child = LazyState::ForkedRun.new(requests: 2, root: @config.directory, timeout: seconds)
+          JSON.parse(child.once do
+            JSON.generate(SharedState.new(@app).findings(requests) { |request| serve(request.b) }.map(&:to_h))
+          end)
+        end
+
         def serve_all(requests) = requests.each { |request| serve(request.b) }
 
         # With the server's own Rack environment, but without a client.
+        # @return [Hash] that environment
         def serve(request)
           limits = HTTP::Limits.new(@config)
           parser = HTTP::Parser.new(limits.max_header_bytes, limits.max_target_bytes, limits.max_headers)
@@ -153,6 +166,7 @@ module Pando
           env["rack.input"] = StringIO.new(body.b) unless body.empty?
           _, _, parts = @app.call(env)
           parts.respond_to?(:each) && parts.each { nil }
+          env
         ensure
           parts.close if parts.respond_to?(:close)
         end

@@ -54,7 +54,8 @@ module Pando
         # @return [Use, nil] of a worker: which inherited descriptors it uses
         attr_reader :use
 
-        # @param settings [Hash] patience: seconds, trace: Boolean
+        # @param settings [Hash] patience: seconds, trace: Boolean, threads: whether a worker of the real server has
+        #   several requests at once
         def initialize(server, wire, settings)
           super(server)
           @wire = wire
@@ -73,6 +74,8 @@ module Pando
             options.mold = :keep # the doctor examines it after its workers
           end
         end
+
+        def threads? = @settings.fetch(:threads, false)
 
         def reactor = nil
 
