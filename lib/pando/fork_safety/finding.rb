@@ -91,8 +91,8 @@ module Pando
         shared_state: Kind.new(
           :error, "An object that all requests share keeps the environment of the last one. The doctor looks for it " \
                   "if workers have threads.",
-          "Two requests at once overwrite it, so one sees the data of the other. Keep such data in local variables or " \
-          "in the environment, or let the object's call method begin with `dup`."
+          "Two requests at once overwrite it, so one sees the data of the other. Keep such data in local variables " \
+          "or in the environment, or let the object's call method begin with `dup`."
         ),
         library_refuses_refork: Kind.new(
           :warning, "The app uses a library that breaks in a forked process.",
