@@ -23,9 +23,9 @@ class FileSizeLimitTest < Minitest::Test
   end
 
   def test_a_body_that_is_too_long_is_refused_in_direct_mode_and_the_worker_lives
-    server = limited(20 * MIB, "workers 1\nreactor false")
+    server = limited(80 * MIB, "workers 1\nreactor false")
     workers = server.workers.map(&:pid)
-    seen = server.wait_for("request.refused") { assert_equal 503, upload(server, 22 * MIB) }
+    seen = server.wait_for("request.refused") { assert_equal 503, upload(server, 82 * MIB) }
 
     assert_match(/RLIMIT_FSIZE/, seen["reason"])
     assert_equal 200, server.get("/").status
@@ -33,9 +33,9 @@ class FileSizeLimitTest < Minitest::Test
   end
 
   def test_what_the_app_writes_is_its_own_error
-    server = limited(20 * MIB, "workers 1\nreactor false", app: <<~RUBY)
+    server = limited(80 * MIB, "workers 1\nreactor false", app: <<~RUBY)
       run(lambda do |_env|
-        File.write("big", "x" * 22_000_000)
+        File.write("big", "x" * 85_000_000)
       rescue Errno::EFBIG
         [200, {}, ["too big"]]
       end)
