@@ -43,11 +43,11 @@ class InheritedLeakTest < Minitest::Test
 
   def test_where_only_the_user_reforks_it_is_said
     @server = serve(app: APP, config: "workers 1\nrefork :manual\ncontrol 'control.sock'")
-    10.times do
+    until done?("leak.inherited")
       STEP.times { ask }
       @server.refork
     end
-    told = @server.wait_past("leak.inherited")
+    told, = @server.events("leak.inherited")
 
     assert_includes told["advice"], "`pando reload` does it"
     assert_match(/^each request leaks 2[56]\d\.\d KiB that molds hand down: .*; no cold boot: .*pando reload/,
