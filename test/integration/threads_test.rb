@@ -19,6 +19,8 @@ class ThreadsTest < Minitest::Test
         env["pando.timeout"].disable!
         File.read(File.join(__dir__, env["QUERY_STRING"]))
       when "/end_thread" then Thread.current.kill
+      when "/exit" then exit
+      when "/interrupt" then raise Interrupt
       when "/die" then Process.kill("KILL", Process.pid)
       when "/spin"
         over = false
@@ -62,7 +64,7 @@ class ThreadsTest < Minitest::Test
   # Each hits the thread of its own request, and the worker is replaced when the others have ended.
   def test_each_request_has_its_own_deadline
     start("threads 3\ntimeout 1, grace: 20")
-    pids = hold(1) do
+    pids = hold(1, verb: "POST") do
       late = Array.new(2) { Thread.new { @server.get("/late").status } }
       assert_equal([504, 504], late.map(&:value))
     end
@@ -94,7 +96,10 @@ class ThreadsTest < Minitest::Test
 
   def test_a_request_that_ends_its_thread_costs_only_itself
     start("threads 2")
-    2.times { assert_equal(502, @server.get("/end_thread").status) }
+    2.times do
+      failed = @server.wait_for("request.failed") { assert_equal(500, @server.get("/end_thread").status) }
+      assert_equal("/end_thread", failed["path"])
+    end
 
     assert_equal(2, hold(2) { nil }.size)
     assert_empty(@server.events("worker.lost"))
@@ -118,6 +123,36 @@ class ThreadsTest < Minitest::Test
     assert_equal(3, hold(3) { nil }.map(&:last).uniq.size)
     @server.refork
     assert_equal(3, hold(3) { nil }.map(&:last).uniq.size)
+  end
+
+  # Two threads on one lane would give clients the answers of others.
+  def test_a_refork_that_is_given_up_leaves_each_request_its_thread
+    start("threads 2\ntimeout 1, grace: 0.5")
+    held = hold(1, verb: "POST") do
+      @server.wait_for("refork.postponed") { @server.signal("USR2") }
+      answers = Array.new(20) { @server.get("/") }
+      assert_equal([200], answers.map(&:status).uniq)
+      assert_equal(1, answers.map { |answer| answer.body.split(" ", 2).last }.uniq.size)
+    end
+
+    assert_empty(@server.events("requests.lost"))
+    assert_equal(2, (held + hold(2) { nil }).map(&:last).uniq.size)
+  end
+
+  # The neighbour has its time, and its answer.
+  def test_a_request_that_ends_its_worker_by_an_exception_leaves_its_neighbours_alone
+    start("threads 2")
+    { "/exit" => "SystemExit", "/interrupt" => "Interrupt" }.each do |path, error|
+      held = hold(1, verb: "POST") do
+        failed = @server.wait_for("request.failed") { assert_equal(500, @server.request("POST", path).status) }
+        assert_equal([path, error], [failed["path"], failed["error"]["class"]])
+      end
+      exited = @server.wait_past("worker.exited", pid: held.first.first)
+
+      assert_match(/#{error}/, exited["reason"])
+      @server.wait_until_busy(0)
+    end
+    assert_empty(@server.events("requests.lost") + @server.events("worker.lost"))
   end
 
   # All its threads are joined before: none is lost in the child, and the worker serves on.
@@ -165,11 +200,11 @@ class ThreadsTest < Minitest::Test
 
   # Has so many requests that are answered only after the block.
   # @return [Array<Array(Integer, String)>] the pid and the thread of each
-  def hold(count)
+  def hold(count, verb: "GET")
     names = Array.new(count) { |number| "held#{number}-#{@held = @held.to_i + 1}" }
     held = names.map do |name|
       File.mkfifo(path = File.join(@server.folder, name))
-      [path, Thread.new { @server.get("/held?#{name}").body }]
+      [path, Thread.new { @server.request(verb, "/held?#{name}").body }]
     end
     wait_until(message: -> { status }) { running == count }
     yield

@@ -129,17 +129,18 @@ module Pando
         @connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)
       end
 
+      # Also after a rest that was given up: a thread that is still at a request goes on, for a lane has one thread.
       def start_threads
         @stopping = false
-        @threads = @servers.zip(@timeouts).map { |server, timeout| start_thread(server, timeout) }
+        keep_threads
       end
 
       # A request may have ended its thread (Thread#kill).
       def keep_threads
         return if @stopping
 
-        @threads.each_with_index do |thread, index|
-          @threads[index] = start_thread(@servers[index], @timeouts[index]) unless thread.alive?
+        @servers.each_with_index do |server, index|
+          @threads[index] = start_thread(server, @timeouts[index]) unless @threads[index]&.alive?
         end
       end
 
@@ -169,6 +170,9 @@ module Pando
           @collector.between { record.row.busy_since.nil? && !server.lane.waiting? }
           server.wait
         end
+      rescue SystemExit, SignalException => e # the application's: it wants the process to end, but others have requests
+        record.job_finished
+        worker.leave("a request raised #{e.class}")
       ensure
         server.lane.close
         ring
