@@ -104,7 +104,8 @@ module Pando
       def strength(pairs, kind)
         wanted, ready = pairs.values_at("workers", "ready").map(&:to_i)
         more = " and #{ready - wanted} more" if ready > wanted
-        "#{[ready, wanted].min} of #{counted(wanted, kind)}#{more} ready"
+        threads = " with #{pairs["threads"]} threads each" if pairs["threads"]
+        "#{[ready, wanted].min} of #{counted(wanted, kind)}#{threads}#{more} ready"
       end
 
       def duration(seconds)

@@ -26,8 +26,14 @@ module Pando
         @size = options.workers
       end
 
+      # @return [Integer] the most workers: there is a lane for each of their threads, also while a rollout has more
+      def most
+        threads = @roster.threads
+        threads == 1 ? Roster::SEATS / 4 : (Roster::SEATS / 4 / threads) - @options.surge
+      end
+
       def resize(size, reason = nil)
-        return false if size < 1 || size > Roster::SEATS / 4
+        return false unless size.between?(1, most)
 
         Events.emit("workers.scaled", from: @size, to: size, reason: reason)
         @size = size

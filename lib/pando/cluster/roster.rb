@@ -24,6 +24,8 @@ module Pando
         def services = select(&:service?)
         def reactor = find(&:reactor?)
         def ready_workers = select { |child| child.worker? && child.ready? }
+        # @return [Integer] of each worker; the most, while a reload changes the number
+        def threads = workers.map(&:threads).max || 1
         def in_slot(slot) = select { |child| child.worker? && child.slot == slot }
         def by_pid(pid) = find { |child| child.pid == pid }
         def size = count

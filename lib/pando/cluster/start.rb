@@ -44,7 +44,8 @@ module Pando
 
         @complete = true
         listen = monitor.listeners.names
-        Events.emit("server.ready", pid: Process.pid, **monitor.pools.sizes, seconds: monitor.age.round(3),
+        Events.emit("server.ready", pid: Process.pid, **monitor.pools.sizes,
+                                    threads: monitor.pools.first.roster.threads, seconds: monitor.age.round(3),
                                     **monitor.payload.introduction(listen), listen: listen.join(","))
       end
 

@@ -242,7 +242,7 @@ module Pando
       end
 
       def refuse_promotion
-        report(:fork_refused, seat: @promotion.seat, text: "its jobs did not end within #{@work.patience} s")
+        report(:fork_refused, seat: @promotion.seat, text: "its running work did not end within #{@work.patience} s")
         abandon_promotion
       end
 

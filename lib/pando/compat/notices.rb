@@ -204,8 +204,8 @@ module Pando
       def threads
         return unless @env.fetch("MAX_THREADS", "").to_i > 1 && @config.default?(:threads) && @config.workers.positive?
 
-        ["MAX_THREADS", "a worker serves one request at a time",
-         "write threads ENV[\"MAX_THREADS\"], or set RAILS_MAX_THREADS"]
+        ["MAX_THREADS", "Pando does not read it",
+         "set RAILS_MAX_THREADS, or write threads ENV.fetch(\"MAX_THREADS\", 1)"]
       end
     end
   end

@@ -43,6 +43,8 @@ module Pando
         "timeout" => :timeout, "worker_processes" => :workers, "workers" => :workers
       }.freeze
 
+      # In a worker, see the setting.
+      MOST_THREADS = "64"
       # Options of a listener that Pando has as well.
       LISTEN_OPTIONS = %w[backlog umask mode tcp_nodelay].freeze
       # A literal count that may be 0.
@@ -184,6 +186,8 @@ module Pando
 
       def threads
         count = @arguments.last or return leave_out("It has no value.")
+        return write("threads", MOST_THREADS, remark: "It is the most.") if count.to_i > MOST_THREADS.to_i
+
         write("threads", count, remark: ("All threads are there from the start." if @arguments.size > 1))
       end
 

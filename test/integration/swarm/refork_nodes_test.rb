@@ -42,7 +42,7 @@ class SwarmReforkNodesTest < Minitest::Test
     order(server, "after")
     wait_for_jobs(server, "done", %w[long after])
 
-    assert_equal("its jobs did not end within 0.3 s", discarded["reason"])
+    assert_equal("its running work did not end within 0.3 s", discarded["reason"])
     assert_equal([node], server.nodes("folder").map(&:pid))
   end
 

@@ -85,6 +85,7 @@ class StatusReportTest < Minitest::Test
 
   def test_a_canary_is_one_more_than_are_wanted
     assert_includes report(ready: "3").text, ": 2 of 2 workers and 1 more ready, "
+    assert_includes report(threads: "5").text, ": 1 of 2 workers with 5 threads each ready, "
   end
 
   def test_nodes_alone_are_called_so

@@ -113,6 +113,15 @@ class ClusterRolloutTest < Minitest::Test
     assert_equal([[2, 4], [4, 1]], events("workers.scaled").map { |event| [event[:from], event[:to]] })
   end
 
+  # Each thread has a lane to the reactor, also those of the worker that a rollout has too many.
+  def test_threads_count
+    cluster = booted(workers: 2)
+    cluster.roster.workers.each { |worker| worker.threads = 64 }
+
+    refute cluster.rollout.resize(16)
+    assert cluster.rollout.resize(15)
+  end
+
   def test_there_is_always_one_worker_and_never_more_than_seats
     cluster = booted(workers: 2)
     [0, -1, 100_000].each { |size| cluster.rollout.resize(size) }

@@ -100,7 +100,7 @@ class ClusterWorkerPromotionTest < Minitest::Test
     elapse(0.2)
 
     assert_nil @worker.take_promotion
-    assert_equal [[:fork_refused, { seat: 7, text: "its jobs did not end within 5.0 s" }]], @worker.reports
+    assert_equal [[:fork_refused, { seat: 7, text: "its running work did not end within 5.0 s" }]], @worker.reports
     assert_equal 1, @work.begun_again
     assert_predicate @ours, :closed?
   end

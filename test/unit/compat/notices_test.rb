@@ -101,8 +101,9 @@ class CompatNoticesTest < ConfigTestCase
 
   def test_threads
     assert_empty ignored("RAILS_MAX_THREADS" => "5", "MAX_THREADS" => "5")
-    assert_equal [["MAX_THREADS", "a worker serves one request at a time",
-                   "write threads ENV[\"MAX_THREADS\"], or set RAILS_MAX_THREADS"]], ignored("MAX_THREADS" => "5")
+    assert_equal [["MAX_THREADS", "Pando does not read it",
+                   "set RAILS_MAX_THREADS, or write threads ENV.fetch(\"MAX_THREADS\", 1)"]],
+                 ignored("MAX_THREADS" => "5")
     assert_empty reported("threads 2, 4\n", {}, %w[--threads 4])
     assert_equal [1], reported("max_threads 4\n")
   end

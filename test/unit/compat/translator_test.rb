@@ -96,7 +96,7 @@ class CompatTranslatorTest < Minitest::Test
       "force_shutdown_after :immediately" => nil, "force_shutdown_after 7" => "stop_timeout 7",
       "fork_worker" => "refork :auto", "fork_worker 900" => "refork after: [900]", "early_hints" => "early_hints true",
       "rackup DefaultRackup" => nil, "rackup 'web.ru'" => "rackup 'web.ru'", "threads 1, 2" => "threads 2",
-      "max_threads 7" => "threads 7",
+      "max_threads 7" => "threads 7", "threads 100, 100" => "threads 64",
       "threads(n = ENV.fetch('RAILS_MAX_THREADS', 3), n)" => "threads n", "min_threads 1" => nil }
       .each { |line, expected| assert_translated expected, line }
   end

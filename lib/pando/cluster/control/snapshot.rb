@@ -37,11 +37,14 @@ module Pando
 
         def server
           { pid: Process.pid, version: Pando::VERSION, workers: @cluster.pools.workers,
-            ready: @cluster.roster.ready_workers.size, state: state, uptime: @cluster.age.round(1),
+            ready: @cluster.roster.ready_workers.size, threads: threads, state: state, uptime: @cluster.age.round(1),
             reforks: @pools.sum(&:reforks), sizing: @pools.first.sizing, failures: @pools.sum(&:failures),
             suspended: (true if @pools.any?(&:suspended?)), reloading: (true if @cluster.reload.under_way?),
             quiet: (true if @cluster.quiet.begun?) }
         end
+
+        # @return [Integer, nil] nil: a worker has one request at a time
+        def threads = @cluster.pools.first.roster.threads.then { |count| count if count > 1 }
 
         def state
           return "stopping" if @cluster.shutdown.begun?

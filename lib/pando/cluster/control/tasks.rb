@@ -311,7 +311,9 @@ module Pando
           def start
             return if @cluster.pools.about(@pool) { @pool.rollout.resize(@size) }
 
-            give_up("a cluster has 1 to #{Roster::SEATS / 4} workers")
+            threads = @pool.roster.threads
+            give_up("a cluster has 1 to #{counted(@pool.rollout.most, "worker")}" \
+                    "#{" with #{threads} threads each" if threads > 1}")
           end
 
           def lasting? = true

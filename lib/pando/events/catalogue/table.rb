@@ -6,8 +6,9 @@ module Pando
     module Catalogue
       define "monitor.listening", :info, %i[pid listen workers nodes],
              "The server listens on its addresses and starts to load the application."
-      define "server.ready", :info, %i[pid workers nodes seconds environment url listen],
-             "The application is loaded and every worker is ready, `seconds` after the start. Emitted once per start."
+      define "server.ready", :info, %i[pid workers nodes threads seconds environment url listen],
+             "The application is loaded and every worker is ready, `seconds` after the start. A worker has up to " \
+             "`threads` requests at once. Emitted once per start."
       define "monitor.stopping", :info, %i[pid reason seconds status],
              "The server stops, because it was told to or because it gave up. If it gave up, `status` is 1 and the " \
              "level is error. The monitor kills every process that has not exited after `seconds`.", failed: true
