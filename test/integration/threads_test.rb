@@ -155,6 +155,19 @@ class ThreadsTest < Minitest::Test
     assert_empty(@server.events("requests.lost") + @server.events("worker.lost"))
   end
 
+  # A request that is over before the worker has reported ready could not have it replaced.
+  def test_no_request_begins_before_the_worker_is_ready
+    start("threads 2\nhealth '/health'\nafter_worker_ready { hold_until('go') }", ready: false)
+    @server.wait_past("reactor.ready")
+    request = Thread.new { @server.request("POST", "/exit").status }
+    @server.write("go", "")
+    @server.wait_until_current
+
+    assert_equal(500, request.value)
+    assert_equal("a request raised SystemExit", @server.wait_past("worker.exited")["reason"])
+    assert_empty(@server.events("worker.lost"))
+  end
+
   # All its threads are joined before: none is lost in the child, and the worker serves on.
   def test_a_worker_with_requests_is_forked_when_they_have_ended
     start("threads 2")
@@ -194,8 +207,9 @@ class ThreadsTest < Minitest::Test
 
   private
 
-  def start(lines, workers: 1)
-    @server = serve(app: APP, config: "workers #{workers}\nrefork :manual\ncontrol \"p.sock\"\n#{lines}")
+  def start(lines, workers: 1, **options)
+    config = "workers #{workers}\nrefork :manual\ncontrol \"p.sock\"\n#{lines}"
+    @server = serve(app: APP, config: config, **options)
   end
 
   # Has so many requests that are answered only after the block.

@@ -34,8 +34,9 @@ module Pando
       def leave(reason)
         return if @leaving
 
+        @asked_until = Sys.now + PATIENCE # first: a thread may ask, while the main thread looks
         @leaving = true
-        @asked_until = Sys.now + PATIENCE if report(:replacement_wanted, text: reason)
+        @asked_until = nil unless report(:replacement_wanted, text: reason)
       end
 
       # @return [Array<LaneDescriptors>] its lanes to the reactor, one for each of its threads; empty in direct mode

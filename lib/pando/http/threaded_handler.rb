@@ -38,7 +38,8 @@ module Pando
         @collector.start(worker)
         @servers.first.lane.follow_lock(@counts_lock)
         @threads = []
-        start_threads
+        @stopping = false
+        ring # the threads start when the worker has reported ready: before that, the monitor lets it not leave
       end
 
       # (see ReactorHandler#step_forward)
