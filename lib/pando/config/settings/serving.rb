@@ -150,10 +150,11 @@ module Pando
               help: "How many requests a worker may have at once, each on a thread of its own.",
               notes: <<~MARKDOWN,
                 An app that waits for a database or an API serves more requests with the same memory if a worker takes
-                another request meanwhile. With a number, a worker takes up to so many, whatever they do. With `:auto` it
-                takes up to 16, and only while none of its threads has or wants Ruby's interpreter lock: so a request
-                that computes is not slowed down by others (Ruby 3.2 or later; `:auto` means 5 before). An idle worker
-                always comes first. The app must be thread-safe. [More](threads.md).
+                another request meanwhile. With a number, a worker takes up to that number of requests, whether its other
+                requests compute or wait. With `:auto` it takes up to 16, and only while none of its threads has or
+                wants Ruby's interpreter lock: so a request that computes is not slowed down by others. (This needs Ruby
+                3.2 or later; on Ruby 3.1, `:auto` means 5.) An idle worker always comes first. The app must be
+                thread-safe. [More](threads.md).
               MARKDOWN
               example: "threads :auto"
 
