@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "open3"
-require "rbconfig"
 require "support/servers"
 
 # A new generation proves itself before it replaces the old one, and for a while afterwards.
@@ -139,8 +138,6 @@ class CanaryProofTest < Minitest::Test
   end
 
   def pando(server, *arguments)
-    text, status = Open3.capture2e(RbConfig.ruby, File.join(Support::ServerProcess::ROOT, "exe/pando"), *arguments,
-                                   "--control", File.join(server.folder, "control.sock"))
-    [text, status]
+    Open3.capture2e(*Support::Checkout.pando(*arguments, "--control", File.join(server.folder, "control.sock")))
   end
 end

@@ -136,8 +136,8 @@ class PoisonTest < Minitest::Test
   private
 
   def status(server)
-    output, = Open3.capture2(RbConfig.ruby, Support::Checkout.path("exe/pando"), "status", "--format", "json",
-                             "--control", File.join(server.folder, "control.sock"))
+    socket = File.join(server.folder, "control.sock")
+    output, = Open3.capture2(*Support::Checkout.pando("status", "--format", "json", "--control", socket))
     JSON.parse(output)
   end
 

@@ -15,8 +15,6 @@ module Support
     TIME_LIMIT = 1800 # seconds
     KILL_GRACE = 5
     LOADER = "ARGV.shift(ARGV.shift.to_i).each { |file| require file }"
-    # What unit tests start needs no gems, and a bundle takes as long to load as all of Pando.
-    WITHOUT_BUNDLE = 'ENV["RUBYOPT"] = Bundler.original_env["RUBYOPT"]; '
     UNIT = "/test/unit/"
 
     # One failure in a file, for the summary.
@@ -74,10 +72,8 @@ module Support
     private
 
     def command
-      [RbConfig.ruby, "-rbundler/setup", "-I", "test", "-e", loader, @files.size.to_s, *@files, *@options]
+      [RbConfig.ruby, "-rbundler/setup", "-I", "test", "-e", LOADER, @files.size.to_s, *@files, *@options]
     end
-
-    def loader = @files.first.include?(UNIT) ? WITHOUT_BUNDLE + LOADER : LOADER
 
     def wait
       waiter = Process.detach(@pid)
