@@ -11,6 +11,8 @@ require "support/servers"
 class DrainTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   # /held answers when the file "go" is there.
   APP = <<~'RUBY'
     run lambda { |env|

@@ -9,6 +9,8 @@ require "support/servers"
 class PoisonTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   APP = <<~'RUBY'
     run(lambda do |env|
       path = env["PATH_INFO"]

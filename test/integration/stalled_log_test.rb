@@ -9,6 +9,8 @@ require "support/servers"
 class StalledLogTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   # So deep that its backtrace is longer than a page.
   DEEP = <<~'RUBY'
     def a_method_of_a_long_name_that_fills_the_backtrace_up(depth)
