@@ -8,6 +8,8 @@ require "support/servers"
 class CanaryProofTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   APP = <<~RUBY
     run lambda { |env|
       raise IOError, "poisoned" if File.exist?("poison") && $generation.to_i >= File.read("poison").to_i

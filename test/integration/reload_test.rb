@@ -9,6 +9,8 @@ require "support/servers"
 class ReloadTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   def app(release)
     <<~RUBY
       ANSWER = #{release.inspect}
