@@ -58,6 +58,7 @@ module Support
     # @param pristine [Pristine] what to copy
     def initialize(pristine)
       @pristine = pristine
+      @prepared = []
       @folder = File.join(Dir.mktmpdir("pando-rails"), "shop")
       FileUtils.cp_r(pristine.prepare, @folder, preserve: true)
       @secret = SecureRandom.hex(64)
@@ -95,9 +96,11 @@ module Support
     # the same for all apps.
     def prepare_database(environment = "development")
       return rails("db:prepare", environment: environment) if Dir.exist?(File.join(folder, "db/migrate"))
+      return if @prepared.include?(environment) # records may be in it
 
-      prepared = @pristine.with_databases(environment)
-      %w[db storage].each { |name| FileUtils.cp_r(File.join(prepared, name), folder) }
+      @prepared << environment
+      copy = @pristine.with_databases(environment)
+      %w[db storage].each { |name| FileUtils.cp_r(File.join(copy, name), folder) }
     end
 
     # @return [String]

@@ -5,6 +5,8 @@ require "support/rails_app"
 
 # A fresh `rails new` app with one line of its Gemfile changed.
 class StockAppTest < Minitest::Test
+  parallelize_me! # they wait half of the time
+
   # The events of Pando as Rails' notifications.
   PROBE = <<~RUBY
     NOTED = []
