@@ -113,9 +113,10 @@ module Support
     ROOT = File.expand_path("../..", __dir__)
     # What takes longest comes first, so that no long file ends the run alone, on one core.
     LONGEST = %w[
-      rails/stock_app rails/solid_queue_in_puma libraries/driver_rows doctor/doctor doctor/catalogue http_bench cable
-      queued_work reload_listeners refork_under_load
-    ].map { |name| "/integration/#{name}_test.rb" }.freeze
+      integration/rails/solid_queue_in_puma integration/doctor/real_apps integration/queued_work chaos/swarm_sidekiq
+      chaos/chaos integration/libraries/telemetry_rows integration/cable integration/http_bench
+      integration/lazy_state_rails chaos/kernel_outage
+    ].map { |name| "#{ROOT}/test/#{name}_test.rb" }.freeze
     # If this many files fail, it is no coincidence, and running all of them again would take too long.
     RETRIES = 10
 
@@ -154,13 +155,10 @@ module Support
 
     def processes(folder)
       units, others = files.partition { |file| file.start_with?("#{ROOT}#{TestProcess::UNIT}") }
-      long, short = others.partition { |file| rank(file) }
-      groups = [*long.sort_by { |file| rank(file) }, *short].map { |file| [file] }
+      groups = [*(LONGEST & others), *(others - LONGEST)].map { |file| [file] }
       groups.unshift(units) unless units.empty?
       groups.map { |group| TestProcess.new(group, @options, folder) }
     end
-
-    def rank(file) = LONGEST.index { |name| file.end_with?(name) }
 
     def files
       return FOLDERS.flat_map { |name| in_folder(File.join(ROOT, "test", name)) } if @paths.empty?
