@@ -115,7 +115,7 @@ module Support
     LONGEST = %w[
       integration/rails/solid_queue_in_puma integration/doctor/real_apps integration/queued_work chaos/swarm_sidekiq
       chaos/chaos integration/libraries/telemetry_rows integration/cable integration/http_bench
-      integration/lazy_state_rails chaos/kernel_outage
+      integration/swarm/solid_queue chaos/kernel_outage
     ].map { |name| "#{ROOT}/test/#{name}_test.rb" }.freeze
     # If this many files fail, it is no coincidence, and running all of them again would take too long.
     RETRIES = 10
