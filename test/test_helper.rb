@@ -13,6 +13,9 @@ require "support/waiting"
 
 # Bundler 4 names our lock file to all that we start, and its Bundler would take it for that of another Gemfile.
 ENV.delete("BUNDLE_LOCKFILE")
+# Bundler would load itself into each Ruby that we start, which takes as long as all of Pando. They find our gems by
+# GEM_HOME.
+%w[RUBYOPT RUBYLIB BUNDLER_SETUP].each { |name| ENV[name] = Bundler.original_env[name] } if defined?(Bundler)
 
 class Minitest::Test
   include Support::Ports

@@ -8,6 +8,8 @@ require "support/servers"
 class ReactorDeathTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   APP = <<~'RUBY'
     run lambda { |env|
       sleep env["QUERY_STRING"].to_f

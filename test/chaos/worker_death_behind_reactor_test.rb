@@ -9,6 +9,8 @@ require "support/servers"
 class WorkerDeathBehindReactorTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   WORKERS = 4
   KILLS = 40
   SEED = Integer(ENV.fetch("CHAOS_SEED", Random.new_seed % 1_000_000))

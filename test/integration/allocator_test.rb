@@ -3,14 +3,12 @@
 require "test_helper"
 require "open3"
 require "pando/server/allocator"
-require "rbconfig"
 require "support/servers"
 
 # Promise: the application has jemalloc where there is one, and what it starts has its own environment.
 class AllocatorTest < Minitest::Test
   include Support::Servers
 
-  PANDO = File.expand_path("../../exe/pando", __dir__)
   SETTINGS = "workers 1\nrefork :manual\ncontrol \"control.sock\"\n"
   APP = <<~'RUBY'
     # What this process has, and what one that it starts gets.
@@ -57,6 +55,6 @@ class AllocatorTest < Minitest::Test
   end
 
   def status(server)
-    Open3.capture2(RbConfig.ruby, PANDO, "status", "--control", File.join(server.folder, "control.sock")).first
+    Open3.capture2(*Support::Checkout.pando("status", "--control", File.join(server.folder, "control.sock"))).first
   end
 end

@@ -2,12 +2,13 @@
 
 require "test_helper"
 require "open3"
-require "rbconfig"
 require "support/servers"
 
 # A new generation proves itself before it replaces the old one, and for a while afterwards.
 class CanaryProofTest < Minitest::Test
   include Support::Servers
+
+  parallelize_me! # they wait most of the time
 
   APP = <<~RUBY
     run lambda { |env|
@@ -139,8 +140,6 @@ class CanaryProofTest < Minitest::Test
   end
 
   def pando(server, *arguments)
-    text, status = Open3.capture2e(RbConfig.ruby, File.join(Support::ServerProcess::ROOT, "exe/pando"), *arguments,
-                                   "--control", File.join(server.folder, "control.sock"))
-    [text, status]
+    Open3.capture2e(*Support::Checkout.pando(*arguments, "--control", File.join(server.folder, "control.sock")))
   end
 end

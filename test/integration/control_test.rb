@@ -3,7 +3,6 @@
 require "test_helper"
 require "json"
 require "open3"
-require "rbconfig"
 require "socket"
 require "support/servers"
 
@@ -11,7 +10,6 @@ require "support/servers"
 class ControlTest < Minitest::Test
   include Support::Servers
 
-  PANDO = File.expand_path("../../exe/pando", __dir__)
   APP = <<~RUBY
     run lambda { |env|
       File.write("busy", "") if env["PATH_INFO"] == "/gate"
@@ -156,7 +154,7 @@ class ControlTest < Minitest::Test
   end
 
   def run_pando(*arguments)
-    output, complaint, status = Open3.capture3(RbConfig.ruby, PANDO, *arguments)
+    output, complaint, status = Open3.capture3(*Support::Checkout.pando(*arguments))
     [output, complaint, status.exitstatus]
   end
 

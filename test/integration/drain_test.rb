@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "open3"
-require "rbconfig"
 require "pando/cli/control_client"
 require "support/balancer"
 require "support/kept_connection"
@@ -12,7 +11,8 @@ require "support/servers"
 class DrainTest < Minitest::Test
   include Support::Servers
 
-  PANDO = File.expand_path("../../exe/pando", __dir__)
+  parallelize_me! # they wait most of the time
+
   # /held answers when the file "go" is there.
   APP = <<~'RUBY'
     run lambda { |env|
@@ -140,7 +140,8 @@ class DrainTest < Minitest::Test
   end
 
   def pando(*arguments, server:)
-    output, complaint, status = Open3.capture3(RbConfig.ruby, PANDO, *arguments, "-C", server.folder, "-c", "pando.rb")
+    command = Support::Checkout.pando(*arguments, "-C", server.folder, "-c", "pando.rb")
+    output, complaint, status = Open3.capture3(*command)
     [output, complaint, status.exitstatus]
   end
 end

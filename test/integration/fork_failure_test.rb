@@ -9,6 +9,8 @@ require "support/servers"
 class ForkFailureTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   def setup
     @user = Support::LimitedUser.for(self)
   end

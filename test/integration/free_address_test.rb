@@ -9,6 +9,8 @@ require "support/servers"
 class FreeAddressTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   APP = <<~RUBY
     def survivor(pid)
       File.write("pid", pid)

@@ -7,6 +7,8 @@ require "support/servers"
 class FrozenTimeTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   APP = <<~RUBY
     run lambda { |env|
       File.write("begun", "") if env["PATH_INFO"] == "/first"

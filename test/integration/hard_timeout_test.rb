@@ -7,6 +7,8 @@ require "support/servers"
 class HardTimeoutTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   APP = <<~'RUBY'
     require "openssl"
 

@@ -8,6 +8,8 @@ require "support/servers"
 class HijackTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   APP = <<~RUBY
     ECHO = ->(io) { Thread.new { while (line = io.gets) do io.write("\#{Process.pid} \#{line}") end and io.close } }
     run lambda { |env|

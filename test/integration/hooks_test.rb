@@ -9,6 +9,8 @@ require "support/servers"
 class HooksTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   # Each call of a hook becomes a line in the file "hooks": name, pid, role of the process, what it was given.
   RECORDER = <<~'RUBY'
     require "json"

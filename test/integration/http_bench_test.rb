@@ -8,6 +8,8 @@ require "tmpdir"
 # The benchmarks of the request path as they are run by hand, small, for Pando alone: that they run, measure what they
 # say, and leave figures. How large these are is not a test's business.
 class HTTPBenchTest < Minitest::Test
+  parallelize_me! # they wait most of the time
+
   def test_http_measures_cpu_and_memory
     samples = bench("http", "--servers", "pando,pando-direct,nginx", "--workers", "1", "--connections", "4",
                     "--heads", "headers", "--seconds", "1", "--rounds", "1")

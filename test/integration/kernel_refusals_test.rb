@@ -11,6 +11,8 @@ require "support/shared_library"
 class KernelRefusalsTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait for the server's pauses most of the time
+
   # More than a fault of the application would be borne with.
   MANY = 8
   # The C library's posix_spawnp, in the process to which it is preloaded, and in none of those that it starts.

@@ -7,6 +7,8 @@ require "support/servers"
 class LastWorkerTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   APP = <<~RUBY
     run(lambda do |env|
       sleep if env["PATH_INFO"] == "/slow"

@@ -8,6 +8,8 @@ require "support/servers"
 class ListenersTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   # Tells where the request came in, and whether its socket sends small packets at once.
   APP = <<~RUBY
     require "socket"

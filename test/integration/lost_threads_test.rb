@@ -11,6 +11,8 @@ require "support/servers"
 class LostThreadsTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   PANDO = File.expand_path("../../exe/pando", __dir__)
   LINE = "config.ru:5"
   # A library with a background thread, which starts with the first line that is written.

@@ -7,6 +7,8 @@ require "support/servers"
 class MoldDeathTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   def test_a_worker_is_promoted_and_no_worker_is_replaced
     server = serve(config: "workers 3\nrefork :manual")
     3.times do

@@ -7,6 +7,8 @@ require "support/servers"
 class OrphansTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   GRACE = 6
 
   APP = <<~'RUBY'

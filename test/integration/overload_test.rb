@@ -7,6 +7,8 @@ require "support/servers"
 class OverloadTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   APP = <<~RUBY
     run lambda { |env|
       raise "boom" if env["PATH_INFO"] == "/raise"

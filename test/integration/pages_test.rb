@@ -3,14 +3,12 @@
 require "test_helper"
 require "json"
 require "open3"
-require "rbconfig"
 require "support/servers"
 
 # `pando pages` asks a worker which memory is its own, and why.
 class PagesTest < Minitest::Test
   include Support::Servers
 
-  PANDO = File.expand_path("../../exe/pando", __dir__)
   PAGES = 200
   APP = <<~RUBY.freeze
     TEXT = "a" * (4096 * #{PAGES + 1})
@@ -93,7 +91,7 @@ class PagesTest < Minitest::Test
 
   def pando(*words)
     flags = ["-C", @server.folder, "--control", "control.sock"]
-    text, complaint, status = Open3.capture3(RbConfig.ruby, PANDO, *words, *flags)
+    text, complaint, status = Open3.capture3(*Support::Checkout.pando(*words, *flags))
     [text, complaint, status.exitstatus]
   end
 end

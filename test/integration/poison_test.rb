@@ -9,6 +9,8 @@ require "support/servers"
 class PoisonTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   APP = <<~'RUBY'
     run(lambda do |env|
       path = env["PATH_INFO"]
@@ -136,8 +138,8 @@ class PoisonTest < Minitest::Test
   private
 
   def status(server)
-    output, = Open3.capture2(RbConfig.ruby, Support::Checkout.path("exe/pando"), "status", "--format", "json",
-                             "--control", File.join(server.folder, "control.sock"))
+    socket = File.join(server.folder, "control.sock")
+    output, = Open3.capture2(*Support::Checkout.pando("status", "--format", "json", "--control", socket))
     JSON.parse(output)
   end
 

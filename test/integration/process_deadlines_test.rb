@@ -7,6 +7,8 @@ require "support/servers"
 class ProcessDeadlinesTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   HANGING = <<~'RUBY'
     run lambda { |env|
       Thread.handle_interrupt(Object => :never) { sleep } if env["PATH_INFO"] == "/hang"

@@ -9,6 +9,8 @@ require "support/servers"
 class ReactorStopTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   # /held answers when the file "go" is there, /never never.
   APP = <<~'RUBY'
     run lambda { |env|

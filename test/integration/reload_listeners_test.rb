@@ -10,6 +10,8 @@ require "support/servers"
 class ReloadListenersTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   # The port, and the longest queues of the TCP listeners, if asked for them: TCP_INFO has them (tcp_diag of Linux).
   APP = <<~RUBY
     require "socket"

@@ -3,14 +3,13 @@
 require "test_helper"
 require "fileutils"
 require "open3"
-require "rbconfig"
 require "support/servers"
 
 # Another release, without losing a request; one that does not work changes nothing.
 class ReloadTest < Minitest::Test
   include Support::Servers
 
-  PANDO = File.expand_path("../../exe/pando", __dir__)
+  parallelize_me! # they wait most of the time
 
   def app(release)
     <<~RUBY
@@ -352,7 +351,7 @@ class ReloadTest < Minitest::Test
   end
 
   def pando(*arguments, control: File.join(@root, "control.sock"))
-    Open3.capture3(RbConfig.ruby, PANDO, *arguments, "--control", control)
+    Open3.capture3(*Support::Checkout.pando(*arguments, "--control", control))
   end
 
   def answer_at(path)

@@ -9,6 +9,8 @@ require "time"
 class ServicesTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   # A line in the file "ticks" when it starts and when it is told to stop.
   TICKER = <<~'RUBY'
     service(:ticker) do |service|

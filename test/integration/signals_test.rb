@@ -8,6 +8,8 @@ require "support/servers"
 class SignalsTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   # /hold answers when the file "go" is there, /never never.
   APP = <<~'RUBY'
     run lambda { |env|

@@ -161,7 +161,7 @@ class SocketActivationTest < Minitest::Test
   def free_port = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
 
   def reload(lines)
-    @server.write("pando.rb", "log_format :json\nworkers 2\nrefork :manual\n#{lines}")
+    @server.write("pando.rb", "log_format :json; rollout canary: false\nworkers 2\nrefork :manual\n#{lines}")
     @server.wait_for("reload.finished") { @server.signal("HUP") }
   end
 end

@@ -5,6 +5,8 @@ require "support/server_process"
 
 # Promise: a request that outlives its soft timeout is unwound and answered with 504, and its worker is replaced.
 class SoftTimeoutTest < Minitest::Test
+  parallelize_me! # they wait most of the time
+
   APP = <<~'RUBY'
     def answer(text = "in time", status = 200) = [status, {}, [text]]
 

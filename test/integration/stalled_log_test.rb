@@ -9,7 +9,8 @@ require "support/servers"
 class StalledLogTest < Minitest::Test
   include Support::Servers
 
-  PANDO = Support::Checkout.path("exe/pando")
+  parallelize_me! # they wait most of the time
+
   # So deep that its backtrace is longer than a page.
   DEEP = <<~'RUBY'
     def a_method_of_a_long_name_that_fills_the_backtrace_up(depth)
@@ -127,8 +128,9 @@ class StalledLogTest < Minitest::Test
 
   # As `pando status` says, meanwhile.
   def counted_lines
-    output, complaint, status = Open3.capture3(RbConfig.ruby, PANDO, "status", "--control",
-                                               File.join(@server.folder, "control.sock"), "--format", "json")
+    socket = File.join(@server.folder, "control.sock")
+    command = Support::Checkout.pando("status", "--control", socket, "--format", "json")
+    output, complaint, status = Open3.capture3(*command)
     assert_predicate status, :success?, complaint
     JSON.parse(output)["counts"].fetch("lines_lost", 0)
   end

@@ -8,6 +8,8 @@ require "support/servers"
 class StreamingTimeoutTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   APP = <<~'RUBY'
     # More than three times the timeout, in small steps.
     STEPS = 14

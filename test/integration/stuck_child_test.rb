@@ -8,6 +8,8 @@ require "support/servers"
 class StuckChildTest < Minitest::Test
   include Support::Servers
 
+  parallelize_me! # they wait most of the time
+
   # The lock is needed for the digests of OpenSSL, and by the application's own check.
   APP = <<~RUBY
     require "fiddle"

@@ -71,6 +71,7 @@ class UpgradeTest < Minitest::Test
       assert_match(reason, said)
     end
     assert_equal(before, pids)
+    wait_until(message: "all events") { @server.events("upgrade.failed").size >= FAULTS.size }
     failed = @server.events("upgrade.failed")
     assert_equal(["1.0.1"] * FAULTS.size, failed.map { |event| event["from"] })
     assert_equal([["no key"]], failed.filter_map { |event| event["backtrace"] })

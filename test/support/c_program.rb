@@ -58,9 +58,9 @@ module Support
         return Checkout.path(target) if File.exist?(Checkout.path(target))
 
         FileUtils.mkdir_p(Checkout.path("tmp/c"))
-        own = "#{target}.#{Process.pid}"
+        own = "#{target}.#{Process.pid}.#{Thread.current.object_id}"
         compile(files, flags, own, chdir: Checkout::ROOT) or return
-        File.rename(Checkout.path(own), Checkout.path(target)) # several runs may compile it at once
+        File.rename(Checkout.path(own), Checkout.path(target)) # several tests may compile it at once
         Checkout.path(target)
       end
 

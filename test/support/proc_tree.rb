@@ -23,42 +23,60 @@ module Support
       @root = root
     end
 
-    def monitor = all.find { |entry| entry.pid == @root }
+    def monitor = self.class.entry(@root)
 
     # All direct children, including zombies.
-    def children = all.select { |entry| entry.parent == @root }
+    def children = self.class.children(@root)
     def titled(role) = children.select { |entry| entry.title.start_with?("pando #{role}") }
     def zombies = children.select(&:zombie?)
 
     # Children of children: none of them may be ours.
-    def grandchildren
-      pids = children.map(&:pid)
-      all.select { |entry| pids.include?(entry.parent) }
-    end
+    def grandchildren = children.flat_map { |child| self.class.children(child.pid) }
 
-    def self.all
-      Dir.children("/proc").grep(/\A\d+\z/).filter_map do |pid|
-        stat = File.read("/proc/#{pid}/stat")
-        state, parent = stat[/\) (.*)\z/m, 1].split
-        title = File.read("/proc/#{pid}/cmdline").tr("\0", " ").strip
-        Entry.new(pid.to_i, parent.to_i, state, title)
+    class << self
+      # The slow way, which also finds orphans.
+      def all = pids.filter_map { |pid| entry(pid) }
+
+      # Asks the kernel twice, because it may leave one out while another one ends.
+      def children(pid)
+        seen = pids_below(pid)
+        until seen == (again = pids_below(pid))
+          seen = again
+        end
+        seen.filter_map { |child| entry(child) }.select { |entry| entry.parent == pid }
+      end
+
+      # Running processes with this working directory, whatever process is their parent now. In a chroot, the path of a
+      # process with its own mounts begins with the chroot's.
+      def in_folder(folder)
+        pids.select { |pid| works_in?(pid, folder) }.filter_map { |pid| entry(pid) }.reject(&:zombie?)
+      end
+
+      # @return [Entry, nil] if there is such a process
+      def entry(pid)
+        state, parent = File.read("/proc/#{pid}/stat")[/\) (.*)\z/m, 1].split
+        Entry.new(pid.to_i, parent.to_i, state, File.read("/proc/#{pid}/cmdline").tr("\0", " ").strip)
       rescue Errno::ENOENT, Errno::ESRCH
         nil
       end
-    end
 
-    # Running processes with this working directory, whatever process is their parent now. In a chroot, the path of a
-    # process with its own mounts begins with the chroot's.
-    def self.in_folder(folder)
-      all.reject(&:zombie?).select do |entry|
-        File.readlink("/proc/#{entry.pid}/cwd").end_with?(folder)
+      private
+
+      def pids = Dir.children("/proc").grep(/\A\d+\z/)
+
+      # Each thread has children of its own.
+      def pids_below(pid)
+        threads = Dir.children("/proc/#{pid}/task")
+        threads.flat_map { |thread| File.read("/proc/#{pid}/task/#{thread}/children").split }.sort_by(&:to_i)
+      rescue Errno::ENOENT, Errno::ESRCH
+        []
+      end
+
+      def works_in?(pid, folder)
+        File.readlink("/proc/#{pid}/cwd").end_with?(folder)
       rescue Errno::ENOENT, Errno::ESRCH, Errno::EACCES
         false
       end
     end
-
-    private
-
-    def all = self.class.all
   end
 end

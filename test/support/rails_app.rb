@@ -32,11 +32,11 @@ module Support
     attr_reader :folder
 
     class << self
-      # @param options [Array<String>] for `rails new`: "--api", "--database=postgresql"
+      # @param options [Array<String>] for `rails new`: "--api"
       # @param version [String] of Rails: "8.1"
       # @return [RailsApp] a copy
       def create(*options, version: VERSION)
-        new(Pristine.new(version, options).prepare)
+        new(Pristine.new(version, options))
       end
 
       # @return [Hash{String => String, nil}] the environment for a program of the app, without our own bundle
@@ -55,10 +55,12 @@ module Support
       end
     end
 
-    # @param pristine [String] the folder to copy
+    # @param pristine [Pristine] what to copy
     def initialize(pristine)
+      @pristine = pristine
+      @prepared = []
       @folder = File.join(Dir.mktmpdir("pando-rails"), "shop")
-      FileUtils.cp_r(pristine, @folder, preserve: true)
+      FileUtils.cp_r(pristine.prepare, @folder, preserve: true)
       @secret = SecureRandom.hex(64)
     end
 
@@ -90,9 +92,15 @@ module Support
       run(Gem.ruby, "bin/rails", *arguments, env: variables(environment).merge(env))
     end
 
-    # Creates the databases of an environment and runs the migrations.
+    # Creates the databases of an environment and runs the migrations. As long as it has none, it gets a copy of what is
+    # the same for all apps.
     def prepare_database(environment = "development")
-      rails("db:prepare", environment: environment)
+      return rails("db:prepare", environment: environment) if Dir.exist?(File.join(folder, "db/migrate"))
+      return if @prepared.include?(environment) # records may be in it
+
+      @prepared << environment
+      copy = @pristine.with_databases(environment)
+      %w[db storage].each { |name| FileUtils.cp_r(File.join(copy, name), folder) }
     end
 
     # @return [String]
@@ -136,23 +144,42 @@ module Support
 
       # @return [String] its folder
       def prepare
-        path = File.join(HOME, @name)
-        FileUtils.mkdir_p(HOME)
-        File.open("#{path}.lock", File::CREAT | File::RDWR) do |lock|
-          lock.flock(File::LOCK_EX)
-          make(path) unless File.directory?(path)
+        once(@name) do |app, workshop|
+          generate(app, workshop)
+          swap(File.join(app, "Gemfile"))
+          install(app)
         end
-        path
+      end
+
+      # @return [String] the folder of a copy with the databases of this environment
+      def with_databases(environment)
+        once("#{@name}-#{environment}") do |app|
+          FileUtils.cp_r(prepare, app, preserve: true)
+          RailsApp.run(Gem.ruby, "bin/rails", "db:prepare", folder: app, env: {
+                         "RAILS_ENV" => environment, "SECRET_KEY_BASE" => SecureRandom.hex(64)
+                       })
+        end
       end
 
       private
 
+      # @yieldparam app [String] the folder to make
+      # @yieldparam workshop [String] the one around it
+      # @return [String] where it is from then on
+      def once(name)
+        path = File.join(HOME, name)
+        FileUtils.mkdir_p(HOME)
+        File.open("#{path}.lock", File::CREAT | File::RDWR) do |lock|
+          lock.flock(File::LOCK_EX)
+          make(path) { |*folders| yield(*folders) } unless File.directory?(path)
+        end
+        path
+      end
+
       def make(path)
         workshop = Dir.mktmpdir("new", HOME)
         app = File.join(workshop, "shop")
-        generate(app, workshop)
-        swap(File.join(app, "Gemfile"))
-        install(app)
+        yield app, workshop
         File.rename(app, path)
       ensure
         FileUtils.rm_rf(workshop)

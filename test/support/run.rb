@@ -15,8 +15,6 @@ module Support
     TIME_LIMIT = 1800 # seconds
     KILL_GRACE = 5
     LOADER = "ARGV.shift(ARGV.shift.to_i).each { |file| require file }"
-    # What unit tests start needs no gems, and a bundle takes as long to load as all of Pando.
-    WITHOUT_BUNDLE = 'ENV["RUBYOPT"] = Bundler.original_env["RUBYOPT"]; '
     UNIT = "/test/unit/"
 
     # One failure in a file, for the summary.
@@ -74,10 +72,8 @@ module Support
     private
 
     def command
-      [RbConfig.ruby, "-rbundler/setup", "-I", "test", "-e", loader, @files.size.to_s, *@files, *@options]
+      [RbConfig.ruby, "-rbundler/setup", "-I", "test", "-e", LOADER, @files.size.to_s, *@files, *@options]
     end
-
-    def loader = @files.first.include?(UNIT) ? WITHOUT_BUNDLE + LOADER : LOADER
 
     def wait
       waiter = Process.detach(@pid)
@@ -115,6 +111,12 @@ module Support
   class TestRun
     FOLDERS = %w[unit conformance integration chaos].freeze
     ROOT = File.expand_path("../..", __dir__)
+    # What takes longest comes first, so that no long file ends the run alone, on one core.
+    LONGEST = %w[
+      integration/rails/solid_queue_in_puma integration/doctor/real_apps integration/queued_work chaos/swarm_sidekiq
+      chaos/chaos integration/libraries/telemetry_rows integration/cable integration/http_bench
+      integration/swarm/solid_queue chaos/kernel_outage
+    ].map { |name| "#{ROOT}/test/#{name}_test.rb" }.freeze
     # If this many files fail, it is no coincidence, and running all of them again would take too long.
     RETRIES = 10
 
@@ -153,7 +155,7 @@ module Support
 
     def processes(folder)
       units, others = files.partition { |file| file.start_with?("#{ROOT}#{TestProcess::UNIT}") }
-      groups = others.map { |file| [file] }
+      groups = [*(LONGEST & others), *(others - LONGEST)].map { |file| [file] }
       groups.unshift(units) unless units.empty?
       groups.map { |group| TestProcess.new(group, @options, folder) }
     end

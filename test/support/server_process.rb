@@ -107,7 +107,9 @@ module Support
     # Waits until all processes that were told to exit are gone: a refork has already finished when their successors
     # serve.
     def wait_for_leavers
-      events("worker.leaving").each { |leaver| wait_past("worker.exited", "worker.lost", pid: leaver["pid"]) }
+      gone = [*events("worker.exited"), *events("worker.lost")].map { |event| event["pid"] }
+      left = events("worker.leaving").map { |event| event["pid"] } - gone
+      left.each { |pid| wait_past("worker.exited", "worker.lost", pid: pid) }
     end
 
     def connect = UNIXSocket.new(@socket_path)

@@ -9,17 +9,23 @@ module Support
   module SharedLibrary
     FLAGS = %w[-std=gnu11 -D_GNU_SOURCE -shared -fPIC -pthread -Wall -Wextra -Wno-unused-parameter -Werror].freeze
 
+    @lock = Mutex.new
+
     # @param file [String] file name, "libsomething.so"
     # @param source [String] C code
     # @return [String] path
     def self.path(file, source)
-      target = File.join(folder, file)
-      return target if File.file?(target)
+      @lock.synchronize do
+        target = File.join(folder, file)
+        compile(target, source) unless File.file?(target)
+        target
+      end
+    end
 
+    def self.compile(target, source)
       File.write("#{target}.c", source)
       compiler = ENV.fetch("CC", RbConfig::CONFIG["CC"]).split
-      system(*compiler, *FLAGS, "#{target}.c", "-o", target) or raise("#{file} does not compile")
-      target
+      system(*compiler, *FLAGS, "#{target}.c", "-o", target) or raise("#{File.basename(target)} does not compile")
     end
 
     def self.folder
@@ -28,6 +34,6 @@ module Support
         at_exit { FileUtils.rm_rf(path) if Process.pid == owner }
       end
     end
-    private_class_method :folder
+    private_class_method :compile, :folder
   end
 end

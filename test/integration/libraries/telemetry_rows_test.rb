@@ -7,6 +7,8 @@ require "openssl"
 class TelemetryRowsTest < Minitest::Test
   include RowsApp
 
+  parallelize_me! # they wait most of the time
+
   # What the sink must receive from a process, where that is not the word that the request said.
   SAID = ->(use) { ["#{use["row"]}-in-#{use["worker"]}-said"] }
   ERROR_TRACKERS = {

@@ -5,6 +5,8 @@ require "support/rails_app"
 
 # A fresh `rails new` app with one line of its Gemfile changed.
 class StockAppTest < Minitest::Test
+  parallelize_me! # they wait half of the time
+
   # The events of Pando as Rails' notifications.
   PROBE = <<~RUBY
     NOTED = []
@@ -21,6 +23,9 @@ class StockAppTest < Minitest::Test
     end
   RUBY
 
+  # Nobody sends the requests for which a canary and those after it would be watched for half a minute.
+  SHORT_TRIAL = "rollout canary: { requests: 20, seconds: 1, longest: 2 }"
+
   def teardown
     @server&.kill
     @app&.remove
@@ -28,7 +33,7 @@ class StockAppTest < Minitest::Test
 
   # RAILS_ENV is all that says so.
   def test_production
-    start(environment: "production", config: "workers 2", env: { "PIDFILE" => "tmp/web.pid" }) do
+    start(environment: "production", config: "workers 2\n#{SHORT_TRIAL}", env: { "PIDFILE" => "tmp/web.pid" }) do
       @app.write("config/initializers/tags.rb", "Rails.application.config.log_tags = [->(_) { Pando.worker_tag }]\n")
     end
 

@@ -141,8 +141,9 @@ class HTTPReactorHeavyTest < Minitest::Test
     @stage.answer(@stage.take(1 - heavy.lane))
 
     assert_equal "hello", body_of(light)
-    assert_match(%r{\AHTTP/1.1 503 }, readers.last.readpartial(100))
-    counts("shed_queue" => 1)
+    refused = wait_until { readers.find { |reader| reader.wait_readable(0) } }
+    assert_match(%r{\AHTTP/1.1 503 }, refused.readpartial(100))
+    counts("shed_queue" => 1, "shed_queue_time" => 0)
   end
 
   def test_a_worker_that_dies_leaves_its_place_to_the_next

@@ -63,11 +63,11 @@ class HTTPReactorTimersTest < Minitest::Test
 
   # As in a container that is frozen: the worker could not take it either.
   def test_time_in_which_the_reactor_stood_still_is_not_waited_in_the_queue
-    stage(lanes: 1, queue_timeout: 5000)
+    stage(lanes: 1, queue_timeout: 2000)
     client = connect.tap { |one| one.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
     counts("in_flight" => 1)
     @stage.ok("signal", Signal.list["STOP"])
-    pause 6.5
+    pause 3
     turns = @stage.stats["turns"]
     @stage.ok("signal", Signal.list["CONT"])
     wait_until { @stage.stats["turns"] > turns + 1 }

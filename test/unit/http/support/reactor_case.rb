@@ -16,6 +16,9 @@ module HTTPSupport
     TIMED_OUT = 1
     SUSPECT = 2
 
+    # Each test has a reactor of its own, and waits for its clocks most of the time.
+    def self.included(tests) = tests.parallelize_me!
+
     def setup
       @listener = TCPServer.new("127.0.0.1", 0)
       @listener.setsockopt(:TCP, :NODELAY, 1)
