@@ -13,8 +13,6 @@ require "time"
 class KernelOutageTest < Minitest::Test
   include Support::FolderJobs
 
-  parallelize_me! # they wait most of the time
-
   LONG = 6 # seconds
   SHORT = 2
   WITHIN = 3 # seconds
