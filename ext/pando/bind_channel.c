@@ -102,6 +102,16 @@ static void count(VALUE stats, const char *name, uint64_t value)
     rb_hash_aset(stats, rb_interned_str_cstr(name), ULL2NUM(value));
 }
 
+/* Requests that no worker has taken, by pool. */
+static VALUE channel_waiting(VALUE self)
+{
+    const struct pando_channel *channel = pando_channel_of(self);
+    VALUE waiting = rb_ary_new_capa(PANDO_REACTOR_POOLS);
+    for (unsigned i = 0; i < PANDO_REACTOR_POOLS; i++)
+        rb_ary_push(waiting, UINT2NUM(atomic_load(&channel->shared->waiting[i])));
+    return waiting;
+}
+
 /* The reactor's statistics, by the names in http/stats.h. */
 static VALUE channel_stats(VALUE self)
 {
@@ -137,6 +147,7 @@ void pando_init_http_channel(void)
     rb_define_method(cChannel, "fileno", channel_fileno, 0);
     rb_define_method(cChannel, "epoch", channel_epoch, 0);
     rb_define_method(cChannel, "draining?", channel_draining_p, 0);
+    rb_define_method(cChannel, "waiting", channel_waiting, 0);
     rb_define_method(cChannel, "stats", channel_stats, 0);
     rb_define_method(cChannel, "waits", channel_waits, 0);
     pando_init_http_lane();

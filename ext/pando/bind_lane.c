@@ -218,10 +218,11 @@ static VALUE lane_body(VALUE self, VALUE buffer)
     return body;
 }
 
-/* Requests that this worker could have: one on its lane, or others that wait. */
+/* Requests that this worker could have: one on its lane, or others that wait for its pool. */
 static uint32_t waiting(const struct lane_view *view)
 {
-    return atomic_load(&view->channel->shared->waiting);
+    uint32_t pool = atomic_load(&view->lane->pool);
+    return atomic_load(&view->channel->shared->waiting[pool < PANDO_REACTOR_POOLS ? pool : 0]);
 }
 
 /* True: the reactor will wake this lane. False: a request is on it already. */

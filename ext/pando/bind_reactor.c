@@ -63,7 +63,6 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->queue_timeout = time_of(settings, "queue_timeout");
     config->max_connections = count_or(settings, "max_connections", UINT32_MAX / 2);
     config->max_per_address = count_or(settings, "max_connections_per_address", 0);
-    config->max_queue = count_or(settings, "max_queue", UINT32_MAX);
     config->max_requests = count_or(settings, "max_requests", 0);
     config->retry_after = count_of(settings, "retry_after");
     config->spool_in_memory = RTEST(setting(settings, "spool_in_memory"));
@@ -85,6 +84,31 @@ static void read_stream_paths(struct pando_reactor_papers *papers, VALUE paths)
         used += size;
     }
     papers->stream_paths[used] = '\0';
+}
+
+/* An Array with an Array for each pool: the most requests that wait for it (nil: any number), and its paths. */
+static void read_pools(struct pando_reactor_papers *papers, VALUE pools)
+{
+    size_t used = 0;
+    Check_Type(pools, T_ARRAY);
+    long count = RARRAY_LEN(pools);
+    if (count < 1 || count > (long)PANDO_REACTOR_POOLS) rb_raise(rb_eArgError, "1 to %u pools", PANDO_REACTOR_POOLS);
+    papers->config.pools = (uint32_t)count;
+    for (long pool = 0; pool < count; pool++) {
+        VALUE most = rb_ary_entry(rb_ary_entry(pools, pool), 0), paths = rb_ary_entry(rb_ary_entry(pools, pool), 1);
+        papers->config.max_queue[pool] = NIL_P(most) ? UINT32_MAX : NUM2UINT(most);
+        Check_Type(paths, T_ARRAY);
+        for (long i = 0; i < RARRAY_LEN(paths); i++) {
+            VALUE path = rb_ary_entry(paths, i);
+            const char *text = StringValueCStr(path);
+            size_t size = strlen(text) + 2;
+            if (used + size >= sizeof(papers->pool_paths)) rb_raise(rb_eArgError, "the paths of pools are too long");
+            papers->pool_paths[used] = (char)('0' + pool);
+            memcpy(papers->pool_paths + used + 1, text, size - 1);
+            used += size;
+        }
+    }
+    papers->pool_paths[used] = '\0';
 }
 
 /* nil: none */
@@ -122,6 +146,7 @@ static void read_arguments(struct pando_reactor_papers *papers, const VALUE *arg
     config->control = pando_fd_of(arguments[3]);
     read_text(papers->spool_directory, sizeof(papers->spool_directory), arguments[4], "spool_directory");
     read_settings(config, settings);
+    read_pools(papers, setting(settings, "pools"));
     read_stream_paths(papers, setting(settings, "stream_bodies"));
     read_text(papers->ready_path, sizeof(papers->ready_path), setting(settings, "ready_path"), "ready_path");
     read_text(papers->live_path, sizeof(papers->live_path), setting(settings, "live_path"), "live_path");

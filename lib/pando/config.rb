@@ -25,6 +25,11 @@ module Pando
     # @return [Array<Recorder::Block>] hooks, services and subscriptions in the order of the file
     # @api private
     attr_reader :blocks
+    # @return [Array<Config::PathPool>] the pools for some paths, in the order of the file
+    attr_reader :pools
+    # @return [Array<PoolLine>] the `pool` lines as written
+    # @api private
+    attr_reader :pool_lines
     # @return [Array<Config::NodeKind>] the kinds of job nodes, in the order of the file
     attr_reader :nodes
     # @return [Array<NodeLine>] the `node` lines as written
@@ -81,6 +86,8 @@ module Pando
       take_file(loader)
       @entries = Settings.all.to_h { |setting| [setting.name, loader.entries(setting)] }.freeze
       @resolved = Settings.all.to_h { |setting| [setting.name, resolve(setting, loader.directory)] }.freeze
+      @pools = []
+      @pools = @pool_lines.map { |line| line.pool(self) }.freeze
       @nodes = @node_lines.map { |line| line.kind(self) }.freeze
       check
       freeze
@@ -94,6 +101,13 @@ module Pando
     # @return [Array<Recorder::Block>] #name and #block of each `on`, to pass to Events.subscribe
     def subscriptions
       blocks.select { |one| one.kind == :event }
+    end
+
+    # @param values [Hash{Symbol => Object}] of settings
+    # @return [Config] the same with these values, for a pool
+    # @api private
+    def with(values)
+      dup.tap { |copy| copy.replace(values) }.freeze
     end
 
     # @return [Hash{Symbol => Integer}] surge: and unavailable:
@@ -129,11 +143,18 @@ module Pando
       raise ConfigError, "#{where}there is no rackup file #{rackup}. Name one: pando RACKUP"
     end
 
+    protected
+
+    def replace(values)
+      @resolved = @resolved.merge(values).freeze
+    end
+
     private
 
     def take_file(loader)
       @hooks = loader.recorder.hooks
       @blocks = loader.recorder.blocks.freeze
+      @pool_lines = loader.recorder.pools.freeze
       @node_lines = loader.recorder.nodes.freeze
       @in_file = loader.in_file
     end

@@ -40,7 +40,7 @@ static void offer_all(struct pando_reactor *reactor, struct pando_reactor_lane *
         pando_lane_offer(shared, slot, reactor->turn);
     }
     lane->slots = UINT32_MAX >> (32 - PANDO_LANE_SLOTS);
-    lane->offers = reactor->offered_count = PANDO_LANE_SLOTS;
+    lane->offers = reactor->lines[0].offered = PANDO_LANE_SLOTS;
 }
 
 int main(void)
@@ -54,7 +54,7 @@ int main(void)
     REQUIRE(pthread_create(&worker, NULL, claim_all, NULL) == 0);
     for (unsigned round = 0; round < ROUNDS; round++) {
         offer_all(reactor, lane);
-        while (reactor->offered_count > 0) {
+        while (reactor->lines[0].offered > 0) {
             REQUIRE(pando_reactor_dispatch_note(reactor, lane));
             for (uint32_t place = 1; place < PANDO_LANE_SLOTS; place++)
                 REQUIRE(connections[place - 1].request.claimed || !connections[place].request.claimed);

@@ -52,7 +52,7 @@ static struct pando_reactor_config config = {
     .answer_memory = 262144, .answer_total = 64 << 20, .spool_total = 1 << 30,
     .buffer_memory = 512 << 20,
     .header_timeout = 30000, .body_timeout = 30000, .idle_timeout = 30000, .write_timeout = 30000, .grace = 2000,
-    .queue_timeout = 30000, .max_connections = 1000, .max_queue = 1000, .retry_after = 7, .retry = 1,
+    .queue_timeout = 30000, .max_connections = 1000, .pools = 1, .max_queue = {1000, 1000}, .retry_after = 7, .retry = 1,
 };
 
 static void configure(const char *name, uint64_t value)
@@ -60,23 +60,24 @@ static void configure(const char *name, uint64_t value)
 #define NUMBER(member) if (strcmp(name, #member) == 0) { config.member = value; return; }
     NUMBER(max_header_bytes) NUMBER(max_target_bytes) NUMBER(max_headers) NUMBER(max_body_bytes) NUMBER(body_memory)
     NUMBER(header_timeout) NUMBER(body_timeout) NUMBER(idle_timeout) NUMBER(write_timeout) NUMBER(queue_timeout)
-    NUMBER(max_connections) NUMBER(max_queue) NUMBER(max_requests) NUMBER(retry)
+    NUMBER(max_connections) NUMBER(pools) NUMBER(max_requests) NUMBER(retry)
     NUMBER(answer_memory) NUMBER(answer_total) NUMBER(spool_total)
     NUMBER(buffer_memory) NUMBER(spool_in_memory)
     NUMBER(retry_after) NUMBER(max_per_address) NUMBER(monitor_silence)
+    if (strcmp(name, "max_queue") == 0) { config.max_queue[0] = config.max_queue[1] = value; return; }
     if (strcmp(name, "proxy_protocol") == 0) { listener.flags = value ? PANDO_LISTENER_PROXIED : 0; return; }
     if (strcmp(name, "held") == 0) { listener.flags = value ? PANDO_LISTENER_HELD : 0; return; }
     REQUIRE(!"unknown setting");
 }
 
-/* Paths with commas between them. */
-static void configure_paths(const char *list)
+/* Paths with commas between them; those of pools have its number in front. */
+static void configure_paths(const char **place, const char *list)
 {
-    static char paths[256];
-    REQUIRE(strlen(list) + 2 < sizeof(paths));
+    char *paths = calloc(1, strlen(list) + 2);
+    REQUIRE(paths);
     strcpy(paths, list);
     for (char *comma = paths; (comma = strchr(comma, ',')); comma++) *comma = '\0';
-    config.stream_paths = paths; /* static: an empty one follows */
+    *place = paths;
 }
 
 /* --- the monitor --- */
@@ -109,13 +110,18 @@ static void start_reactor(void)
     control = ends[0];
 }
 
-static void order(uint32_t kind, uint32_t lane, uint32_t cause)
+static void order_for(uint32_t kind, uint32_t lane, uint32_t cause, uint32_t pool)
 {
-    struct pando_reactor_record record = {.kind = kind, .lane = lane, .cause = cause};
+    struct pando_reactor_record record = {.kind = kind, .lane = lane, .cause = cause, .pool = pool};
     int opens = kind == PANDO_REACTOR_LANE_OPEN;
     int fds[3] = {-1, -1, -1};
     if (opens) memcpy(fds, (int[]){lanes[lane].wake, lanes[lane].theirs, lanes[lane].memory}, sizeof(fds));
     REQUIRE(pando_record_send(control, &record, sizeof(record), fds, opens ? 3 : 0) == 0);
+}
+
+static void order(uint32_t kind, uint32_t lane, uint32_t cause)
+{
+    order_for(kind, lane, cause, 0);
 }
 
 static void listen_at(uint32_t number, uint32_t flags)
@@ -176,14 +182,14 @@ static int wanted(uint32_t number, uint32_t epoch, uint32_t turn)
 static void lock_users(uint32_t first, uint32_t count)
 {
     atomic_store(&lanes[first].shared->lock_users, PANDO_LANE_LOCK | count);
-    if (count == 0 && atomic_load(&channel.shared->waiting) > 0) committed();
+    if (count == 0 && atomic_load(&channel.shared->waiting[0]) > 0) committed();
 }
 
 static int waiting(void)
 {
     int offered = 0;
     for (int i = 0; i < LANES; i++) offered |= pando_lane_offers(lanes[i].shared);
-    return offered || atomic_load(&channel.shared->waiting) > 0;
+    return offered || atomic_load(&channel.shared->waiting[0]) > 0;
 }
 
 static char line[1 << 21], text[1 << 21], data[1 << 20];
@@ -204,7 +210,7 @@ static int obey(void)
     sscanf(line, "%*s %*u %*u %*u %llu", &d);
 #define VERB(name) else if (strcmp(verb, name) == 0)
     if (0) {}
-    VERB("open") { order(PANDO_REACTOR_LANE_OPEN, a, a); ok(1); }
+    VERB("open") { order_for(PANDO_REACTOR_LANE_OPEN, a, a, b); ok(1); } /* of pool b */
     VERB("join") { order(PANDO_REACTOR_LANE_OPEN, a, b); ok(1); } /* of the worker whose first lane is b */
     VERB("dead") { order(PANDO_REACTOR_LANE_DEAD, a, b); new_memory(a); ok(1); }
     VERB("close") { order(PANDO_REACTOR_LANE_CLOSE, a, 0); ok(1); }
@@ -270,7 +276,9 @@ int main(int count, char **arguments)
         REQUIRE(value != NULL);
         *value = '\0';
         if (strcmp(arguments[i], "stream_paths") == 0)
-            configure_paths(value + 1);
+            configure_paths(&config.stream_paths, value + 1);
+        else if (strcmp(arguments[i], "pool_paths") == 0)
+            configure_paths(&config.pool_paths, value + 1);
         else if (strcmp(arguments[i], "ready_path") == 0)
             config.ready_path = value + 1;
         else if (strcmp(arguments[i], "live_path") == 0)

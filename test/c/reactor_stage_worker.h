@@ -48,7 +48,7 @@ static int claimed(uint32_t number, uint32_t *turn)
 static int fall_asleep(uint32_t number)
 {
     if (!pando_lane_sleep(lanes[number].shared, now())) return 0;
-    if (atomic_load(&channel.shared->waiting) > 0) committed();
+    if (atomic_load(&channel.shared->waiting[0]) > 0) committed();
     return 1;
 }
 

@@ -7,6 +7,7 @@
 #define PANDO_HTTP_CHANNEL_H
 
 #include "lane.h"
+#include "reactor.h"
 #include "stats.h"
 
 #include <stdatomic.h>
@@ -19,7 +20,8 @@ struct pando_channel_shared {
     _Alignas(64) _Atomic uint64_t sleeps;    /* odd: the reactor waits for its eventfd. Counts up */
     _Alignas(64) _Atomic uint64_t epoch;     /* identifies the reactor: counts up with each */
     _Atomic uint32_t draining;               /* connections are no longer kept alive */
-    _Alignas(64) _Atomic uint32_t waiting;   /* requests that no worker has taken, as of the reactor's last turn */
+    _Alignas(64) _Atomic uint32_t waiting[PANDO_REACTOR_POOLS]; /* by pool: requests that no worker has taken, as of the
+                                              * reactor's last turn */
     _Alignas(64) struct pando_stats stats;
 };
 

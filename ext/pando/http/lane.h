@@ -87,6 +87,7 @@ struct pando_lane {
     uint64_t magic;
     _Alignas(64) _Atomic uint32_t gone;      /* the turn that nobody waits for any more */
     _Atomic uint32_t half_closed;            /* the turn whose client has half-closed */
+    _Atomic uint32_t pool;                   /* the number of its worker's pool */
     _Alignas(64) _Atomic uint64_t consumed;  /* bytes ever */
     struct pando_slot slots[PANDO_LANE_SLOTS];
     char unused[PANDO_LANE_PAGE - (192 + PANDO_LANE_SLOTS * sizeof(struct pando_slot)) % PANDO_LANE_PAGE];

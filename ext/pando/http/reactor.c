@@ -258,7 +258,7 @@ static int time_to_wait(const struct pando_reactor *reactor)
         wait = sooner(wait, until(reactor, reactor->wake_at));
     if (pando_reactor_spool_is_missed(reactor))
         wait = sooner(wait, until(reactor, reactor->spool_shut_until));
-    if (reactor->offered_count > 0)
+    if (pando_reactor_dispatch_offers(reactor))
         wait = sooner(wait, PANDO_PATIENCE);
     if (reactor->orphaned)
         wait = sooner(wait, until(reactor, reactor->deadline));
@@ -334,10 +334,12 @@ static void init(struct pando_reactor *reactor, const struct pando_reactor_confi
 static int start(struct pando_reactor *reactor)
 {
     const struct pando_reactor_config *config = reactor->config;
-    if (pando_channel_attach(&reactor->channel, config->channel, 1) == -1 ||
-        pando_queue_init(&reactor->queue, config->max_queue) == -1 ||
-        pando_queue_init(&reactor->heavy, config->max_queue) == -1)
+    if (pando_channel_attach(&reactor->channel, config->channel, 1) == -1)
         return -1;
+    for (uint32_t pool = 0; pool < config->pools; pool++)
+        if (pando_queue_init(&reactor->lines[pool].queue, config->max_queue[pool]) == -1 ||
+            pando_queue_init(&reactor->lines[pool].heavy, config->max_queue[pool]) == -1)
+            return -1;
     reactor->epoch = (uint32_t)pando_channel_new_epoch(&reactor->channel);
     reactor->turn = reactor->epoch << 24; /* so that no turn of a former reactor, which a worker may remember, looks
                                            * like one of this reactor */
@@ -362,8 +364,10 @@ static void stop(struct pando_reactor *reactor)
     pando_reactor_lanes_drop(reactor);
     pando_reactor_pool_drop(&reactor->pool);
     pando_addresses_drop(&reactor->addresses);
-    pando_queue_drop(&reactor->queue);
-    pando_queue_drop(&reactor->heavy);
+    for (uint32_t pool = 0; pool < PANDO_REACTOR_POOLS; pool++) {
+        pando_queue_drop(&reactor->lines[pool].queue);
+        pando_queue_drop(&reactor->lines[pool].heavy);
+    }
     pando_reactor_closer_stop(reactor);
     pando_reactor_reserve_release(reactor);
     if (reactor->epoll != -1)

@@ -27,6 +27,8 @@ struct pando_listener {
 };
 
 /* Times in milliseconds (0: no limit), sizes in bytes. The reactor owns the descriptors from here on. */
+#define PANDO_REACTOR_POOLS 16u
+
 struct pando_reactor_config {
     const struct pando_listener *listeners; /* those that it starts with */
     uint32_t listener_count;
@@ -34,6 +36,9 @@ struct pando_reactor_config {
     int wake;                          /* the eventfd that workers write to */
     int control;                       /* SOCK_SEQPACKET to the monitor */
     const char *spool_directory;       /* for what is too large for memory; NULL: /tmp */
+    const char *pool_paths;            /* which pool serves a path and all below it: for each path the number of the pool as
+                                        * one character above '0', then the path, terminated; then an empty string; or
+                                        * NULL. Pool 0 serves all others */
     const char *stream_paths;          /* workers read the bodies sent to these paths themselves: terminated strings,
                                         * then an empty one; or NULL */
 
@@ -60,7 +65,8 @@ struct pando_reactor_config {
 
     uint32_t max_connections;
     uint32_t max_per_address;          /* connections of one client; 0: any number */
-    uint32_t max_queue;                /* requests that no worker has taken */
+    uint32_t pools;                    /* pools of workers, at most PANDO_REACTOR_POOLS */
+    uint32_t max_queue[PANDO_REACTOR_POOLS]; /* requests that no worker of the pool has taken */
     uint32_t max_requests;             /* of one connection; 0: any number */
     uint32_t retry_after;              /* seconds that a 503 asks for */
     int retry;                         /* whether to retry the safe requests of a worker that died, once each */
@@ -111,7 +117,7 @@ struct pando_reactor_record {
     uint32_t kind;
     uint32_t lane;
     uint32_t cause;
-    uint32_t reserved;                 /* 0 */
+    uint32_t pool;                     /* of LANE_OPEN: the number of its worker's pool; else 0 */
 };
 
 /* --- a lane's socket: one ticket a packet, with a descriptor --- */

@@ -162,11 +162,9 @@ static int feed_from_memory(struct pando_reactor *reactor, struct pando_connecti
 /* Whether the path is a stream path, or lies below one. */
 static int is_streamed(const struct pando_reactor *reactor, const struct pando_connection *connection)
 {
-    pando_http_span path = connection->parser.path;
     const char *one = reactor->config->stream_paths;
     for (size_t length; one && (length = strlen(one)) > 0; one += length + 1)
-        if (path.len >= length && memcmp(connection->in.data + path.off, one, length) == 0 &&
-            (path.len == length || one[length - 1] == '/' || connection->in.data[path.off + length] == '/'))
+        if (pando_reactor_input_lies_at(connection, one))
             return 1;
     return 0;
 }

@@ -74,7 +74,7 @@ static int can_use_another_thread(const struct pando_reactor *reactor, const str
 }
 
 /* A worker without any request comes first, then the one with the fewest. */
-uint32_t pando_reactor_choice_idle(struct pando_reactor *reactor)
+uint32_t pando_reactor_choice_idle(struct pando_reactor *reactor, uint32_t pool)
 {
     uint32_t best = PANDO_NONE, least = 0;
     uint64_t latest = 0;
@@ -82,7 +82,7 @@ uint32_t pando_reactor_choice_idle(struct pando_reactor *reactor)
         count_loads(reactor);
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
-        if (!is_idle(lane) || !takes_requests(lane) || !can_use_another_thread(reactor, lane))
+        if (lane->pool != pool || !is_idle(lane) || !takes_requests(lane) || !can_use_another_thread(reactor, lane))
             continue;
         uint32_t load = reactor->threads > 0 ? reactor->lanes[lane->first].load : 0;
         uint64_t since = atomic_load_explicit(&lane->shared->idle_since, memory_order_relaxed);
@@ -115,23 +115,24 @@ static uint32_t depth_of(const struct pando_reactor_lane *lane)
     return depth < 1 ? 1 : depth < PANDO_LANE_SLOTS ? depth : PANDO_LANE_SLOTS;
 }
 
-uint32_t pando_reactor_choice_fast(const struct pando_reactor *reactor)
+uint32_t pando_reactor_choice_fast(const struct pando_reactor *reactor, uint32_t pool)
 {
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
-        if (pando_reactor_choice_is_fast(lane) && is_busy(lane) && lane->offers < FAST / lane->pace &&
-            takes_requests(lane) && !serves_heavy(reactor, lane))
+        if (lane->pool == pool && pando_reactor_choice_is_fast(lane) && is_busy(lane) &&
+            lane->offers < FAST / lane->pace && takes_requests(lane) && !serves_heavy(reactor, lane))
             return reactor->open[i];
     }
     return PANDO_NONE;
 }
 
-uint32_t pando_reactor_choice_busy(const struct pando_reactor *reactor)
+uint32_t pando_reactor_choice_busy(const struct pando_reactor *reactor, uint32_t pool)
 {
     uint32_t best = PANDO_NONE;
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
-        if (!is_busy(lane) || lane->offers >= depth_of(lane) || !takes_requests(lane) || serves_heavy(reactor, lane))
+        if (lane->pool != pool || !is_busy(lane) || lane->offers >= depth_of(lane) || !takes_requests(lane) ||
+            serves_heavy(reactor, lane))
             continue;
         if (best == PANDO_NONE || lane->offers < reactor->lanes[best].offers)
             best = reactor->open[i];

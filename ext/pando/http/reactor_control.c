@@ -105,13 +105,13 @@ static uint32_t most_of(uint32_t kind)
 /* 0: not a valid record */
 static int obey(struct pando_reactor *reactor, const struct pando_reactor_record *order, int *fds, int count)
 {
-    if (order->reserved != 0 || count != takes_fds(order->kind) || order->lane >= most_of(order->kind))
+    if ((order->pool != 0 && order->kind != PANDO_REACTOR_LANE_OPEN) || count != takes_fds(order->kind) || order->lane >= most_of(order->kind))
         return 0;
     switch (order->kind) {
     case PANDO_REACTOR_LANE_OPEN:
-        if (order->cause >= PANDO_CHANNEL_LANES)
+        if (order->cause >= PANDO_CHANNEL_LANES || order->pool >= reactor->config->pools)
             return 0;
-        pando_reactor_lane_open(reactor, order->lane, order->cause, fds[0], fds[1], fds[2]);
+        pando_reactor_lane_open(reactor, order, fds[0], fds[1], fds[2]);
         return 1;
     case PANDO_REACTOR_LANE_DEAD:
         if (order->cause > PANDO_REACTOR_BESIDE)

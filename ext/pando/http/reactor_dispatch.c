@@ -19,6 +19,11 @@ static struct pando_reactor_lane *open_lane(struct pando_reactor *reactor, uint3
     return &reactor->lanes[reactor->open[place]];
 }
 
+static struct pando_reactor_line *line_of(struct pando_reactor *reactor, const struct pando_connection *connection)
+{
+    return &reactor->lines[connection->request.pool];
+}
+
 /* --- one offer --- */
 
 static uint32_t next_turn(struct pando_reactor *reactor)
@@ -36,7 +41,7 @@ static void clear(struct pando_reactor *reactor, struct pando_connection *connec
     lane->offered[request->slot] = NULL;
     lane->slots &= ~(1u << request->slot);
     lane->offers--;
-    reactor->offered_count -= !request->claimed;
+    line_of(reactor, connection)->offered -= !request->claimed;
 }
 
 /* 1: the request has no place now; 0: its worker has claimed it. */
@@ -99,7 +104,7 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
     lane->slots |= 1u << request->slot;
     lane->offers++;
     lane->ended = 0;
-    reactor->offered_count++;
+    line_of(reactor, connection)->offered++;
     pando_lane_offer(lane->shared, request->slot, request->turn);
     /* The offer must be visible before the reactor checks whether the worker sleeps. The worker does the same in
      * reverse. */
@@ -128,7 +133,8 @@ int pando_reactor_dispatch_withdraw(struct pando_reactor *reactor, struct pando_
 {
     struct pando_request *request = &connection->request;
     if (request->place == PANDO_QUEUED || request->place == PANDO_SET_ASIDE) {
-        pando_queue_remove(request->place == PANDO_QUEUED ? &reactor->queue : &reactor->heavy, connection);
+        struct pando_reactor_line *line = line_of(reactor, connection);
+        pando_queue_remove(request->place == PANDO_QUEUED ? &line->queue : &line->heavy, connection);
         request->place = PANDO_NOWHERE;
         return 1;
     }
@@ -174,7 +180,7 @@ static int note_once(struct pando_reactor *reactor, const struct pando_reactor_l
         uint64_t taken = atomic_load_explicit(&lane->shared->taken[slot], memory_order_relaxed);
         request->taken = believable(reactor, taken, request->arrived);
         request->claimed = 1;
-        reactor->offered_count--;
+        line_of(reactor, lane->offered[slot])->offered--;
     }
     return sound;
 }
@@ -186,9 +192,9 @@ int pando_reactor_dispatch_note(struct pando_reactor *reactor, const struct pand
     int sound;
     uint32_t before;
     do {
-        before = reactor->offered_count;
+        before = reactor->lines[lane->pool].offered;
         sound = note_once(reactor, lane);
-    } while (reactor->offered_count != before);
+    } while (reactor->lines[lane->pool].offered != before);
     return sound;
 }
 
@@ -235,12 +241,14 @@ static int is_anybodys(const struct pando_reactor *reactor, const struct pando_r
     return !pando_reactor_choice_is_fast(lane) || reactor->now - one->request.offered_at >= PANDO_PATIENCE;
 }
 
-/* The request that has waited longest for a busy worker, at least `age` milliseconds. */
-static struct pando_connection *oldest_ahead(struct pando_reactor *reactor, uint32_t age)
+/* The request that has waited longest for a busy worker of the pool, at least `age` milliseconds. */
+static struct pando_connection *oldest_ahead(struct pando_reactor *reactor, uint32_t pool, uint32_t age)
 {
     struct pando_connection *oldest = NULL;
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = open_lane(reactor, i);
+        if (lane->pool != pool)
+            continue;
         PANDO_EACH_OFFER (lane, slot) {
             struct pando_connection *one = lane->offered[slot];
             if (is_anybodys(reactor, lane, one) && reactor->now - one->request.offered_at >= age)
@@ -251,10 +259,10 @@ static struct pando_connection *oldest_ahead(struct pando_reactor *reactor, uint
 }
 
 /* A request that its worker claims at this very moment stays there. */
-static struct pando_connection *steal(struct pando_reactor *reactor, uint32_t age)
+static struct pando_connection *steal(struct pando_reactor *reactor, uint32_t pool, uint32_t age)
 {
     struct pando_connection *connection;
-    while (reactor->offered_count > 0 && (connection = oldest_ahead(reactor, age))) {
+    while (reactor->lines[pool].offered > 0 && (connection = oldest_ahead(reactor, pool, age))) {
         if (take_back(reactor, connection))
             return connection;
         connection->request.staged = 0;
@@ -262,20 +270,21 @@ static struct pando_connection *steal(struct pando_reactor *reactor, uint32_t ag
     return NULL;
 }
 
-static struct pando_connection *next_for_idle(struct pando_reactor *reactor)
+static struct pando_connection *next_for_idle(struct pando_reactor *reactor, uint32_t pool)
 {
-    struct pando_connection *connection = steal(reactor, 0);
-    return connection ? connection : pando_reactor_heavy_next(reactor);
+    struct pando_connection *connection = steal(reactor, pool, 0);
+    return connection ? connection : pando_reactor_heavy_next(reactor, &reactor->lines[pool]);
 }
 
 /* Searches for stale requests at most once per millisecond. */
-static struct pando_connection *next_for_busy(struct pando_reactor *reactor)
+static struct pando_connection *next_for_busy(struct pando_reactor *reactor, uint32_t pool)
 {
-    struct pando_connection *connection = reactor->stale_at == reactor->now ? NULL : steal(reactor, STALE);
+    struct pando_reactor_line *line = &reactor->lines[pool];
+    struct pando_connection *connection = line->stale_at == reactor->now ? NULL : steal(reactor, pool, STALE);
     if (connection)
         return connection;
-    reactor->stale_at = reactor->now;
-    return pando_reactor_heavy_next(reactor);
+    line->stale_at = reactor->now;
+    return pando_reactor_heavy_next(reactor, line);
 }
 
 static void look_at_lanes(struct pando_reactor *reactor)
@@ -286,34 +295,47 @@ static void look_at_lanes(struct pando_reactor *reactor)
     }
 }
 
-void pando_reactor_dispatch(struct pando_reactor *reactor)
+static void dispatch_in(struct pando_reactor *reactor, uint32_t pool)
 {
+    struct pando_reactor_line *line = &reactor->lines[pool];
     struct pando_connection *connection;
     uint32_t lane;
+    while (line->queue.count > 0 && (lane = pando_reactor_choice_fast(reactor, pool)) != PANDO_NONE &&
+           (connection = pando_reactor_heavy_next_light(reactor, line)))
+        offer(reactor, lane, connection);
+    while ((lane = pando_reactor_choice_idle(reactor, pool)) != PANDO_NONE &&
+           (connection = next_for_idle(reactor, pool)))
+        offer(reactor, lane, connection);
+    while (line->queue.count + pando_reactor_heavy_due(reactor, line) > 0 &&
+           (lane = pando_reactor_choice_busy(reactor, pool)) != PANDO_NONE &&
+           (connection = next_for_busy(reactor, pool)))
+        offer(reactor, lane, connection);
+}
+
+void pando_reactor_dispatch(struct pando_reactor *reactor)
+{
     reactor->unannounced = 0;
     if (pando_reactor_dispatch_waiting(reactor) == 0)
         return;
     look_at_lanes(reactor);
-    while (reactor->queue.count > 0 && (lane = pando_reactor_choice_fast(reactor)) != PANDO_NONE &&
-           (connection = pando_reactor_heavy_next_light(reactor)))
-        offer(reactor, lane, connection);
-    while ((lane = pando_reactor_choice_idle(reactor)) != PANDO_NONE && (connection = next_for_idle(reactor)))
-        offer(reactor, lane, connection);
-    while (reactor->queue.count + pando_reactor_heavy_due(reactor) > 0 &&
-           (lane = pando_reactor_choice_busy(reactor)) != PANDO_NONE && (connection = next_for_busy(reactor)))
-        offer(reactor, lane, connection);
+    for (uint32_t pool = 0; pool < reactor->config->pools; pool++)
+        if (pando_reactor_dispatch_waiting_in(reactor, pool) > 0)
+            dispatch_in(reactor, pool);
     wake_roused(reactor);
 }
 
 /* Whether an idle worker can have a request that waits. */
 int pando_reactor_dispatch_due(struct pando_reactor *reactor)
 {
-    return reactor->told_waiting > 0 && pando_reactor_choice_idle(reactor) != PANDO_NONE;
+    for (uint32_t pool = 0; pool < reactor->config->pools; pool++)
+        if (reactor->lines[pool].told > 0 && pando_reactor_choice_idle(reactor, pool) != PANDO_NONE)
+            return 1;
+    return 0;
 }
 
 void pando_reactor_dispatch_late(struct pando_reactor *reactor)
 {
-    for (uint32_t i = 0; reactor->offered_count > 0 && i < reactor->open_count; i++) {
+    for (uint32_t i = 0; i < reactor->open_count; i++) {
         struct pando_reactor_lane *lane = open_lane(reactor, i);
         PANDO_EACH_OFFER (lane, slot) {
             struct pando_connection *one = lane->offered[slot];
@@ -327,18 +349,38 @@ void pando_reactor_dispatch_late(struct pando_reactor *reactor)
 
 /* --- how many wait --- */
 
+uint32_t pando_reactor_dispatch_waiting_in(const struct pando_reactor *reactor, uint32_t pool)
+{
+    const struct pando_reactor_line *line = &reactor->lines[pool];
+    return line->queue.count + line->heavy.count + line->offered;
+}
+
 uint32_t pando_reactor_dispatch_waiting(const struct pando_reactor *reactor)
 {
-    return reactor->queue.count + reactor->heavy.count + reactor->offered_count;
+    uint32_t count = 0;
+    for (uint32_t pool = 0; pool < reactor->config->pools; pool++)
+        count += pando_reactor_dispatch_waiting_in(reactor, pool);
+    return count;
+}
+
+int pando_reactor_dispatch_offers(const struct pando_reactor *reactor)
+{
+    for (uint32_t pool = 0; pool < reactor->config->pools; pool++)
+        if (reactor->lines[pool].offered > 0)
+            return 1;
+    return 0;
 }
 
 /* Leaves out requests for which a worker was woken, or that a fast worker will reach soon: they are as good as
  * taken. */
-static uint32_t without_worker(const struct pando_reactor *reactor)
+static uint32_t without_worker(const struct pando_reactor *reactor, uint32_t pool)
 {
-    uint32_t count = reactor->queue.count + pando_reactor_heavy_due(reactor);
-    for (uint32_t i = 0; reactor->offered_count > 0 && i < reactor->open_count; i++) {
+    const struct pando_reactor_line *line = &reactor->lines[pool];
+    uint32_t count = line->queue.count + pando_reactor_heavy_due(reactor, line);
+    for (uint32_t i = 0; line->offered > 0 && i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
+        if (lane->pool != pool)
+            continue;
         PANDO_EACH_OFFER (lane, slot)
             count += is_anybodys(reactor, lane, lane->offered[slot]);
     }
@@ -347,11 +389,15 @@ static uint32_t without_worker(const struct pando_reactor *reactor)
 
 void pando_reactor_dispatch_tell(struct pando_reactor *reactor)
 {
-    uint32_t waiting = without_worker(reactor);
+    uint32_t set_aside = 0;
+    for (uint32_t pool = 0; pool < reactor->config->pools; pool++) {
+        struct pando_reactor_line *line = &reactor->lines[pool];
+        uint32_t waiting = without_worker(reactor, pool);
+        set_aside += line->heavy.count;
+        if (waiting != line->told)
+            atomic_store(&reactor->channel.shared->waiting[pool], waiting);
+        line->told = waiting;
+    }
     pando_stat_set(&reactor->stats->queued, pando_reactor_dispatch_waiting(reactor));
-    pando_stat_set(&reactor->stats->set_aside, reactor->heavy.count);
-    if (waiting == reactor->told_waiting)
-        return;
-    reactor->told_waiting = waiting;
-    atomic_store(&reactor->channel.shared->waiting, waiting);
+    pando_stat_set(&reactor->stats->set_aside, set_aside);
 }

@@ -111,9 +111,17 @@ static int may_serve(const struct pando_reactor *reactor)
     return reactor->heavy_served < half && reactor->now >= reactor->heavy_pause_until;
 }
 
-uint32_t pando_reactor_heavy_due(const struct pando_reactor *reactor)
+uint32_t pando_reactor_heavy_due(const struct pando_reactor *reactor, const struct pando_reactor_line *line)
 {
-    return reactor->heavy.count > 0 && may_serve(reactor) ? reactor->heavy.count : 0;
+    return line->heavy.count > 0 && may_serve(reactor) ? line->heavy.count : 0;
+}
+
+int pando_reactor_heavy_waits(const struct pando_reactor *reactor)
+{
+    for (uint32_t pool = 0; pool < reactor->config->pools; pool++)
+        if (reactor->lines[pool].heavy.count > 0)
+            return 1;
+    return 0;
 }
 
 void pando_reactor_heavy_cut(struct pando_reactor *reactor)
@@ -124,37 +132,36 @@ void pando_reactor_heavy_cut(struct pando_reactor *reactor)
 int pando_reactor_heavy_set_aside(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (!pando_reactor_heavy_times(reactor) || !is_heavy(reactor, connection) ||
-        pando_queue_push(&reactor->heavy, connection) == -1)
+        pando_queue_push(&reactor->lines[connection->request.pool].heavy, connection) == -1)
         return 0;
     connection->request.place = PANDO_SET_ASIDE;
     reactor->roomier |= reactor->waiting > 0; /* blocked lanes try again, see may_wait in reactor_room.c */
     return 1;
 }
 
-struct pando_connection *pando_reactor_heavy_next_light(struct pando_reactor *reactor)
+struct pando_connection *pando_reactor_heavy_next_light(struct pando_reactor *reactor, struct pando_reactor_line *line)
 {
     struct pando_connection *connection;
-    while ((connection = pando_queue_shift(&reactor->queue)))
+    while ((connection = pando_queue_shift(&line->queue)))
         if (!pando_reactor_heavy_set_aside(reactor, connection))
             return connection;
     return NULL;
 }
 
 /* Requests that were set aside have waited longest. */
-struct pando_connection *pando_reactor_heavy_next(struct pando_reactor *reactor)
+struct pando_connection *pando_reactor_heavy_next(struct pando_reactor *reactor, struct pando_reactor_line *line)
 {
     struct pando_connection *connection = NULL;
-    if (pando_reactor_heavy_due(reactor) == 0)
-        connection = pando_reactor_heavy_next_light(reactor);
-    if (!connection && pando_reactor_heavy_due(reactor) > 0)
-        connection = pando_queue_shift(&reactor->heavy);
+    if (pando_reactor_heavy_due(reactor, line) == 0)
+        connection = pando_reactor_heavy_next_light(reactor, line);
+    if (!connection && pando_reactor_heavy_due(reactor, line) > 0)
+        connection = pando_queue_shift(&line->heavy);
     return connection;
 }
 
 struct pando_connection *pando_reactor_heavy_victim(struct pando_reactor *reactor,
                                                     const struct pando_connection *newcomer)
 {
-    if (is_heavy(reactor, newcomer))
-        return pando_queue_victim(&reactor->heavy, newcomer);
-    return pando_queue_heaviest(&reactor->heavy);
+    const struct pando_queue *heavy = &reactor->lines[newcomer->request.pool].heavy;
+    return is_heavy(reactor, newcomer) ? pando_queue_victim(heavy, newcomer) : pando_queue_heaviest(heavy);
 }

@@ -7,6 +7,7 @@
 
 struct pando_connection;
 struct pando_reactor;
+struct pando_reactor_line;
 
 #define PANDO_REACTOR_ROUTES 1024u
 
@@ -29,12 +30,14 @@ void pando_reactor_heavy_offer(struct pando_reactor *reactor, struct pando_conne
 void pando_reactor_heavy_settle(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Sets a waiting heavy request aside while there is little room. 0: it is light, or there is no memory. */
 int pando_reactor_heavy_set_aside(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Number of requests that were set aside and may be served now. */
-uint32_t pando_reactor_heavy_due(const struct pando_reactor *reactor);
-/* The next of all waiting requests, or the next light one; NULL: none for now. */
-struct pando_connection *pando_reactor_heavy_next(struct pando_reactor *reactor);
-struct pando_connection *pando_reactor_heavy_next_light(struct pando_reactor *reactor);
-/* The request to refuse from a full queue, among those set aside. */
+/* Number of requests of a line that were set aside and may be served now. */
+uint32_t pando_reactor_heavy_due(const struct pando_reactor *reactor, const struct pando_reactor_line *line);
+/* Whether any are set aside. */
+int pando_reactor_heavy_waits(const struct pando_reactor *reactor);
+/* The next of all requests that wait in a line, or the next light one; NULL: none for now. */
+struct pando_connection *pando_reactor_heavy_next(struct pando_reactor *reactor, struct pando_reactor_line *line);
+struct pando_connection *pando_reactor_heavy_next_light(struct pando_reactor *reactor, struct pando_reactor_line *line);
+/* The request to refuse from a full line, among those set aside. */
 struct pando_connection *pando_reactor_heavy_victim(struct pando_reactor *reactor,
                                                     const struct pando_connection *newcomer);
 

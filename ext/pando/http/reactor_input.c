@@ -10,6 +10,15 @@
 
 #define LOOKED_AT 64 /* requests examined to find one to refuse in favour of a new one */
 
+int pando_reactor_input_lies_at(const struct pando_connection *connection, const char *path)
+{
+    pando_http_span asked = connection->parser.path;
+    const char *text = connection->in.data + asked.off;
+    size_t length = strlen(path);
+    return length > 0 && asked.len >= length && memcmp(text, path, length) == 0 &&
+           (asked.len == length || path[length - 1] == '/' || text[length] == '/');
+}
+
 int pando_reactor_input_silent(const struct pando_connection *connection)
 {
     return connection->in_end == 0 &&

@@ -22,9 +22,10 @@ static void refuse(struct pando_reactor *reactor, uint32_t number, int wake_fd, 
     pando_reactor_control_tell(reactor, PANDO_REACTOR_LANE_CORRUPT, number);
 }
 
-void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t number, uint32_t first, int wake_fd, int socket,
-                             int memory)
+void pando_reactor_lane_open(struct pando_reactor *reactor, const struct pando_reactor_record *order, int wake_fd,
+                             int socket, int memory)
 {
+    uint32_t number = order->lane, first = order->cause;
     struct pando_reactor_lane *lane = &reactor->lanes[number];
     if (lane->open)
         pando_reactor_lane_lost(reactor, number, PANDO_REACTOR_DIED);
@@ -35,7 +36,9 @@ void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t number, uin
         return;
     }
     *lane = (struct pando_reactor_lane){
-        .shared = shared, .open = 1, .again = 1, .wake = wake_fd, .socket = socket, .first = first};
+        .shared = shared, .open = 1, .again = 1, .wake = wake_fd, .socket = socket, .first = first,
+        .pool = order->pool};
+    atomic_store(&shared->pool, order->pool);
     reactor->threads += first != number;
     lane->position = pando_lane_join(shared);
     lane->place = reactor->open_count;

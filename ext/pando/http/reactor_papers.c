@@ -17,6 +17,7 @@ const struct pando_reactor_config *pando_reactor_papers_config(struct pando_reac
 {
     struct pando_reactor_config *config = &papers->config;
     config->listeners = papers->listeners;
+    config->pool_paths = papers->pool_paths;
     config->stream_paths = papers->stream_paths;
     config->ready_path = text(papers->ready_path);
     config->live_path = text(papers->live_path);
@@ -33,10 +34,15 @@ int pando_reactor_papers_seal(struct pando_reactor_papers *papers)
 }
 
 /* A list of strings ends with an empty one. */
+static int list_ends(const char *list, size_t room)
+{
+    return !list[room - 1] && !list[room - 2];
+}
+
 static int all_end(const struct pando_reactor_papers *papers)
 {
-    const char *paths = papers->stream_paths + sizeof(papers->stream_paths);
-    return !paths[-1] && !paths[-2] && !papers->ready_path[sizeof(papers->ready_path) - 1] &&
+    return list_ends(papers->pool_paths, sizeof(papers->pool_paths)) &&
+           list_ends(papers->stream_paths, sizeof(papers->stream_paths)) && !papers->ready_path[sizeof(papers->ready_path) - 1] &&
            !papers->live_path[sizeof(papers->live_path) - 1] &&
            !papers->spool_directory[sizeof(papers->spool_directory) - 1];
 }
@@ -50,6 +56,7 @@ int pando_reactor_papers_read(struct pando_reactor_papers *papers, int file)
         if (got == -1) return -1;
         if (got == sizeof(*papers) && papers->version == PANDO_REACTOR_PAPERS_VERSION &&
             papers->bytes == sizeof(*papers) && papers->config.listener_count <= PANDO_REACTOR_LISTENERS &&
+            papers->config.pools >= 1 && papers->config.pools <= PANDO_REACTOR_POOLS &&
             all_end(papers))
             return 0;
     }

@@ -8,8 +8,9 @@
 #include <limits.h>
 #include <sys/types.h>
 
-#define PANDO_REACTOR_PAPERS_VERSION 1u
+#define PANDO_REACTOR_PAPERS_VERSION 2u
 #define PANDO_REACTOR_STREAM_PATHS 4096u
+#define PANDO_REACTOR_POOL_PATHS 4096u
 #define PANDO_REACTOR_HEALTH_PATH 256u
 
 struct pando_reactor_papers {
@@ -18,7 +19,7 @@ struct pando_reactor_papers {
     pid_t monitor;
     struct pando_reactor_config config; /* numbers only, see pando_reactor_papers_config */
     struct pando_listener listeners[PANDO_REACTOR_LISTENERS];
-    char stream_paths[PANDO_REACTOR_STREAM_PATHS];
+    char pool_paths[PANDO_REACTOR_POOL_PATHS], stream_paths[PANDO_REACTOR_STREAM_PATHS];
     char ready_path[PANDO_REACTOR_HEALTH_PATH], live_path[PANDO_REACTOR_HEALTH_PATH]; /* "": none */
     char spool_directory[PATH_MAX];                                                   /* "": none */
 };

@@ -184,14 +184,12 @@ struct pando_reactor {
     char *scratch;
     uint32_t work;                      /* spent on one connection in this turn: bytes, or the equivalent */
 
-    struct pando_queue queue, heavy;    /* heavy requests that were set aside, see reactor_heavy.c */
+    struct pando_reactor_line lines[PANDO_REACTOR_POOLS];
     uint32_t heavy_served;
     uint64_t heavy_pause_until;         /* milliseconds */
     struct pando_reactor_route routes[PANDO_REACTOR_ROUTES];
     uint32_t epoch, turn;               /* of this reactor, and of the last offer */
-    uint32_t in_flight, unannounced, offered_count; /* offered_count: offers not known to be claimed */
-    uint32_t told_waiting;              /* the number last told to workers */
-    uint64_t stale_at;                  /* milliseconds: the last search for stale requests that found none */
+    uint32_t in_flight, unannounced;
     struct pando_reactor_lane lanes[PANDO_CHANNEL_LANES];
     uint32_t open[PANDO_CHANNEL_LANES], open_count;
     uint32_t threads;                   /* open lanes that are not their worker's first */
@@ -241,6 +239,8 @@ void pando_reactor_connection_advance(struct pando_reactor *reactor, struct pand
 void pando_reactor_connection_again(struct pando_reactor *reactor, struct pando_connection *connection);
 
 /* reactor_input.c */
+/* Whether the request's path is this one, or lies below it. */
+int pando_reactor_input_lies_at(const struct pando_connection *connection, const char *path);
 /* One step each; 0: nothing more can be done now. */
 int pando_reactor_input_proxy(struct pando_reactor *reactor, struct pando_connection *connection);
 int pando_reactor_input_head(struct pando_reactor *reactor, struct pando_connection *connection);

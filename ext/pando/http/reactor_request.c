@@ -12,7 +12,7 @@
 /* To the front of the queue. -1: no memory. */
 static int push_back(struct pando_reactor *reactor, struct pando_connection *connection)
 {
-    if (pando_queue_push_back(&reactor->queue, connection) == -1)
+    if (pando_queue_push_back(&reactor->lines[connection->request.pool].queue, connection) == -1)
         return -1;
     connection->request.place = PANDO_QUEUED;
     return 0;
@@ -22,7 +22,7 @@ static int push(struct pando_reactor *reactor, struct pando_connection *connecti
 {
     if (pando_reactor_heavy_set_aside(reactor, connection))
         return 0;
-    if (pando_queue_push(&reactor->queue, connection) == -1)
+    if (pando_queue_push(&reactor->lines[connection->request.pool].queue, connection) == -1)
         return -1;
     connection->request.place = PANDO_QUEUED;
     return 0;
@@ -47,20 +47,40 @@ static void shed(struct pando_reactor *reactor, struct pando_connection *connect
     pando_reactor_shed(reactor, connection, reason);
 }
 
+static int is_full(const struct pando_reactor *reactor, uint32_t pool)
+{
+    return pando_reactor_dispatch_waiting_in(reactor, pool) >= reactor->config->max_queue[pool];
+}
+
 /* The queue is full: the client with most requests in it loses its newest one. 0: that is this request. */
 static int make_room(struct pando_reactor *reactor, const struct pando_connection *connection)
 {
+    uint32_t pool = connection->request.pool;
     pando_reactor_dispatch(reactor); /* workers may have claimed some meanwhile */
-    if (pando_reactor_dispatch_waiting(reactor) < reactor->config->max_queue)
+    if (!is_full(reactor, pool))
         return 1;
     struct pando_connection *victim = pando_reactor_heavy_victim(reactor, connection);
     if (!victim)
-        victim = pando_queue_victim(&reactor->queue, connection);
+        victim = pando_queue_victim(&reactor->lines[pool].queue, connection);
     if (!victim)
         return 0;
     pando_reactor_dispatch_withdraw(reactor, victim);
     shed(reactor, victim, &reactor->stats->shed_queue);
     return 1;
+}
+
+/* The pool with the longest path that the request's lies at or below. */
+static uint8_t pool_of(const struct pando_reactor *reactor, const struct pando_connection *connection)
+{
+    size_t longest = 0;
+    uint8_t pool = 0;
+    const char *one = reactor->config->pool_paths;
+    for (size_t length; one && (length = strlen(one)) > 0; one += length + 1)
+        if (length > longest && pando_reactor_input_lies_at(connection, one + 1)) {
+            longest = length;
+            pool = (uint8_t)(one[0] - '0');
+        }
+    return pool;
 }
 
 void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_connection *connection)
@@ -69,7 +89,8 @@ void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_c
         pando_reactor_shed(reactor, connection, &reactor->stats->shed_stopping);
         return;
     }
-    if (pando_reactor_dispatch_waiting(reactor) >= reactor->config->max_queue && !make_room(reactor, connection)) {
+    uint8_t pool = connection->request.pool = pool_of(reactor, connection);
+    if (is_full(reactor, pool) && !make_room(reactor, connection)) {
         pando_reactor_shed(reactor, connection, &reactor->stats->shed_queue);
         return;
     }
@@ -77,7 +98,8 @@ void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_c
         pando_reactor_spool_seal(connection);
     if (pando_reactor_must_end(reactor, connection)) /* may have become true since the head was read */
         connection->persistent = 0;
-    connection->request = (struct pando_request){.lane = PANDO_NONE, .arrived = pando_reactor_nanoseconds()};
+    connection->request = (struct pando_request){
+        .lane = PANDO_NONE, .pool = pool, .arrived = pando_reactor_nanoseconds()};
     connection->state = PANDO_IN_FLIGHT;
     if (!enqueue(reactor, connection)) {
         pando_reactor_shed(reactor, connection, &reactor->stats->shed_resources);
@@ -268,8 +290,11 @@ int pando_reactor_deserted(const struct pando_reactor *reactor)
 void pando_reactor_requests_give_up(struct pando_reactor *reactor)
 {
     struct pando_connection *connection;
-    while ((connection = pando_queue_shift(reactor->queue.count > 0 ? &reactor->queue : &reactor->heavy))) {
-        connection->request.place = PANDO_NOWHERE;
-        shed(reactor, connection, &reactor->stats->shed_stopping);
+    for (uint32_t pool = 0; pool < reactor->config->pools; pool++) {
+        struct pando_reactor_line *line = &reactor->lines[pool];
+        while ((connection = pando_queue_shift(line->queue.count > 0 ? &line->queue : &line->heavy))) {
+            connection->request.place = PANDO_NOWHERE;
+            shed(reactor, connection, &reactor->stats->shed_stopping);
+        }
     }
 }

@@ -29,6 +29,7 @@ struct pando_request {
     uint32_t lane, slot;                /* where it was offered; PANDO_NONE: nowhere */
     uint64_t offered_at;                /* milliseconds */
     uint8_t place;
+    uint8_t pool;                       /* whose workers serve it */
     uint8_t staged;                     /* offered to a worker that is or seems busy: others may have it */
     uint8_t claimed;                    /* by its worker; the end of the answer before it may be unread */
     uint8_t answered;
@@ -45,6 +46,14 @@ _Static_assert(PANDO_LANE_SLOTS <= 32, "a bit for each slot");
 /* Each slot that holds an offer when the loop begins. */
 #define PANDO_EACH_OFFER(lane, slot) \
     for (uint32_t rest_ = (lane)->slots, slot; rest_ && (slot = (uint32_t)__builtin_ctz(rest_), 1); rest_ &= rest_ - 1)
+
+/* The requests that wait for the workers of one pool. */
+struct pando_reactor_line {
+    struct pando_queue queue, heavy;    /* heavy requests that were set aside, see reactor_heavy.c */
+    uint32_t offered;                   /* offers not known to be claimed */
+    uint32_t told;                      /* the number that was last told to workers */
+    uint64_t stale_at;                  /* milliseconds: the last search for stale requests that found none */
+};
 
 struct pando_reactor_lane {
     struct pando_lane *shared;
@@ -65,6 +74,7 @@ struct pando_reactor_lane {
     uint64_t seen;                      /* value of `written` when the lane was last read */
     struct pando_connection *blocker;   /* the lane waits until this client takes more */
     uint32_t place;                     /* in reactor->open */
+    uint32_t pool;                      /* of its worker */
     uint32_t first;                     /* the number of its worker's first lane: its own, unless that has threads */
     uint32_t load, pending;             /* of a first lane: how many of its worker's lanes are busy, and how many of them
                                          * were woken for a request; see reactor_choice.c */
@@ -103,6 +113,8 @@ void pando_reactor_requests_give_up(struct pando_reactor *reactor);
 void pando_reactor_dispatch(struct pando_reactor *reactor);
 /* Whether dispatch has something to do. */
 int pando_reactor_dispatch_due(struct pando_reactor *reactor);
+/* Number of requests that no worker of the pool has claimed, as far as known; and of all pools. */
+uint32_t pando_reactor_dispatch_waiting_in(const struct pando_reactor *reactor, uint32_t pool);
 /* Takes back a request that its worker has not claimed. 1, or 0: the worker has claimed it. */
 int pando_reactor_dispatch_withdraw(struct pando_reactor *reactor, struct pando_connection *connection);
 /* The connection gives up its place on a lane, claimed or not. */
@@ -113,28 +125,29 @@ int pando_reactor_dispatch_note(struct pando_reactor *reactor, const struct pand
 void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t lane);
 /* Periodically: makes an offer available to others if an idle worker has not claimed it for long. */
 void pando_reactor_dispatch_late(struct pando_reactor *reactor);
-/* Number of requests that no worker has claimed, as far as known. */
 uint32_t pando_reactor_dispatch_waiting(const struct pando_reactor *reactor);
+/* Whether a worker has an offer that it has not claimed, as far as known. */
+int pando_reactor_dispatch_offers(const struct pando_reactor *reactor);
 /* Tells sleeping workers how many requests wait. */
 void pando_reactor_dispatch_tell(struct pando_reactor *reactor);
 
-/* reactor_choice.c; PANDO_NONE: none */
+/* reactor_choice.c: among the lanes of a pool. PANDO_NONE: none */
 /* A free slot for the next offer. */
 uint32_t pando_reactor_choice_slot(const struct pando_reactor_lane *lane);
 /* The lane of the most recently idle worker: it is the warmest, and the memory of workers that sleep long stays
  * shared. */
-uint32_t pando_reactor_choice_idle(struct pando_reactor *reactor);
+uint32_t pando_reactor_choice_idle(struct pando_reactor *reactor, uint32_t pool);
 /* The lane of a busy worker that reaches its next request sooner than another would wake up. */
-uint32_t pando_reactor_choice_fast(const struct pando_reactor *reactor);
+uint32_t pando_reactor_choice_fast(const struct pando_reactor *reactor, uint32_t pool);
 /* The busy worker's lane with the fewest requests ahead that may have one more. */
-uint32_t pando_reactor_choice_busy(const struct pando_reactor *reactor);
+uint32_t pando_reactor_choice_busy(const struct pando_reactor *reactor, uint32_t pool);
 /* Whether requests ahead of its worker are as good as taken. */
 int pando_reactor_choice_is_fast(const struct pando_reactor_lane *lane);
 
 /* reactor_lanes.c */
 /* The reactor owns the descriptors from here on. */
-void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t lane, uint32_t first, int wake, int socket,
-                             int memory);
+void pando_reactor_lane_open(struct pando_reactor *reactor, const struct pando_reactor_record *order, int wake,
+                             int socket, int memory);
 void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t lane, uint32_t cause);
 void pando_reactor_lanes_read(struct pando_reactor *reactor);
 /* Whether a lane has frames that were not read. */

@@ -86,7 +86,7 @@ int pando_reactor_room_cut(struct pando_reactor *reactor)
 /* Not while heavy requests wait for such a worker: they would wait for a slow reader. */
 static int may_wait(const struct pando_reactor *reactor)
 {
-    return reactor->waiting < reactor->open_count / 2 && reactor->heavy.count == 0;
+    return reactor->waiting < reactor->open_count / 2 && !pando_reactor_heavy_waits(reactor);
 }
 
 /* No lane waits for a client with an empty output queue: its socket may take all of it. */

@@ -84,7 +84,7 @@ module Pando
     class PoolMold < Mold
       # @param context [Context] of the mold that it was forked from
       def initialize(order, context)
-        super(order, context.of_pool(order.pool))
+        super(order, context.of_pool(order.pool, serves: context.payload.serves?(order.pool)))
       end
 
       # @api private

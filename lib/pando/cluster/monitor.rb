@@ -139,9 +139,13 @@ module Pando
       def build_pools
         plans = [Pools::Plan.new(payload: @payload, policy: @policy), *@companions]
         common = build_common(plans.size > 1)
-        ingress = Pools::Ingress.new(listeners, @start.reactor(@payload))
+        serving = plans.take_while { |plan| !plan.payload.options.jobs }.size
+        clients = plans.one? ? roster : roster.of(0...serving)
+        ingress = Pools::Ingress.new(listeners, @start.reactor(@payload), clients)
         Pools.new(plans, roster, shutdown) do |plan, roster, number|
-          Pool.new(self, plan, roster, number, common, number.zero? ? ingress : Pools::Ingress.none)
+          pool = Pool.new(self, plan, roster, number, common, number < [serving, 1].max ? ingress : Pools::Ingress.none)
+          ingress = pool.ingress if number.zero?
+          pool
         end
       end
 

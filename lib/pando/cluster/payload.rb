@@ -28,6 +28,11 @@ module Pando
       # Loads the application. Runs once, in the mold of a cold boot.
       def load; end
 
+      # Runs in the first pool's mold.
+      # @param name [String] of another pool
+      # @return [Boolean] whether its workers serve clients, too
+      def serves?(_name) = false
+
       # Runs in a process that is to be another pool's mold, forked from the first pool's cold-booted mold. Loads the
       # part of the application that is missing.
       # @param name [String] of that pool

@@ -22,7 +22,8 @@ require "pando/refork/prefault"
 module Pando
   module Cluster
     # Workers of one kind, with their own molds and generations, and all parts that the monitor has once for each kind.
-    # The first pool has the reactor and the listeners; most servers have no other pool. Owned by Pools, in the monitor.
+    # The first pool has the reactor and the listeners, which other pools may share; most servers have no other pool. Owned
+    # by Pools, in the monitor.
     class Pool
       include Brief
       extend Forwardable
@@ -44,12 +45,15 @@ module Pando
         @throttles = RestartThrottles.new
         @poison = Poison.new(roster, payload.options)
         @child_events = ChildEvents.new(self, payload, common.oom)
-        build_ingress(ingress.setup)
+        build_ingress(ingress)
         build_generations(plan.policy)
         build_watch
       end
 
       def options = payload.options
+
+      # @return [Pools::Ingress] for another pool whose workers serve clients
+      def ingress = Pools::Ingress.new(listeners, nil, nil, lanes, reactors)
 
       # Refuses clients that wait at the listeners, so that they can go elsewhere.
       def refuse_connections = listeners.refuse
@@ -116,12 +120,22 @@ module Pando
       private
 
       # In a pool without listeners, direct mode has nothing to do.
-      def build_ingress(setup)
-        @lanes = setup ? Reactor::Lanes.new(setup, @common.oom) : Listening::DirectMode.new(roster, listeners)
+      def build_ingress(ingress)
+        setup = ingress.setup
+        @lanes = ingress.lanes || lanes_for(setup)
         @spawner = Spawner.new(roster, @common.poller, listeners, options, @common.command, lanes,
                                pool: (name if @common.several))
-        supervisor = Reactor::Supervisor.new(roster, @spawner, lanes, listeners, setup, throttles: throttles) if setup
-        @reactors = supervisor || lanes
+        @reactors = ingress.reactors || supervisor(ingress) || lanes
+      end
+
+      def lanes_for(setup)
+        setup ? Reactor::Lanes.new(setup, @common.oom) : Listening::DirectMode.new(roster, listeners)
+      end
+
+      def supervisor(ingress)
+        return unless ingress.setup
+
+        Reactor::Supervisor.new(ingress.clients, @spawner, lanes, listeners, ingress.setup, throttles: throttles)
       end
 
       def build_generations(policy)

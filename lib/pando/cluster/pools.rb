@@ -27,12 +27,15 @@ module Pando
       #   several   whether there are several pools
       Common = Struct.new(:poller, :command, :oom, :gauge, :shortage, :several, keyword_init: true)
 
-      # How clients reach a pool's workers. Only the first pool has listeners and a reactor.
+      # How clients reach a pool's workers. Only the first pool makes a reactor; others whose workers serve clients share
+      # it, and pools of nodes have nothing of this.
       #
       #   listeners  Listening::Listeners
       #   setup      see Payload#reactor
-      Ingress = Struct.new(:listeners, :setup) do
-        def self.none = new(Listening::Listeners.new, nil)
+      #   clients    Roster::Selection of all workers that serve clients
+      #   lanes, reactors  those of the first pool
+      Ingress = Struct.new(:listeners, :setup, :clients, :lanes, :reactors) do
+        def self.none = new(Listening::Listeners.new)
       end
 
       include Brief

@@ -18,10 +18,13 @@ module Pando
                          keyword_init: true) do
       def options = payload.options
 
-      # For a service, or for the first mold of another pool: without what belongs to clients.
+      # For a service, or for the first mold of another pool: without what belongs to clients, unless that pool serves
+      # them too.
       # @param name [String, nil] of the pool
       # @return [Context]
-      def of_pool(name)
+      def of_pool(name, serves: false)
+        return self.class.new(**to_h, pool: name) if serves
+
         ios.each(&:close)
         self.class.new(**to_h, pool: name, listeners: [], channel: nil, reactor_eventfd: nil)
       end

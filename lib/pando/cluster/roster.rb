@@ -50,7 +50,7 @@ module Pando
       def each(&block) = @children.each_value(&block)
       def [](seat) = @children[seat]
 
-      # @param pool [Integer] its number
+      # @param pool [Integer, Range] its number, or those of several
       def of(pool) = View.new(self, pool)
       def everybody = self
 
@@ -97,10 +97,10 @@ module Pando
         end
 
         def each
-          @roster.each { |child| yield child if child.pool == @pool }
+          @roster.each { |child| yield child if @pool === child.pool } # rubocop:disable Style/CaseEquality -- or a Range
         end
 
-        def [](seat) = @roster[seat]&.then { |child| child if child.pool == @pool }
+        def [](seat) = @roster[seat]&.then { |child| child if @pool === child.pool } # rubocop:disable Style/CaseEquality
 
         # (see Roster#admit)
         def admit(role, slot, generation, link, source) = @roster.admit(role, slot, generation, link, source, @pool)

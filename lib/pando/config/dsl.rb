@@ -5,7 +5,7 @@ require "pando/config/settings"
 require "pando/hooks"
 
 # `self` in a config file: a method for each setting and each hook, and `on`,
-# `service` and `node`. Each method passes its arguments and the line that called
+# `service`, `pool` and `node`. Each method passes its arguments and the line that called
 # it on to the Recorder.
 #
 #   workers 4
@@ -58,6 +58,13 @@ class Pando::Config::DSL
   # @param name [Symbol]
   def service(*name, &block)
     @recorder.service(name, block, caller_locations(1, 1).first)
+  end
+
+  # Declares a pool of workers for some paths.
+  #
+  # @param name [Symbol]
+  def pool(*name, **options)
+    @recorder.pool(name, options, caller_locations(1, 1).first)
   end
 
   # Declares a kind of job node: how many there are, and which runner they run.

@@ -26,6 +26,8 @@ module Pando
       attr_reader :hooks
       # @return [Array<Block>] in the order of the file
       attr_reader :blocks
+      # @return [Array<PoolLine>] in the order of the file
+      attr_reader :pools
       # @return [Array<NodeLine>] in the order of the file
       attr_reader :nodes
 
@@ -36,6 +38,7 @@ module Pando
         @directory = directory
         @hooks = Hooks.new
         @blocks = []
+        @pools = []
         @nodes = []
       end
 
@@ -92,6 +95,23 @@ module Pando
         keep(:service, name, block, where)
       end
 
+      def pool(name, options, location)
+        require "pando/config/pool_line"
+        where = where(location)
+        refuse(where, "pool needs one name such as :reports") unless name.size == 1 && name.first.is_a?(Symbol)
+        add_pool(PoolLine.new(name.first, options, where))
+      end
+
+      # @param line [PoolLine]
+      def add_pool(line)
+        same = pools.find { |other| other.name == line.name || other.paths.intersect?(line.paths) }
+        refuse(line.source, "pool :#{line.name} has the name or a path of another one (#{same.source})") if same
+        refuse(line.source, "a server has #{PoolLine::MOST - 1} pools at most") if pools.size == PoolLine::MOST - 1
+
+        pools << line
+        nil
+      end
+
       def node(runner, options, block, location)
         require "pando/config/node_line"
         where = where(location)
@@ -114,7 +134,7 @@ module Pando
       # @raise [ConfigError]
       def unknown(name, location)
         name = name.name
-        known = [*Settings.file_names, *Hooks::NAMES, :on, :service, :node].map(&:name)
+        known = [*Settings.file_names, *Hooks::NAMES, :on, :service, :pool, :node].map(&:name)
         assigned = name.delete_suffix("=")
         hint = Compat::Names.hint(assigned)
         hint ||= "Write #{assigned} without the equals sign." if known.include?(assigned)

@@ -21,10 +21,16 @@ module Pando
         @statements.each do |word, said|
           case word
           when "set" then repeat(said)
+          when "pool" then repeat_pool(said)
           when "node" then repeat_node(said)
           when "service" then recorder.blocks << Recorder::Block.new(:service, said.fetch("name"), nil, said["source"])
           end
         end
+      end
+
+      def repeat_pool(said)
+        require "pando/config/pool_line"
+        recorder.add_pool(PoolLine.from(said))
       end
 
       def repeat_node(said)

@@ -31,7 +31,9 @@ module Pando
         unless config.reactor || config.threads == 1 || config.source(:threads) == VARIABLE
           return "wants the reactor: take `reactor false` out, or set threads 1"
         end
-        return if count(config) == 1 || count(config) * workers(config) <= LIMIT
+        pools = [config, *config.pools.map(&:config)]
+        return if pools.all? { |one| count(one) == 1 } || pools.sum { |one| count(one) * workers(one) } <= LIMIT
+        return "and those of the pools are more than #{LIMIT} in all workers: a server has no more" if pools.size > 1
 
         "must be #{LIMIT / workers(config)} at most with #{config.workers} workers (and #{config.rollout_surge} more " \
           "during a rollout): a server has no more than #{LIMIT} threads"

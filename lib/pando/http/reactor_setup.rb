@@ -82,6 +82,9 @@ module Pando
         stats["queued"] > stats["set_aside"] || stats["shed_queue"] > before["shed_queue"]
       end
 
+      # @return [Array<Integer>] by pool, the requests that no worker has taken
+      def waiting = @channel.waiting
+
       # @return [Integer] how often the reactor's loop has turned
       def turns = @channel.stats.fetch("turns")
 
@@ -119,7 +122,7 @@ module Pando
     class ReactorSettings
       %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory answer_memory
          answer_memory_total spool_total buffer_memory header_timeout body_timeout
-         write_timeout idle_timeout queue_timeout max_connections_per_address max_queue
+         write_timeout idle_timeout queue_timeout max_connections_per_address
          retry_after stream_bodies].each do |name|
         define_method(name) { @config.public_send(name) || nil }
       end
@@ -143,6 +146,9 @@ module Pando
 
       # @return [Boolean] whether the limit of open files allows what the config wants
       def enough_descriptors? = @config.max_connections <= @room
+
+      # @return [Array<Array(Integer, Array<String>)>] for each pool the most requests that wait, and its paths
+      def pools = [[@config.max_queue, []], *@config.pools.map { |pool| [pool.config.max_queue, pool.paths] }]
 
       def spool_in_memory = @spool.memory?
       def retry = @config.retry_requests

@@ -44,7 +44,7 @@ module Pando
 
       private
 
-      def threads = Config::Threads.count(@config)
+      def threads = [@config, *@config.pools.map(&:config)].map { |config| Config::Threads.count(config) }.max
 
       def foreign?(name)
         name == "APP_ENV" && VARIABLES.include?(@config.source(:environment)) && !agrees?(name)

@@ -74,6 +74,24 @@ module Pando
       end
     end
 
+    # As ClusterOptions, for a pool of some paths. Its first mold is forked from that of the first pool, so that the
+    # application is in memory once.
+    #
+    # @api private
+    class PathOptions < ClusterOptions
+      def options
+        super.tap do |options|
+          options.shared = true
+          options.services = []
+          options.trainee = false
+        end
+      end
+
+      private
+
+      def auto? = false
+    end
+
     # As ClusterOptions, for one kind of job nodes.
     #
     # @api private

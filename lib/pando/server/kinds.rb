@@ -6,7 +6,7 @@ require "pando/refork"
 module Pando
   class Server
     # The kinds of worker in a configuration, by the names of their pools: first HTTP workers, unless there are none,
-    # then job nodes in the order of the file.
+    # then those for some paths, then job nodes, each in the order of the file.
     #
     # @api private
     module Kinds
@@ -15,13 +15,16 @@ module Pando
       class << self
         # @param config [Config]
         # @return [Array<String>]
-        def names(config) = [*(WEB unless config.workers.zero?), *config.nodes.map(&:name)]
+        def names(config)
+          [*(WEB unless config.workers.zero?), *config.pools.map(&:name), *config.nodes.map(&:name)]
+        end
 
         # @param name [String]
         # @return [Refork::Policy]
         def policy(config, name)
           require "pando/server/cluster_options"
           refork = node(config, name)&.refork
+          refork = pool(config, name).config.refork if pool(config, name)
           worth = config.jit != :trainee # the others' JIT waits for the first refork
           rules = Refork::Auto::Rules.for(config.refork_prefer, scale: TimeScale.read, worth: worth)
           Refork.policy(refork.nil? ? config.refork : refork, rules)
@@ -34,6 +37,7 @@ module Pando
         def payload(server, name)
           require "pando/server/payload"
           return Payload.new(server) if name == WEB
+          return PathPayload.new(server, pool(server.config, name)) if pool(server.config, name)
 
           kind = node(server.config, name) or
             raise BootError, "the configuration has no #{name}, but #{names(server.config).join(", ")}"
@@ -47,6 +51,9 @@ module Pando
             Cluster::Pools::Plan.new(payload: payload(server, name), policy: policy(server.config, name))
           end
         end
+
+        # @return [Config::PathPool, nil]
+        def pool(config, name) = config.pools.find { |pool| pool.name == name }
 
         # @return [Config::NodeKind, nil]
         def node(config, name) = config.nodes.find { |kind| kind.name == name }

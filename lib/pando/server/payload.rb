@@ -53,8 +53,8 @@ module Pando
       # @param renewal [Renewal]
       def adopt(renewal)
         renewal.settle
-        @config = renewal.config
-        @server.renew(@config)
+        @config = own(renewal.config)
+        @server.renew(renewal.config)
         fresh = options_of(@config)
         options.members.each { |name| options[name] = fresh[name] }
       end
@@ -82,14 +82,17 @@ module Pando
         load_with(Jit.new(@config.jit))
       end
 
+      def serves?(name) = !Kinds.pool(@server.config, name).nil?
+
       def become(name)
-        Kinds.payload(@server, name).tap { |payload| payload.load_beside(@care) }
+        Kinds.payload(@server, name).tap { |payload| payload.load_beside(@care, @app) }
       end
 
       # As #load, where another payload has loaded the application already.
-      # @param care [ForkCare] of that payload
-      def load_beside(care)
+      # @param care [ForkCare] of that payload @param app [#call] likewise
+      def load_beside(care, app)
         @care = care
+        @app = app
         load_with(Jit.new(@config.jit))
       end
 
@@ -159,6 +162,7 @@ module Pando
 
       private
 
+      def own(config) = config
       def options_of(config) = ClusterOptions.of(config)
 
       def load_with(jit)
@@ -173,7 +177,7 @@ module Pando
 
       def load_application
         require "pando/http"
-        @app = HTTP::Rackup.load(@config.rackup)
+        @app ||= HTTP::Rackup.load(@config.rackup)
         check_collections
       end
 
@@ -243,6 +247,27 @@ module Pando
         Events.emit("hook.failed", hook: "fork callback", slot: role.slot, generation: role.generation, pid: Pando.pid,
                                    reason: failure.message)
       end
+    end
+
+    # The same application in workers that serve some paths only, with settings of their own.
+    #
+    # @api private
+    class PathPayload < Payload
+      # @param pool [Config::PathPool]
+      def initialize(server, pool)
+        super(server)
+        @pool = pool
+        @config = pool.config
+      end
+
+      def name = @pool.name
+      def worker_name = name
+      def reactor(_descriptors = nil) = nil
+
+      private
+
+      def own(config) = (@pool = Kinds.pool(config, name)).config
+      def options_of(config) = PathOptions.of(config)
     end
 
     # Job nodes of one kind as the cluster carries them: there is no Rack application, and no listener.

@@ -112,7 +112,7 @@ module Pando
 
       def lines
         settings = @config.in_file.flat_map { |name, entries| entries.map { |entry| set(Config::Settings[name], entry) } }
-        settings + services + nodes + blocks_of_monitor
+        settings + services + pools + nodes + blocks_of_monitor
       end
 
       private
@@ -135,6 +135,7 @@ module Pando
                .map { |block| line("service", name: block.name, source: block.source) }
       end
 
+      def pools = @config.pool_lines.map { |pool| line("pool", **pool.to_h) }
       def nodes = @config.node_lines.map { |node| line("node", **node.to_h) }
 
       def blocks_of_monitor

@@ -75,7 +75,8 @@ module Pando
       # @return [Array<Symbol, String>] settings that differ from those at the server's start, and need a restart
       def kept
         settings = [*AT_START, *(OF_REACTOR if @first.reactor)].reject { |name| same?(name) }
-        [*settings, *(Kinds.names(config) - Kinds.names(@first)).map { |name| "node #{name} (or pando upgrade)" }]
+        settings << "paths: and max_queue: of pools" unless routes(@first) == routes(config)
+        [*settings, *(Kinds.names(config) - Kinds.names(@first)).map { |name| "#{Kinds.pool(config, name) ? "pool" : "node"} #{name} (or pando upgrade)" }]
       end
 
       # Uses it from now on.
@@ -85,6 +86,9 @@ module Pando
       def give_up = @reader.abandon
 
       private
+
+      # What the reactor reads at its start.
+      def routes(config) = config.pools.map { |pool| [pool.name, pool.paths, pool.config.max_queue] }
 
       def same?(name)
         @first.public_send(name) == config.public_send(name)

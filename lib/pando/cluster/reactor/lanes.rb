@@ -95,7 +95,8 @@ module Pando
         end
 
         def tell_open(lane)
-          @untold << [Message.new(:lane_open, lane: lane.number, detail: lane.first), lane.for_reactor]
+          opening = Message.new(:lane_open, lane: lane.number, detail: lane.first, pool: lane.child.pool)
+          @untold << [opening, lane.for_reactor]
         end
 
         # If the reactor was not told of its opening, that message is dropped.

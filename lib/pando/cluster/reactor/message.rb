@@ -6,7 +6,7 @@ module Pando
       # One record on the reactor's link, as ext/pando/http/reactor.h declares it. The reactor is C, and its records
       # differ from those of other children (Message).
       class Message
-        FORMAT = "L4" # kind, lane or number of a listener, cause or its flags, 0
+        FORMAT = "L4" # kind, lane or number of a listener, cause or its flags, pool
         BYTES = 16
         KINDS = {
           # orders, from the monitor
@@ -25,14 +25,16 @@ module Pando
         def self.opening(listener) = new(:listener_open, lane: listener.number, detail: listener.flags)
         def self.closing(listener) = new(:listener_close, lane: listener.number)
 
-        def initialize(kind, lane: 0, cause: :died, detail: CAUSES.fetch(cause))
+        # @param pool [Integer] the number of the worker's, for a lane that opens
+        def initialize(kind, lane: 0, cause: :died, detail: CAUSES.fetch(cause), pool: 0)
           @kind = kind
           @lane = lane
           @detail = detail
+          @pool = pool
         end
 
         # @return [String]
-        def encode = [KINDS.fetch(kind), lane, @detail, 0].pack(FORMAT)
+        def encode = [KINDS.fetch(kind), lane, @detail, @pool].pack(FORMAT)
 
         # @param bytes [String] as received
         # @return [Message, nil] nil when malformed

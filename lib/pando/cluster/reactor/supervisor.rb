@@ -136,7 +136,7 @@ module Pando
         def look_for_progress
           return if reactor.nil? || !reactor.ready? || reactor.condemned? || Sys.now < @looked_at + LOOK
 
-          idle = @progress.look(@setup.blocked?)
+          idle = @progress.look(@setup.blocked? ? @setup.waiting : [])
           @looked_at = Sys.now
           @setup.nudge if @progress.doubtful?
           replace(idle) if idle.any?
@@ -229,12 +229,14 @@ module Pando
         # @return [Boolean] whether the next check should come soon
         def doubtful? = @idlers.any?
 
-        # @param waiting [Boolean] whether requests wait, none is answered, and the reactor's loop turns
+        # @param waiting [Array<Integer>] how many requests wait for each pool's workers, while none is answered and the
+        #   reactor's loop turns
         # @return [Array<Child>] idle workers that should have taken some
         def look(waiting)
           before = @idlers
-          @idlers = waiting ? idle_workers.to_h { |worker| [worker.pid, idler(worker, before[worker.pid])] } : {}
-          idle_workers.select { |worker| @idlers[worker.pid]&.beats.to_i >= PROOF }
+          wanted = idle_workers.select { |worker| waiting[worker.pool].to_i.positive? }
+          @idlers = wanted.to_h { |worker| [worker.pid, idler(worker, before[worker.pid])] }
+          wanted.select { |worker| @idlers[worker.pid]&.beats.to_i >= PROOF }
         end
 
         # Starts again after a replacement.

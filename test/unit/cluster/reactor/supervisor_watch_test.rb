@@ -142,7 +142,7 @@ class ReactorProgressTest < Minitest::Test
     child
   end
 
-  def look(waiting: true, beating: @roster.workers)
+  def look(waiting: [1], beating: @roster.workers)
     @progress.look(waiting).tap { beating.each { |child| child.row.beat } }
   end
 
@@ -175,7 +175,7 @@ class ReactorProgressTest < Minitest::Test
     worker
     2.times { look }
     assert_predicate @progress, :doubtful?
-    look(waiting: false)
+    look(waiting: [])
 
     refute_predicate @progress, :doubtful?
     assert_empty(Array.new(2) { look }.flatten)

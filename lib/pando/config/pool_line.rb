@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "pando/config/node_line"
+require "pando/config/threads"
+require "pando/config/types"
+
+module Pando
+  class Config
+    # A pool of workers for some paths, from a `pool` line of the config:
+    #
+    #   pool :reports, paths: ["/reports"], workers: 1, timeout: 300
+    #
+    #   name    String
+    #   paths   Array<String>: its workers serve these paths and all below them
+    #   config  Config with the pool's own settings
+    #   source  where the line is
+    #
+    # Every process has all of them. They are frozen.
+    PathPool = Struct.new(:name, :paths, :config, :source, keyword_init: true)
+
+    # A `pool` line of a config file: its keywords, and the PathPool that it declares.
+    #
+    # @api private
+    class PoolLine
+      # A keyword, the setting whose value it is in this pool, and its type.
+      Keyword = Struct.new(:setting, :type, :help)
+
+      # Pools of one server, with that of the other paths: the reactor has no more.
+      MOST = 16
+      # Bytes of all paths of a server.
+      ROOM = 3500
+      RESERVED = "web"
+
+      PATHS = Types::Texts.new("a list of paths such as [\"/reports\"]", least: 1)
+      KEYWORDS = {
+        workers: Keyword.new(:workers, Types::Whole.new(1..1024), "How many workers."),
+        threads: Keyword.new(:threads, Settings[:threads].type, "How many requests a worker may have at once."),
+        timeout: Keyword.new(:timeout, Settings[:timeout].type, "Seconds that a request may take."),
+        streaming: Keyword.new(:timeout_streaming, Settings[:timeout_streaming].type,
+                               "Seconds that a response may stream once its head is sent."),
+        refork: Keyword.new(:refork, NodeLine::Refork.new, "When to refork this pool."),
+        memory: Keyword.new(:memory_worker, Settings[:memory_worker].type,
+                            "Replace a worker that has more private memory than this."),
+        max_queue: Keyword.new(:max_queue, Settings[:max_queue].type, "How many requests may wait for a worker.")
+      }.freeze
+
+      # @return [String] "config/pando.rb:3"
+      attr_reader :source
+      # @return [String]
+      attr_reader :name
+      # @return [Array<String>]
+      attr_reader :paths
+
+      # @param name [Object] as written: a Symbol @param said [Hash{Symbol => Object}] with paths:
+      # @raise [ConfigError]
+      def initialize(name, said, source)
+        @source = source
+        @name = name.to_s
+        refuse("needs a name such as :reports") unless @name.match?(NodeLine::NAME)
+        refuse("has the name of the pool that serves all other paths: take another one") if @name == RESERVED
+        @paths = read_paths(said)
+        @said = said.except(:paths).to_h { |key, value| [keyword(key), cast(key, value)] }
+      end
+
+      # @param config [Config] its settings apply to keywords that the line leaves out
+      # @return [PathPool]
+      # @raise [ConfigError]
+      def pool(config)
+        refuse("wants the reactor: take `reactor false` out") unless config.reactor
+        refuse("has workers for some paths, and no workers serve the others: workers is 0") if config.workers.zero?
+        own = config.with(workers: 1, **@said.transform_keys { |key| KEYWORDS.fetch(key).setting })
+        wrong = Threads.obstacle(own)
+        refuse("threads #{wrong}") if wrong
+        PathPool.new(name: name, paths: paths, config: own, source: source).freeze
+      end
+
+      # The line, for a process that must not run the file.
+      # @return [Hash{Symbol => String}]
+      def to_h
+        said = @said.to_h { |key, value| [:"said_#{key}", KEYWORDS.fetch(key).type.text(value)] }
+        { name: name, paths: PATHS.text(paths), source: source, **said }
+      end
+
+      # @param said [Hash{String => String}] the result of #to_h
+      def self.from(said)
+        keywords = KEYWORDS.keys.to_h { |key| [key, said["said_#{key}"]] }.compact
+        new(said["name"], { paths: said["paths"], **keywords }, said["source"])
+      end
+
+      private
+
+      def read_paths(said)
+        paths = PATHS.cast(said.fetch(:paths) { refuse("needs paths:, such as paths: [\"/#{name}\"]") })
+        wrong = paths.find { |path| !path.match?(%r{\A/[!-~&&[^?#]]*\z}) }
+        refuse("paths: #{wrong.inspect} is no path: write it from the first slash on, without ? and #") if wrong
+        paths.freeze
+      rescue Type::Invalid => e
+        refuse("paths: #{e.message}")
+      end
+
+      def keyword(key)
+        return key if KEYWORDS.key?(key)
+
+        refuse("has no option #{key}:.#{Suggestion.for(key, [:paths, *KEYWORDS.keys])}")
+      end
+
+      def cast(key, written)
+        KEYWORDS.fetch(keyword(key)).type.cast(written)
+      rescue Type::Invalid => e
+        refuse("#{key}: #{e.message}")
+      end
+
+      def refuse(message) = raise(ConfigError, "#{source}: pool :#{name} #{message}")
+    end
+  end
+end
