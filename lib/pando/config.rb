@@ -87,7 +87,7 @@ module Pando
       @entries = Settings.all.to_h { |setting| [setting.name, loader.entries(setting)] }.freeze
       @resolved = Settings.all.to_h { |setting| [setting.name, resolve(setting, loader.directory)] }.freeze
       @pools = []
-      @pools = @pool_lines.map { |line| line.pool(self) }.freeze
+      @pools = @pool_lines.map { |line| line.pool(self) }.freeze unless source(:reactor) == "--reactor" && !reactor
       @nodes = @node_lines.map { |line| line.kind(self) }.freeze
       check
       freeze

@@ -130,7 +130,8 @@ module Pando
 
         all("pool").map do |pool|
           suspended = "; reforking is suspended" if pool["suspended"]
-          "#{pool["name"]}: #{strength(pool, pool["kind"] || "worker")}, " \
+          queued = "#{counted(pool["queued"], "request")} queued, " if pool["queued"]
+          "#{pool["name"]}: #{strength(pool, pool["kind"] || "worker")}, #{queued}" \
             "#{reforks(pool)}#{suspended}"
         end
       end

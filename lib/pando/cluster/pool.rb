@@ -52,6 +52,9 @@ module Pando
 
       def options = payload.options
 
+      # @return [Boolean] whether its workers serve clients
+      def serves? = !options.jobs
+
       # @return [Pools::Ingress] for another pool whose workers serve clients
       def ingress = Pools::Ingress.new(listeners, nil, nil, lanes, reactors)
 

@@ -41,6 +41,7 @@ class PoolsUnitTest < Minitest::Test
     end
 
     def reconcile(_ending) = nil
+    def serves? = number.zero?
     def waits? = !!waits
     def boot = @boots = @boots.to_i + 1
     def serving? = roster.ready_workers.any?

@@ -84,6 +84,7 @@ module Pando
 
           [["pool", { name: @name, kind: (@pool.options.jobs ? "node" : "worker"),
                       workers: @pool.rollout.size, ready: @pool.roster.ready_workers.size,
+                      queued: (@pool.reactors.waiting_for(@pool.number) if @pool.serves?),
                       reforks: reforks, failures: failures, suspended: (true if suspended?), sizing: sizing }]]
         end
 

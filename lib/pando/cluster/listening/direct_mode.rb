@@ -18,6 +18,7 @@ module Pando
         def open_for(_child) = []
         def due = nil
         def state = nil
+        def waiting_for(_pool) = nil
         def told? = @listeners.leaving.empty?
         def heard_at(now) = now
         def to_state(_state) = nil

@@ -134,7 +134,7 @@ module Pando
         end
 
         def reload(pool)
-          listeners = pool.options.jobs ? [] : @listeners
+          listeners = pool.serves? ? @listeners : []
           pool.generations.reload(@command, listeners).tap { |generation| generation.untried = @untried }
         end
 

@@ -95,6 +95,10 @@ module Pando
         # @return [Hash{Symbol => Integer}]
         def state = @setup.state
 
+        # @param pool [Integer] its number
+        # @return [Integer] requests that wait for its workers
+        def waiting_for(pool) = @setup.waiting.fetch(pool)
+
         # The lane cannot be read any more, so the answers of its worker are lost.
         def lane_corrupt(number)
           worker = @lanes.owner(number)

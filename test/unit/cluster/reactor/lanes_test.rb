@@ -23,6 +23,7 @@ class LanesTest < Minitest::Test
   # Stands for a child in a slot.
   Worker = Struct.new(:ending, :overdue, :suspect, :gone, :blamed, :threads) do
     def initialize(*) = super.then { self.threads ||= 1 }
+    def pool = 0
     def blames?(job) = blamed.nil? || blamed == job
     def overdue? = !!overdue
     def suspect? = !!suspect

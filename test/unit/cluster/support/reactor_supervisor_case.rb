@@ -21,6 +21,7 @@ module ClusterSupport
       def initialize = @reports = @turns = 0
       def nudge = stuck || @turns += 1
       def blocked? = !!blocked && !stuck
+      def waiting = [3]
       def state = { waiting: 3 }
       def early? = false
       def lanes = 4

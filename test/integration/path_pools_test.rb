@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "support/servers"
+
+# Promise: a pool has workers, a queue and limits of its own for some paths. What happens there does not concern the
+# other paths, and the application is loaded once for all.
+class PathPoolsTest < Minitest::Test
+  include Support::Servers
+
+  APP = <<~'RUBY'
+    File.write("loaded", "once\n", mode: "a")
+    run lambda { |env|
+      File.read(File.join(__dir__, env["QUERY_STRING"])) if env["PATH_INFO"].end_with?("/held")
+      sleep if env["PATH_INFO"].end_with?("/late")
+      Process.kill("KILL", Process.pid) if env["PATH_INFO"].end_with?("/die")
+      [200, {}, [Process.pid.to_s]]
+    }
+  RUBY
+  POOL = 'pool :reports, paths: ["/reports"]'
+
+  # One slow endpoint no longer starves the others.
+  def test_requests_for_a_busy_pool_wait_and_others_do_not
+    start("workers 1\n#{POOL}, workers: 1, max_queue: 1")
+    hold("/reports/held") do
+      waiting = Thread.new { @server.get("/reports") }
+      wait_until(message: -> { status }) { status.match?(/reports: .*, 1 request queued/) }
+      others = Array.new(3) { @server.get("/") }
+      assert_equal([[200], [pids("worker")]], [others.map(&:status).uniq, [others.map(&:body).uniq]])
+      assert_equal(503, @server.get("/reports").status)
+      waiting
+    end => waiting
+
+    assert_equal([200, pids("reports").first], [waiting.value.status, waiting.value.body])
+    assert_equal(1, File.readlines(File.join(@server.folder, "loaded")).size)
+  end
+
+  def test_each_has_its_own_timeout_and_threads
+    start("workers 1\ntimeout 0.5, grace: 20\n#{POOL}, workers: 1, timeout: 60, threads: 2")
+    hold("/reports/held") do
+      assert_equal(504, @server.get("/late").status)
+      assert_equal(pids("reports").first, @server.get("/reports").body)
+    end
+
+    assert_equal(["/late"], @server.events("request.timed_out").map { |event| event["path"] })
+  end
+
+  def test_a_death_in_one_pool_does_not_concern_the_other
+    start("workers 1\n#{POOL}, workers: 1")
+    others = pids("worker")
+    lost = @server.wait_for("worker.lost") { assert_equal(502, @server.request("POST", "/reports/die").status) }
+
+    assert_equal(%w[reports 0], [lost["pool"], lost["slot"].to_s])
+    assert_equal(200, @server.get("/reports").status)
+    @server.wait_for("generation.current", pool: "reports") { Process.kill("KILL", mold("reports")) }
+    assert_equal([others, 200], [pids("worker"), @server.get("/reports").status])
+    @server.wait_for("reactor.ready") { Process.kill("KILL", @server.tree.titled("reactor").first.pid) }
+    assert_equal([pids("reports").first, others.first], [@server.get("/reports").body, @server.get("/").body])
+  end
+
+  # The others refork without it; a reload is for all.
+  def test_reforks_and_reloads_under_load
+    start("workers 2\nrefork :manual\n#{POOL}, workers: 1, refork: false")
+    stayed = pids("reports")
+    loads = ["/", "/reports/"].map { |prefix| Thread.new { Array.new(400) { |n| @server.get("#{prefix}#{n}").status } } }
+    @server.wait_for("refork.finished", pool: "web") { pando("refork", "web") }
+    assert_equal(stayed, pids("reports"))
+    @server.wait_for("reload.finished", "reload.failed") { @server.signal("HUP") }
+
+    assert_equal([200], loads.flat_map(&:value).uniq)
+    refute_equal(stayed, pids("reports"))
+    assert_empty(@server.events("reload.failed"))
+  end
+
+  def test_pools_outlive_an_upgrade_of_the_monitor
+    start("workers 1\n#{POOL}, workers: 1")
+    before = pids("worker") + pids("reports")
+    @server.wait_for("monitor.upgraded") { pando("upgrade") }
+
+    assert_equal(before, pids("worker") + pids("reports"))
+    assert_equal(before, ["/", "/reports"].map { |path| @server.get(path).body })
+  end
+
+  private
+
+  def start(config)
+    @server = serve(app: APP, config: "control \"p.sock\"\n#{config}")
+    @server.wait_past("server.ready") # all pools
+  end
+
+  def pids(role) = @server.nodes(role).map { |process| process.pid.to_s }
+  def mold(pool) = @server.tree.titled("mold #{pool}").first.pid
+
+  # Has a request that is answered only after the block.
+  # @return [Object] what the block returns
+  def hold(path)
+    File.mkfifo(fifo = File.join(@server.folder, "fifo"))
+    held = Thread.new { @server.get("#{path}?fifo").status }
+    wait_until(message: -> { status }) { status.match?(/busy .*GET #{path}/) }
+    yield.tap do
+      File.write(fifo, "on")
+      assert_equal(200, held.value)
+    end
+  end
+
+  def status = pando("status")
+
+  def pando(*words)
+    out, = Open3.capture2e(*Support::Checkout.pando(*words, "-c", "pando.rb"), chdir: @server.folder)
+    out
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require_relative "config_test_case"
+require "pando/server/kinds"
+require "pando/server/cluster_options"
+
+# `pool` lines: workers for some paths, with settings of their own.
+class PoolLineTest < ConfigTestCase
+  LINE = 'pool :reports, paths: ["/reports", "/exports"], workers: 3, timeout: 300, memory: "1G", threads: 4, ' \
+         "refork: [50, 100], max_queue: 7, streaming: 60"
+
+  def test_what_the_line_says_and_what_it_leaves_to_the_settings
+    config = load_config("workers 2\ntimeout 5, grace: 3\nmax_queue 9\n#{LINE}\npool :live, paths: \"/live\"")
+    reports, live = config.pools
+
+    assert_equal [%w[reports live], %w[/reports /exports]], [config.pools.map(&:name), reports.paths]
+    assert_equal [3, 300.0, 3.0, 4, { after: [50, 100] }, 7, 60.0, 1024**3],
+                 values(reports.config, :max_queue, :timeout_streaming, :memory_worker)
+    assert_equal [1, 5.0, 3.0, 1, :auto, 9, nil, nil],
+                 values(live.config, :max_queue, :timeout_streaming, :memory_worker)
+    assert_equal [2, 5.0, 3.0, 1, :auto, 9], values(config, :max_queue)
+  end
+
+  def test_the_kinds_of_worker
+    config = load_config("#{LINE}\nnode :sidekiq, count: 1")
+
+    assert_equal %w[web reports sidekiq], Pando::Server::Kinds.names(config)
+    options = Pando::Server::PathOptions.of(config.pools.first.config)
+    assert_equal [3, true, false, [], 302.0],
+                 [options.workers, options.shared, options.auto_workers, options.services, options.longest_request]
+    assert_equal [50], [Pando::Server::Kinds.policy(config, "reports").threshold(0)]
+  end
+
+  def test_a_process_that_must_not_run_the_file_gets_the_same
+    config = load_config(LINE)
+    said = config.pool_lines.first.to_h.transform_keys(&:to_s).transform_values(&:to_s)
+    again = Pando::Config::PoolLine.from(said).pool(load_config(""))
+
+    assert_equal config.pools.first.paths, again.paths
+    assert_equal values(config.pools.first.config, :max_queue, :memory_worker),
+                 values(again.config, :max_queue, :memory_worker)
+  end
+
+  def test_errors_name_the_line_and_the_remedy
+    { "pool" => /config.pando.rb:1: pool needs one name such as :reports/,
+      "pool :reports" => /needs paths:, such as paths: \["\/reports"\]/,
+      "pool :web, paths: '/a'" => /has the name of the pool that serves all other paths/,
+      "pool :Bad, paths: '/a'" => /needs a name such as :reports/,
+      "pool :a, paths: ['a']" => /paths: "a" is no path: write it from the first slash on/,
+      "pool :a, paths: '/a?b'" => %r{"/a\?b" is no path},
+      "pool :a, paths: []" => /paths: must be a list of paths/,
+      "pool :a, paths: '/a', worker: 2" => /has no option worker:\. Did you mean workers/,
+      "pool :a, paths: '/a', workers: :auto" => /workers: must be/,
+      "pool :a, paths: '/a', timeout: 'x'" => /timeout: must be/,
+      "pool :a, paths: '/a'\npool :a, paths: '/b'" => /rb:2: pool :a has the name or a path of another one .*rb:1/,
+      "pool :a, paths: '/a'\npool :b, paths: '/a'" => /rb:2: pool :b has the name or a path of another one .*rb:1/,
+      "pool :a, paths: '/a'\nreactor false" => /pool :a wants the reactor/,
+      "pool :a, paths: '/a'\nworkers 0\nnode :sidekiq" => /no workers serve the others/,
+      "pool :a, paths: '/a', workers: 20, threads: 64" => /pool :a threads must be/,
+      "threads 64\nworkers 8\npool :a, paths: '/a', workers: 8" => /threads and those of the pools are more than 1024/,
+      "#{(1..16).map { |number| "pool :p#{number}, paths: '/#{number}'\n" }.join}" => /15 pools at most/ }
+      .each { |text, error| assert_match(error, error_of(text), text) }
+  end
+
+  # `pando doctor` examines the application in direct mode.
+  def test_the_flag_for_direct_mode_leaves_pools_out
+    assert_empty load_config(LINE, argv: %w[--reactor false]).pools
+  end
+
+  private
+
+  def values(config, *more)
+    [:workers, :timeout, :timeout_grace, :threads, :refork, *more].map { |name| config.public_send(name) }
+  end
+end
