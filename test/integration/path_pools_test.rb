@@ -80,6 +80,9 @@ class PathPoolsTest < Minitest::Test
 
     assert_equal(before, pids("worker") + pids("reports"))
     assert_equal(before, ["/", "/reports"].map { |path| @server.get(path).body })
+    @server.write("pando.rb", File.read(File.join(@server.folder, "pando.rb")).sub('"/reports"', '"/exports"'))
+    assert_match(/the pools or their paths have changed: that takes a restart/, pando("upgrade"))
+    assert_equal(before.last, @server.get("/reports").body)
   end
 
   private

@@ -41,6 +41,8 @@ module Pando
         refork: Keyword.new(:refork, NodeLine::Refork.new, "When to refork this pool."),
         memory: Keyword.new(:memory_worker, Settings[:memory_worker].type,
                             "Replace a worker that has more private memory than this."),
+        canary: Keyword.new(:rollout_canary, Settings[:rollout_canary].type,
+                            "What the first worker of a generation must do, or `false`."),
         max_queue: Keyword.new(:max_queue, Settings[:max_queue].type, "How many requests may wait for a worker.")
       }.freeze
 

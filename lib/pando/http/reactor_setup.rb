@@ -82,6 +82,9 @@ module Pando
         stats["queued"] > stats["set_aside"] || stats["shed_queue"] > before["shed_queue"]
       end
 
+      # @return [String] what the reactor knows of the pools, the same for the same pools
+      def routes = @settings.pools.drop(1).map { |most, paths| [most, *paths].join(" ") }.join(", ")
+
       # @return [Array<Integer>] by pool, the requests that no worker has taken
       def waiting = @channel.waiting
 

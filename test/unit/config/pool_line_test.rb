@@ -7,15 +7,15 @@ require "pando/server/cluster_options"
 # `pool` lines: workers for some paths, with settings of their own.
 class PoolLineTest < ConfigTestCase
   LINE = 'pool :reports, paths: ["/reports", "/exports"], workers: 3, timeout: 300, memory: "1G", threads: 4, ' \
-         "refork: [50, 100], max_queue: 7, streaming: 60"
+         "refork: [50, 100], max_queue: 7, streaming: 60, canary: false"
 
   def test_what_the_line_says_and_what_it_leaves_to_the_settings
     config = load_config("workers 2\ntimeout 5, grace: 3\nmax_queue 9\n#{LINE}\npool :live, paths: \"/live\"")
     reports, live = config.pools
 
     assert_equal [%w[reports live], %w[/reports /exports]], [config.pools.map(&:name), reports.paths]
-    assert_equal [3, 300.0, 3.0, 4, { after: [50, 100] }, 7, 60.0, 1024**3],
-                 values(reports.config, :max_queue, :timeout_streaming, :memory_worker)
+    assert_equal [3, 300.0, 3.0, 4, { after: [50, 100] }, 7, 60.0, 1024**3, false],
+                 values(reports.config, :max_queue, :timeout_streaming, :memory_worker, :rollout_canary)
     assert_equal [1, 5.0, 3.0, 1, :auto, 9, nil, nil],
                  values(live.config, :max_queue, :timeout_streaming, :memory_worker)
     assert_equal [2, 5.0, 3.0, 1, :auto, 9], values(config, :max_queue)

@@ -70,11 +70,17 @@ module Pando
         def told? = @untold.empty?
 
         def to_state(state)
-          state.add("channel", descriptors: descriptors.map { |one| state.keep(one) }, free: @free)
+          state.add("channel", descriptors: descriptors.map { |one| state.keep(one) }, free: @free,
+                               routes: (@setup.routes unless @setup.routes.empty?))
           @open.each_value { |lane| lane.to_state(state) }
         end
 
+        # @raise [Upgrade::Unreadable] also if the reactor, which lives on, does not know the pools
         def from_state(state)
+          unless state.one("channel").read(:routes, :text).to_s == @setup.routes
+            raise Upgrade::Unreadable, "the pools or their paths have changed: that takes a restart"
+          end
+
           state.all("lane").each do |record|
             child = state.roster[record.integer(:seat)] or raise Upgrade::Unreadable, "a lane has no worker"
 

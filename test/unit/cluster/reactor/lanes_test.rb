@@ -8,6 +8,9 @@ require_relative "../support/fakes"
 class LanesTest < Minitest::Test
   # Stands for HTTP::ReactorSetup.
   class Setup
+    attr_writer :routes
+
+    def routes = @routes.to_s
     attr_reader :lanes
 
     def initialize(lanes) = @lanes = lanes

@@ -22,6 +22,7 @@ module ClusterSupport
       def nudge = stuck || @turns += 1
       def blocked? = !!blocked && !stuck
       def waiting = [3]
+      def routes = ""
       def state = { waiting: 3 }
       def early? = false
       def lanes = 4
