@@ -86,8 +86,8 @@ module Pando
       take_file(loader)
       @entries = Settings.all.to_h { |setting| [setting.name, loader.entries(setting)] }.freeze
       @resolved = Settings.all.to_h { |setting| [setting.name, resolve(setting, loader.directory)] }.freeze
-      @pools = []
-      @pools = @pool_lines.map { |line| line.pool(self) }.freeze unless source(:reactor) == "--reactor" && !reactor
+      @pools = [].freeze # those of a pool's own configuration
+      @pools = path_pools
       @nodes = @node_lines.map { |line| line.kind(self) }.freeze
       check
       freeze
@@ -157,6 +157,13 @@ module Pando
       @pool_lines = loader.recorder.pools.freeze
       @node_lines = loader.recorder.nodes.freeze
       @in_file = loader.in_file
+    end
+
+    # The flag for direct mode, which `pando doctor` sets, leaves them out.
+    def path_pools
+      return @pools if !reactor && source(:reactor) == "--reactor"
+
+      @pool_lines.map { |line| line.pool(self) }.freeze
     end
 
     def resolve(setting, directory)

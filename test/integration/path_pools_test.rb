@@ -63,7 +63,9 @@ class PathPoolsTest < Minitest::Test
   def test_reforks_and_reloads_under_load
     start("workers 2\nrefork :manual\n#{POOL}, workers: 1, refork: false")
     stayed = pids("reports")
-    loads = ["/", "/reports/"].map { |prefix| Thread.new { Array.new(400) { |n| @server.get("#{prefix}#{n}").status } } }
+    loads = ["/", "/reports/"].map do |prefix|
+      Thread.new { Array.new(400) { |number| @server.get("#{prefix}#{number}").status } }
+    end
     @server.wait_for("refork.finished", pool: "web") { pando("refork", "web") }
     assert_equal(stayed, pids("reports"))
     @server.wait_for("reload.finished", "reload.failed") { @server.signal("HUP") }

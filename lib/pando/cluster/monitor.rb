@@ -139,14 +139,16 @@ module Pando
       def build_pools
         plans = [Pools::Plan.new(payload: @payload, policy: @policy), *@companions]
         common = build_common(plans.size > 1)
-        serving = plans.take_while { |plan| !plan.payload.options.jobs }.size
-        clients = plans.one? ? roster : roster.of(0...serving)
-        ingress = Pools::Ingress.new(listeners, @start.reactor(@payload), clients)
+        ingress = Pools::Ingress.new(listeners, @start.reactor(@payload), clients(plans))
         Pools.new(plans, roster, shutdown) do |plan, roster, number|
-          pool = Pool.new(self, plan, roster, number, common, number < [serving, 1].max ? ingress : Pools::Ingress.none)
-          ingress = pool.ingress if number.zero?
-          pool
+          ingress = Pools::Ingress.none if number.positive? && plan.payload.options.jobs
+          Pool.new(self, plan, roster, number, common, ingress).tap { |pool| ingress = pool.ingress }
         end
+      end
+
+      # All workers that serve clients: their pools come first.
+      def clients(plans)
+        plans.one? ? roster : roster.of(0...plans.count { |plan| !plan.payload.options.jobs })
       end
 
       def build_common(several)

@@ -22,8 +22,8 @@ require "pando/refork/prefault"
 module Pando
   module Cluster
     # Workers of one kind, with their own molds and generations, and all parts that the monitor has once for each kind.
-    # The first pool has the reactor and the listeners, which other pools may share; most servers have no other pool. Owned
-    # by Pools, in the monitor.
+    # The first pool has the reactor and the listeners, and other pools may share them. Most servers have no other pool.
+    # Owned by Pools, in the monitor.
     class Pool
       include Brief
       extend Forwardable

@@ -100,7 +100,7 @@ module Pando
           @roster.each { |child| yield child if @pool === child.pool } # rubocop:disable Style/CaseEquality -- or a Range
         end
 
-        def [](seat) = @roster[seat]&.then { |child| child if @pool === child.pool } # rubocop:disable Style/CaseEquality
+        def [](seat) = @roster[seat]&.then { |child| child if include?(child) }
 
         # (see Roster#admit)
         def admit(role, slot, generation, link, source) = @roster.admit(role, slot, generation, link, source, @pool)

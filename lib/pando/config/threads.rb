@@ -31,6 +31,7 @@ module Pando
         unless config.reactor || config.threads == 1 || config.source(:threads) == VARIABLE
           return "wants the reactor: take `reactor false` out, or set threads 1"
         end
+
         pools = [config, *config.pools.map(&:config)]
         return if pools.all? { |one| count(one) == 1 } || pools.sum { |one| count(one) * workers(one) } <= LIMIT
         return "and those of the pools are more than #{LIMIT} in all workers: a server has no more" if pools.size > 1

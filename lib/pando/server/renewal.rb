@@ -76,7 +76,7 @@ module Pando
       def kept
         settings = [*AT_START, *(OF_REACTOR if @first.reactor)].reject { |name| same?(name) }
         settings << "paths: and max_queue: of pools" unless routes(@first) == routes(config)
-        [*settings, *(Kinds.names(config) - Kinds.names(@first)).map { |name| "#{Kinds.pool(config, name) ? "pool" : "node"} #{name} (or pando upgrade)" }]
+        [*settings, *(Kinds.names(config) - Kinds.names(@first)).map { |name| restart_for(name) }]
       end
 
       # Uses it from now on.
@@ -86,6 +86,9 @@ module Pando
       def give_up = @reader.abandon
 
       private
+
+      # @param name [String] of a pool that only the new configuration has
+      def restart_for(name) = Kinds.pool(config, name) ? "pool #{name}" : "node #{name} (or pando upgrade)"
 
       # What the reactor reads at its start.
       def routes(config) = config.pools.map { |pool| [pool.name, pool.paths, pool.config.max_queue] }

@@ -43,7 +43,7 @@ class PoolLineTest < ConfigTestCase
 
   def test_errors_name_the_line_and_the_remedy
     { "pool" => /config.pando.rb:1: pool needs one name such as :reports/,
-      "pool :reports" => /needs paths:, such as paths: \["\/reports"\]/,
+      "pool :reports" => %r{needs paths:, such as paths: \["/reports"\]},
       "pool :web, paths: '/a'" => /has the name of the pool that serves all other paths/,
       "pool :Bad, paths: '/a'" => /needs a name such as :reports/,
       "pool :a, paths: ['a']" => /paths: "a" is no path: write it from the first slash on/,
@@ -58,7 +58,7 @@ class PoolLineTest < ConfigTestCase
       "pool :a, paths: '/a'\nworkers 0\nnode :sidekiq" => /no workers serve the others/,
       "pool :a, paths: '/a', workers: 20, threads: 64" => /pool :a threads must be/,
       "threads 64\nworkers 8\npool :a, paths: '/a', workers: 8" => /threads and those of the pools are more than 1024/,
-      "#{(1..16).map { |number| "pool :p#{number}, paths: '/#{number}'\n" }.join}" => /15 pools at most/ }
+      (1..16).map { |number| "pool :p#{number}, paths: '/#{number}'\n" }.join => /15 pools at most/ }
       .each { |text, error| assert_match(error, error_of(text), text) }
   end
 
