@@ -148,7 +148,8 @@ module Pando
 
       # All workers that serve clients: their pools come first.
       def clients(plans)
-        plans.one? ? roster : roster.of(0...plans.count { |plan| !plan.payload.options.jobs })
+        count = plans.count { |plan| !plan.payload.options.jobs }
+        plans.one? ? roster : roster.of(0...count)
       end
 
       def build_common(several)

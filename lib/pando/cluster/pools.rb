@@ -27,8 +27,8 @@ module Pando
       #   several   whether there are several pools
       Common = Struct.new(:poller, :command, :oom, :gauge, :shortage, :several, keyword_init: true)
 
-      # How clients reach a pool's workers. The first pool makes the reactor, and others whose workers serve clients share
-      # it. Pools of nodes have nothing of this.
+      # How clients reach a pool's workers. The first pool makes the reactor; others with clients share it, and pools of
+      # nodes have nothing of this.
       #
       #   listeners  Listening::Listeners
       #   setup      see Payload#reactor
