@@ -14,7 +14,7 @@ listen "unix:#{folder}/pando.sock"
 listen "127.0.0.1:#{ENV.fetch("CHAOS_PORT")}"
 control "#{folder}/control.sock"
 workers Integer(ENV.fetch("CHAOS_WORKERS"))
-threads ENV.fetch("CHAOS_THREADS").then { |number| number == "auto" ? :auto : Integer(number) }
+threads ENV.fetch("CHAOS_THREADS")
 reactor ENV.fetch("CHAOS_REACTOR") == "true"
 refork after: [150, 300]
 mold ENV.fetch("CHAOS_MOLD").to_sym
