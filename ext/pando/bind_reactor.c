@@ -60,7 +60,6 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->body_timeout = time_of(settings, "body_timeout");
     config->idle_timeout = time_of(settings, "idle_timeout");
     config->write_timeout = time_of(settings, "write_timeout");
-    config->queue_timeout = time_of(settings, "queue_timeout");
     config->max_connections = count_or(settings, "max_connections", UINT32_MAX / 2);
     config->max_per_address = count_or(settings, "max_connections_per_address", 0);
     config->max_requests = count_or(settings, "max_requests", 0);
@@ -86,7 +85,8 @@ static void read_stream_paths(struct pando_reactor_papers *papers, VALUE paths)
     papers->stream_paths[used] = '\0';
 }
 
-/* An Array with an Array for each pool: the most requests that wait for it (nil: any number), and its paths. */
+/* An Array with an Array for each pool: the most requests that wait for it (nil: any number), how many seconds at most
+ * (nil: any time), and its paths. */
 static void read_pools(struct pando_reactor_papers *papers, VALUE pools)
 {
     size_t used = 0;
@@ -95,8 +95,10 @@ static void read_pools(struct pando_reactor_papers *papers, VALUE pools)
     if (count < 1 || count > (long)PANDO_REACTOR_POOLS) rb_raise(rb_eArgError, "1 to %u pools", PANDO_REACTOR_POOLS);
     papers->config.pools = (uint32_t)count;
     for (long pool = 0; pool < count; pool++) {
-        VALUE most = rb_ary_entry(rb_ary_entry(pools, pool), 0), paths = rb_ary_entry(rb_ary_entry(pools, pool), 1);
+        VALUE one = rb_ary_entry(pools, pool);
+        VALUE most = rb_ary_entry(one, 0), seconds = rb_ary_entry(one, 1), paths = rb_ary_entry(one, 2);
         papers->config.max_queue[pool] = NIL_P(most) ? UINT32_MAX : NUM2UINT(most);
+        papers->config.queue_timeout[pool] = NIL_P(seconds) ? 0 : (uint32_t)pando_milliseconds(seconds);
         Check_Type(paths, T_ARRAY);
         for (long i = 0; i < RARRAY_LEN(paths); i++) {
             VALUE path = rb_ary_entry(paths, i);

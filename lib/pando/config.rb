@@ -86,7 +86,7 @@ module Pando
       take_file(loader)
       @entries = Settings.all.to_h { |setting| [setting.name, loader.entries(setting)] }.freeze
       @resolved = Settings.all.to_h { |setting| [setting.name, resolve(setting, loader.directory)] }.freeze
-      @pools = [].freeze # those of a pool's own configuration
+      @pools = @nodes = [].freeze # those of a pool's own configuration
       @pools = path_pools
       @nodes = @node_lines.map { |line| line.kind(self) }.freeze
       check

@@ -52,18 +52,20 @@ static struct pando_reactor_config config = {
     .answer_memory = 262144, .answer_total = 64 << 20, .spool_total = 1 << 30,
     .buffer_memory = 512 << 20,
     .header_timeout = 30000, .body_timeout = 30000, .idle_timeout = 30000, .write_timeout = 30000, .grace = 2000,
-    .queue_timeout = 30000, .max_connections = 1000, .pools = 1, .max_queue = {1000, 1000}, .retry_after = 7, .retry = 1,
+    .queue_timeout = {30000, 30000}, .max_connections = 1000, .pools = 1, .max_queue = {1000, 1000}, .retry_after = 7, .retry = 1,
 };
 
 static void configure(const char *name, uint64_t value)
 {
 #define NUMBER(member) if (strcmp(name, #member) == 0) { config.member = value; return; }
     NUMBER(max_header_bytes) NUMBER(max_target_bytes) NUMBER(max_headers) NUMBER(max_body_bytes) NUMBER(body_memory)
-    NUMBER(header_timeout) NUMBER(body_timeout) NUMBER(idle_timeout) NUMBER(write_timeout) NUMBER(queue_timeout)
+    NUMBER(header_timeout) NUMBER(body_timeout) NUMBER(idle_timeout) NUMBER(write_timeout)
     NUMBER(max_connections) NUMBER(pools) NUMBER(max_requests) NUMBER(retry)
     NUMBER(answer_memory) NUMBER(answer_total) NUMBER(spool_total)
     NUMBER(buffer_memory) NUMBER(spool_in_memory)
     NUMBER(retry_after) NUMBER(max_per_address) NUMBER(monitor_silence)
+    if (strcmp(name, "queue_timeout") == 0) { config.queue_timeout[0] = config.queue_timeout[1] = value; return; }
+    if (strcmp(name, "last_queue_timeout") == 0) { config.queue_timeout[1] = value; return; }
     if (strcmp(name, "max_queue") == 0) { config.max_queue[0] = config.max_queue[1] = value; return; }
     if (strcmp(name, "proxy_protocol") == 0) { listener.flags = value ? PANDO_LISTENER_PROXIED : 0; return; }
     if (strcmp(name, "held") == 0) { listener.flags = value ? PANDO_LISTENER_HELD : 0; return; }

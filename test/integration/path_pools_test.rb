@@ -59,6 +59,29 @@ class PathPoolsTest < Minitest::Test
     assert_equal([pids("reports").first, others.first], [@server.get("/reports").body, @server.get("/").body])
   end
 
+  # It boots by itself then: what the first pool has is a reforked mold.
+  def test_a_pool_whose_mold_and_worker_died_after_a_refork_of_the_others
+    start("workers 1\nrefork :manual\n#{POOL}, workers: 1, threads: 8, refork: false")
+    @server.wait_for("refork.finished", pool: "web") { assert_match(/\Aok|every worker runs/, pando("refork")) }
+    @server.wait_for("generation.current", pool: "reports") do
+      Process.kill("KILL", mold("reports"), Integer(pids("reports").first))
+    end
+
+    assert_equal([200, pids("reports").first], @server.get("/reports").then { |answer| [answer.status, answer.body] })
+    assert_empty(@server.events("mold.failed"))
+  end
+
+  # The mold of a pool is forked from the first one's, and leaves the heap that the two share as it is.
+  def test_the_application_is_in_memory_once
+    app = "KEPT = Array.new(400_000) { |n| \"text \#{n}\" * 3 }\n#{APP}" # 40 MiB
+    start("workers 1\n#{POOL}, workers: 1", app: app)
+    several = anonymous_kib
+    @server.stop
+    start("workers 1", app: app)
+
+    assert_operator(several, :<, anonymous_kib * 1.6)
+  end
+
   # The others refork without it; a reload is for all.
   def test_reforks_and_reloads_under_load
     start("workers 2\nrefork :manual\n#{POOL}, workers: 1, refork: false")
@@ -89,12 +112,13 @@ class PathPoolsTest < Minitest::Test
 
   private
 
-  def start(config)
-    @server = serve(app: APP, config: "control \"p.sock\"\n#{config}")
+  def start(config, app: APP)
+    @server = serve(app: app, config: "control \"p.sock\"\n#{config}")
     @server.wait_past("server.ready") # all pools
   end
 
   def pids(role) = @server.nodes(role).map { |process| process.pid.to_s }
+  def anonymous_kib = @server.tree.children.sum(&:anonymous_pss_kib)
   def mold(pool) = @server.tree.titled("mold #{pool}").first.pid
 
   # Has a request that is answered only after the block.

@@ -5,6 +5,7 @@ module Support
   class ProcTree
     Entry = Struct.new(:pid, :parent, :state, :title) do
       def descriptors = Dir.children("/proc/#{pid}/fd").size
+      def anonymous_pss_kib = File.read("/proc/#{pid}/smaps_rollup")[/^Pss_Anon:\s+(\d+)/, 1].to_i
       def pss_kib = File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s+(\d+)/, 1].to_i
       def zombie? = state == "Z"
 

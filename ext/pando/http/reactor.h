@@ -59,7 +59,6 @@ struct pando_reactor_config {
                                         * received */
     uint32_t idle_timeout;             /* between two requests */
     uint32_t write_timeout;            /* like body_timeout, for a client that takes its answer */
-    uint32_t queue_timeout;            /* until a worker takes the request */
 
     uint32_t grace;                    /* how long it outlives its monitor to answer the requests it holds */
 
@@ -67,6 +66,7 @@ struct pando_reactor_config {
     uint32_t max_per_address;          /* connections of one client; 0: any number */
     uint32_t pools;                    /* pools of workers, at most PANDO_REACTOR_POOLS */
     uint32_t max_queue[PANDO_REACTOR_POOLS]; /* requests that no worker of the pool has taken */
+    uint32_t queue_timeout[PANDO_REACTOR_POOLS]; /* until a worker of the pool takes the request */
     uint32_t max_requests;             /* of one connection; 0: any number */
     uint32_t retry_after;              /* seconds that a 503 asks for */
     int retry;                         /* whether to retry the safe requests of a worker that died, once each */

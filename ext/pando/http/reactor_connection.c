@@ -191,7 +191,7 @@ void pando_reactor_connection_answered(struct pando_reactor *reactor, struct pan
     pando_reactor_connection_flushed(reactor, connection);
 }
 
-void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pando_connection *connection, int kind)
+void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pando_connection *connection, uint32_t kind)
 {
     switch (kind) {
     case PANDO_TIMER_HEADER:
@@ -203,11 +203,12 @@ void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pand
     case PANDO_TIMER_WRITE:
         pando_reactor_reader_overdue(reactor, connection);
         return;
-    case PANDO_TIMER_QUEUE:
-        pando_reactor_request_expired(reactor, connection);
+    case PANDO_TIMER_IDLE:
+    case PANDO_TIMER_LINGER:
+        pando_reactor_connection_close(reactor, connection);
         return;
     default:
-        pando_reactor_connection_close(reactor, connection);
+        pando_reactor_request_expired(reactor, connection);
     }
 }
 

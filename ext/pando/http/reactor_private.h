@@ -55,9 +55,9 @@ enum pando_timer_kind {
     PANDO_TIMER_BODY,
     PANDO_TIMER_IDLE,
     PANDO_TIMER_WRITE,                  /* one part of write_timeout */
-    PANDO_TIMER_QUEUE,
     PANDO_TIMER_LINGER,
-    PANDO_TIMERS
+    PANDO_TIMER_QUEUE,                  /* and one for each further pool */
+    PANDO_TIMERS = PANDO_TIMER_QUEUE + PANDO_REACTOR_POOLS
 };
 
 struct pando_timer {
@@ -365,7 +365,7 @@ void pando_reactor_connection_reset(struct pando_reactor *reactor, struct pando_
 void pando_reactor_connection_forget(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Closes the connection, unless a request arrives meanwhile. 1: it is closed. */
 int pando_reactor_connection_close_idle(struct pando_reactor *reactor, struct pando_connection *connection);
-void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pando_connection *connection, int kind);
+void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pando_connection *connection, uint32_t kind);
 void pando_reactor_connections_bury(struct pando_reactor *reactor);
 /* Periodically: gives memory back after most connections have left. */
 void pando_reactor_connections_trim(struct pando_reactor *reactor);
@@ -386,10 +386,9 @@ uint64_t pando_reactor_nanoseconds(void);
 /* reactor_timers.c */
 void pando_reactor_timers_init(struct pando_reactor *reactor);
 /* (Re)starts the connection's only timer; a kind without a duration never expires. */
-void pando_reactor_timer_start(struct pando_reactor *reactor, struct pando_connection *connection,
-                               enum pando_timer_kind kind);
+void pando_reactor_timer_start(struct pando_reactor *reactor, struct pando_connection *connection, uint32_t kind);
 void pando_reactor_timer_stop(struct pando_reactor *reactor, struct pando_connection *connection);
-int pando_reactor_timer_runs(const struct pando_connection *connection, enum pando_timer_kind kind);
+int pando_reactor_timer_runs(const struct pando_connection *connection, uint32_t kind);
 void pando_reactor_timers_expire(struct pando_reactor *reactor);
 /* Time in which nobody could do anything does not count. */
 void pando_reactor_timers_postpone(struct pando_reactor *reactor, uint64_t milliseconds);

@@ -35,7 +35,7 @@ static int enqueue(struct pando_reactor *reactor, struct pando_connection *conne
     if ((request->retried ? push_back(reactor, connection) : push(reactor, connection)) == -1)
         return 0;
     request->lane = PANDO_NONE;
-    pando_reactor_timer_start(reactor, connection, PANDO_TIMER_QUEUE);
+    pando_reactor_timer_start(reactor, connection, PANDO_TIMER_QUEUE + request->pool);
     if (++reactor->unannounced >= ANNOUNCE)
         pando_reactor_dispatch(reactor);
     return 1;

@@ -7,6 +7,11 @@
 #define SLOWEST 1024 /* bytes per second that a client must keep up */
 #define WINDOW 10000 /* milliseconds of credit at most: a fast start does not count for ever */
 
+static uint32_t kinds(const struct pando_reactor *reactor)
+{
+    return PANDO_TIMER_QUEUE + reactor->config->pools;
+}
+
 void pando_reactor_timers_init(struct pando_reactor *reactor)
 {
     const struct pando_reactor_config *config = reactor->config;
@@ -14,14 +19,14 @@ void pando_reactor_timers_init(struct pando_reactor *reactor)
     reactor->durations[PANDO_TIMER_BODY] = config->body_timeout;
     reactor->durations[PANDO_TIMER_IDLE] = config->idle_timeout;
     reactor->durations[PANDO_TIMER_WRITE] = (config->write_timeout + PANDO_WRITE_LOOKS - 1) / PANDO_WRITE_LOOKS;
-    reactor->durations[PANDO_TIMER_QUEUE] = config->queue_timeout;
     reactor->durations[PANDO_TIMER_LINGER] = LINGER_SILENCE;
-    for (int kind = 0; kind < PANDO_TIMERS; kind++)
+    for (uint32_t pool = 0; pool < config->pools; pool++)
+        reactor->durations[PANDO_TIMER_QUEUE + pool] = config->queue_timeout[pool];
+    for (uint32_t kind = 0; kind < kinds(reactor); kind++)
         pando_list_init(&reactor->timers[kind]);
 }
 
-void pando_reactor_timer_start(struct pando_reactor *reactor, struct pando_connection *connection,
-                               enum pando_timer_kind kind)
+void pando_reactor_timer_start(struct pando_reactor *reactor, struct pando_connection *connection, uint32_t kind)
 {
     struct pando_timer *timer = &connection->timer;
     pando_reactor_timer_stop(reactor, connection);
@@ -40,12 +45,12 @@ void pando_reactor_timer_stop(struct pando_reactor *reactor, struct pando_connec
     reactor->running[timer->kind]--;
 }
 
-int pando_reactor_timer_runs(const struct pando_connection *connection, enum pando_timer_kind kind)
+int pando_reactor_timer_runs(const struct pando_connection *connection, uint32_t kind)
 {
     return !pando_list_empty(&connection->timer.node) && connection->timer.kind == kind;
 }
 
-static struct pando_connection *first_of(const struct pando_reactor *reactor, int kind)
+static struct pando_connection *first_of(const struct pando_reactor *reactor, uint32_t kind)
 {
     const struct pando_node *list = &reactor->timers[kind];
     return pando_list_empty(list) ? NULL : pando_owner(list->next, struct pando_connection, timer.node);
@@ -53,7 +58,7 @@ static struct pando_connection *first_of(const struct pando_reactor *reactor, in
 
 void pando_reactor_timers_expire(struct pando_reactor *reactor)
 {
-    for (int kind = 0; kind < PANDO_TIMERS; kind++) {
+    for (uint32_t kind = 0; kind < kinds(reactor); kind++) {
         struct pando_connection *connection;
         while ((connection = first_of(reactor, kind)) && connection->timer.due <= reactor->now) {
             pando_reactor_timer_stop(reactor, connection);
@@ -79,7 +84,7 @@ void pando_reactor_timers_postpone(struct pando_reactor *reactor, uint64_t milli
 int64_t pando_reactor_timers_next(const struct pando_reactor *reactor)
 {
     int64_t next = -1;
-    for (int kind = 0; kind < PANDO_TIMERS; kind++) {
+    for (uint32_t kind = 0; kind < kinds(reactor); kind++) {
         const struct pando_connection *connection = first_of(reactor, kind);
         if (!connection)
             continue;

@@ -74,7 +74,7 @@ module Pando
       end
 
       def say_ok
-        terminal.out.puts "OK: #{[within(config.config_file) || "no config file", *served, *nodes].join(", ")}"
+        terminal.out.puts "OK: #{[within(config.config_file) || "no config file", *served, *pools, *nodes].join(", ")}"
         CLI::OK
       end
 
@@ -82,6 +82,10 @@ module Pando
         return if config.workers.zero?
 
         [within(config.rackup), counted(config.workers, "worker"), config.listen.join(" ")]
+      end
+
+      def pools
+        "pools: #{config.pools.map { |pool| "#{pool.config.workers} #{pool.name}" }.join(" + ")}" if config.pools.any?
       end
 
       def nodes

@@ -63,8 +63,8 @@ class Pando::Config::DSL
   # Declares a pool of workers for some paths.
   #
   # @param name [Symbol]
-  def pool(*name, **options)
-    @recorder.pool(name, options, caller_locations(1, 1).first)
+  def pool(*name, **options, &block)
+    @recorder.pool(name, options, block, caller_locations(1, 1).first)
   end
 
   # Declares a kind of job node: how many there are, and which runner they run.

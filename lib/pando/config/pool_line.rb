@@ -27,15 +27,19 @@ module Pando
 
       # Pools of one server, with that of the other paths: the reactor has no more.
       MOST = 16
-      # Bytes of all paths of a server.
-      ROOM = 3500
-      RESERVED = "web"
+      TOO_MANY = "a server has #{MOST - 1} pools at most: give one of them more paths".freeze
+      # Bytes of all paths of a server, each with its pool's number and a zero, and of a last empty one.
+      ROOM = 4000
+      # What the pool of all other paths and the processes of a pool are called.
+      RESERVED = %w[web mold worker reactor monitor service].freeze
 
       PATHS = Types::Texts.new("a list of paths such as [\"/reports\"]", least: 1)
       KEYWORDS = {
         workers: Keyword.new(:workers, Types::Whole.new(1..1024), "How many workers."),
         threads: Keyword.new(:threads, Settings[:threads].type, "How many requests a worker may have at once."),
         timeout: Keyword.new(:timeout, Settings[:timeout].type, "Seconds that a request may take."),
+        grace: Keyword.new(:timeout_grace, Settings[:timeout_grace].type,
+                           "Seconds from the timeout until the worker is killed."),
         streaming: Keyword.new(:timeout_streaming, Settings[:timeout_streaming].type,
                                "Seconds that a response may stream once its head is sent."),
         refork: Keyword.new(:refork, NodeLine::Refork.new, "When to refork this pool."),
@@ -43,7 +47,9 @@ module Pando
                             "Replace a worker that has more private memory than this."),
         canary: Keyword.new(:rollout_canary, Settings[:rollout_canary].type,
                             "What the first worker of a generation must do, or `false`."),
-        max_queue: Keyword.new(:max_queue, Settings[:max_queue].type, "How many requests may wait for a worker.")
+        max_queue: Keyword.new(:max_queue, Settings[:max_queue].type, "How many requests may wait for a worker."),
+        queue_timeout: Keyword.new(:queue_timeout, Settings[:queue_timeout].type,
+                                   "Seconds that a request may wait for a worker.")
       }.freeze
 
       # @return [String] "config/pando.rb:3"
@@ -58,11 +64,14 @@ module Pando
       def initialize(name, said, source)
         @source = source
         @name = name.to_s
-        refuse("needs a name such as :reports") unless @name.match?(NodeLine::NAME)
-        refuse("has the name of the pool that serves all other paths: take another one") if @name == RESERVED
+        refuse("needs a name in small letters such as :reports") unless @name.match?(NodeLine::NAME)
+        refuse("has a name that Pando uses itself: take another one") if RESERVED.include?(@name)
         @paths = read_paths(said)
         @said = said.except(:paths).to_h { |key, value| [keyword(key), cast(key, value)] }
       end
+
+      # @return [Integer] that its paths take in the reactor
+      def bytes = paths.sum { |path| path.bytesize + 2 }
 
       # @param config [Config] its settings apply to keywords that the line leaves out
       # @return [PathPool]
@@ -92,9 +101,11 @@ module Pando
       private
 
       def read_paths(said)
+        said.each_key { |key| keyword(key) unless key == :paths }
         paths = PATHS.cast(said.fetch(:paths) { refuse("needs paths:, such as paths: [\"/#{name}\"]") })
-        wrong = paths.find { |path| !path.match?(%r{\A/[!-~&&[^?#]]*\z}) }
-        refuse("paths: #{wrong.inspect} is no path: write it from the first slash on, without ? and #") if wrong
+        wrong = paths.find { |path| !path.match?(%r{\A/[!-~&&[^?#*]]*\z}) }
+        refuse("paths: #{wrong.inspect} is no path: write it from the first slash on, without ?, # and *") if wrong
+        refuse("paths: \"/\" is every path: the workers of the server serve it") if paths.include?("/")
         paths.freeze
       rescue Type::Invalid => e
         refuse("paths: #{e.message}")

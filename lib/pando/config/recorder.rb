@@ -95,20 +95,28 @@ module Pando
         keep(:service, name, block, where)
       end
 
-      def pool(name, options, location)
+      def pool(name, options, block, location)
         require "pando/config/pool_line"
         where = where(location)
-        refuse(where, "pool needs one name such as :reports") unless name.size == 1 && name.first.is_a?(Symbol)
+        refuse(where, "pool takes no block") if block
+        usable = name.size == 1 && name.first.is_a?(Symbol)
+        refuse(where, "pool needs one name and paths:, such as pool :reports, paths: [\"/reports\"]") unless usable
         add_pool(PoolLine.new(name.first, options, where))
       end
 
       # @param line [PoolLine]
       def add_pool(line)
-        same = pools.find { |other| other.name == line.name || other.paths.intersect?(line.paths) }
-        refuse(line.source, "pool :#{line.name} has the name or a path of another one (#{same.source})") if same
-        refuse(line.source, "a server has #{PoolLine::MOST - 1} pools at most") if pools.size == PoolLine::MOST - 1
+        pools.each do |other|
+          same = other.name == line.name ? "name" : "path #{(other.paths & line.paths).first}"
+          next if same.end_with?("path ")
+
+          refuse(line.source, "pool :#{line.name} has the #{same} of another one (#{other.source}): change one of them")
+        end
+        refuse(line.source, PoolLine::TOO_MANY) if pools.size == PoolLine::MOST - 1
 
         pools << line
+        room = PoolLine::ROOM - pools.sum(&:bytes)
+        refuse(line.source, "the paths of all pools take #{-room} bytes too many: write fewer or shorter ones") if room.negative?
         nil
       end
 

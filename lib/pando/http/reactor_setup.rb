@@ -83,7 +83,7 @@ module Pando
       end
 
       # @return [String] what the reactor knows of the pools, the same for the same pools
-      def routes = @settings.pools.drop(1).map { |most, paths| [most, *paths].join(" ") }.join(", ")
+      def routes = @settings.pools.drop(1).map { |pool| pool.join(" ") }.join(", ")
 
       # @return [Array<Integer>] by pool, the requests that no worker has taken
       def waiting = @channel.waiting
@@ -125,7 +125,7 @@ module Pando
     class ReactorSettings
       %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory answer_memory
          answer_memory_total spool_total buffer_memory header_timeout body_timeout
-         write_timeout idle_timeout queue_timeout max_connections_per_address
+         write_timeout idle_timeout max_connections_per_address
          retry_after stream_bodies].each do |name|
         define_method(name) { @config.public_send(name) || nil }
       end
@@ -150,8 +150,13 @@ module Pando
       # @return [Boolean] whether the limit of open files allows what the config wants
       def enough_descriptors? = @config.max_connections <= @room
 
-      # @return [Array<Array(Integer, Array<String>)>] for each pool the most requests that wait, and its paths
-      def pools = [[@config.max_queue, []], *@config.pools.map { |pool| [pool.config.max_queue, pool.paths] }]
+      # @return [Array<Array(Integer, Float, Array<String>)>] for each pool the most requests that wait and how many
+      #   seconds at most, nil for any time, and its paths
+      def pools
+        [[@config, []], *@config.pools.map { |pool| [pool.config, pool.paths] }].map do |config, paths|
+          [config.max_queue, config.queue_timeout || nil, paths]
+        end
+      end
 
       def spool_in_memory = @spool.memory?
       def retry = @config.retry_requests

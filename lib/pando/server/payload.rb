@@ -73,7 +73,7 @@ module Pando
 
       def load
         require "pando/server/fork_care"
-        AppEnvironment.new(@config).apply
+        AppEnvironment.new(@server.config).apply
         Pando.serving = true
         $stdout.sync = true # a process that dies must not lose its output
         @care = ForkCare.new(@server)
@@ -249,7 +249,8 @@ module Pando
       end
     end
 
-    # The same application in workers that serve some paths only, with settings of their own.
+    # The same application in workers that serve some paths only, with settings of their own. A mold that is forked from
+    # the first pool's shares its heap, which is prepared already: to compact it again would copy it.
     #
     # @api private
     class PathPayload < Payload
@@ -258,6 +259,16 @@ module Pando
         super(server)
         @pool = pool
         @config = pool.config
+      end
+
+      def load_beside(*)
+        @prepared = true
+        super
+      end
+
+      def prepare
+        super unless @prepared
+        @prepared = false # for a mold that is forked from one of its workers
       end
 
       def name = @pool.name

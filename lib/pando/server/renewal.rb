@@ -75,7 +75,7 @@ module Pando
       # @return [Array<Symbol, String>] settings that differ from those at the server's start, and need a restart
       def kept
         settings = [*AT_START, *(OF_REACTOR if @first.reactor)].reject { |name| same?(name) }
-        settings << "paths: and max_queue: of pools" unless routes(@first) == routes(config)
+        settings << "paths:, max_queue: and queue_timeout: of pools" unless routes(@first) == routes(config)
         [*settings, *(Kinds.names(config) - Kinds.names(@first)).map { |name| restart_for(name) }]
       end
 
@@ -91,7 +91,10 @@ module Pando
       def restart_for(name) = Kinds.pool(config, name) ? "pool #{name}" : "node #{name} (or pando upgrade)"
 
       # What the reactor reads at its start.
-      def routes(config) = config.pools.map { |pool| [pool.name, pool.paths, pool.config.max_queue] }
+      def routes(config)
+        known = config.pools.select { |pool| Kinds.pool(@first, pool.name) }
+        known.map { |pool| [pool.name, pool.paths, pool.config.max_queue, pool.config.queue_timeout] }.sort_by(&:first)
+      end
 
       def same?(name)
         @first.public_send(name) == config.public_send(name)

@@ -12,7 +12,7 @@ class HTTPReactorBindingTest < Minitest::Test
                body_memory: 114_688, answer_memory: 262_144, answer_memory_total: 1_000_000, spool_total: 1_000_000,
                buffer_memory: 10_000_000, spool_in_memory: false,
                header_timeout: 10.0, body_timeout: 30, idle_timeout: 75.0, write_timeout: 30.0,
-               queue_timeout: nil, max_connections: nil, pools: [[nil, []]], max_requests: nil, retry: true,
+               max_connections: nil, pools: [[nil, nil, []]], max_requests: nil, retry: true,
                retry_after: 5, ready_path: nil, live_path: nil, max_connections_per_address: nil,
                stream_bodies: [] }.freeze
   Settings = Struct.new(*SETTINGS.keys, keyword_init: true)

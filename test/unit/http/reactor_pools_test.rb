@@ -10,7 +10,8 @@ class HTTPReactorPoolsTest < Minitest::Test
   # Lane 0 belongs to the pool of all other paths, lane 1 to that of the reports.
   def setup
     super
-    stage(lanes: 0, pools: 2, pool_paths: "1/reports,0/reports/small,1/slow/", max_queue: 2)
+    stage(lanes: 0, pools: 2, pool_paths: "1/reports,0/reports/small,1/slow/", max_queue: 2,
+                    queue_timeout: 200, last_queue_timeout: 60_000)
     @stage.ok("open", 0, 0)
     @stage.ok("open", 1, 1)
   end
@@ -45,6 +46,15 @@ class HTTPReactorPoolsTest < Minitest::Test
 
     assert_match(%r{\AHTTP/1.1 503 }, ask("/reports").read)
     assert_served(0, "/")
+  end
+
+  def test_each_has_a_queue_timeout_of_its_own
+    [taken(0, "/"), taken(1, "/reports")]
+    patient = ask("/reports")
+
+    assert_match(%r{\AHTTP/1.1 503 }, ask("/").read)
+    assert_equal(1, waiting)
+    assert_nil(patient.wait_readable(0))
   end
 
   def test_a_request_of_a_dead_worker_waits_for_another_one_of_its_pool

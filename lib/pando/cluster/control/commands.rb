@@ -123,9 +123,11 @@ module Pando
 
         def immediate(&work) = Tasks::Immediate.new(@cluster, &work)
 
-        # All pools, unless the client names one.
+        # All pools that refork at all, unless the client names one.
         def refork(arguments)
-          pools = arguments["pool"] ? [pool(arguments)] : @cluster.pools
+          able = @cluster.pools.reject { |pool| pool.generations.reforks.off? }
+          able = @cluster.pools if able.empty?
+          pools = arguments["pool"] ? [pool(arguments)] : able
           force = arguments["force"] == "yes"
           Tasks::Together.new(@cluster, pools.map { |pool| Tasks::Refork.new(@cluster, pool, force) })
         end

@@ -63,6 +63,8 @@ module Pando
 
         def any? = count.positive?
         def suspended? = !!@suspended
+        # @return [Boolean] whether no worker is ever promoted, not even by hand
+        def off? = !@policy.manual?
 
         # Called in each turn in which no generation is on its way.
         def reconcile
@@ -261,7 +263,7 @@ module Pando
 
         # Obstacles to any refork.
         def hindrance
-          return "reforking is switched off" unless @policy.manual?
+          return "reforking is switched off" if off?
           return under_way(@generations.upcoming) if @generations.upcoming
           return "there is no mold" unless @generations.current
           return "reforking is suspended: try `pando refork --force`" if suspended?
