@@ -27,7 +27,6 @@ module Pando
 
       # Pools of one server, with that of the other paths: the reactor has no more.
       MOST = 16
-      TOO_MANY = "a server has #{MOST - 1} pools at most: give one of them more paths".freeze
       # Bytes of all paths of a server, each with its pool's number and a zero, and of a last empty one.
       ROOM = 4000
       # What the pool of all other paths and the processes of a pool are called.
@@ -68,6 +67,18 @@ module Pando
         refuse("has a name that Pando uses itself: take another one") if RESERVED.include?(@name)
         @paths = read_paths(said)
         @said = said.except(:paths).to_h { |key, value| [keyword(key), cast(key, value)] }
+      end
+
+      # @param others [Array<PoolLine>] those before it
+      # @raise [ConfigError]
+      def check_beside(others)
+        others.each do |other|
+          refuse_same("name", other) if other.name == name
+          refuse_same("path #{(other.paths & paths).first}", other) if other.paths.intersect?(paths)
+        end
+        refuse("is one too many: #{MOST - 1} is the most. Give one of them more paths") if others.size == MOST - 1
+        excess = [*others, self].sum(&:bytes) - ROOM
+        refuse("has too many paths: all pools together have #{excess} bytes too many") if excess.positive?
       end
 
       # @return [Integer] that its paths take in the reactor
@@ -121,6 +132,10 @@ module Pando
         KEYWORDS.fetch(keyword(key)).type.cast(written)
       rescue Type::Invalid => e
         refuse("#{key}: #{e.message}")
+      end
+
+      def refuse_same(what, other)
+        refuse("has the #{what} of another one (#{other.source}): change one of them")
       end
 
       def refuse(message) = raise(ConfigError, "#{source}: pool :#{name} #{message}")

@@ -106,17 +106,8 @@ module Pando
 
       # @param line [PoolLine]
       def add_pool(line)
-        pools.each do |other|
-          same = other.name == line.name ? "name" : "path #{(other.paths & line.paths).first}"
-          next if same.end_with?("path ")
-
-          refuse(line.source, "pool :#{line.name} has the #{same} of another one (#{other.source}): change one of them")
-        end
-        refuse(line.source, PoolLine::TOO_MANY) if pools.size == PoolLine::MOST - 1
-
+        line.check_beside(pools)
         pools << line
-        room = PoolLine::ROOM - pools.sum(&:bytes)
-        refuse(line.source, "the paths of all pools take #{-room} bytes too many: write fewer or shorter ones") if room.negative?
         nil
       end
 

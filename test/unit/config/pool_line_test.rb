@@ -48,7 +48,8 @@ class PoolLineTest < ConfigTestCase
       "pool :a, paths: '/x*'" => %r{"/x\*" is no path},
       "pool :a, path: '/x'" => /has no option path:\. Did you mean paths/,
       "pool :mold, paths: '/a'" => /has a name that Pando uses itself/,
-      "pool :a, paths: (1..400).map { |number| format('/path%04d', number) }" => /take \d+ bytes too many/,
+      "pool :a, paths: (1..400).map { |number| format('/path%04d', number) }" =>
+        /pool :a has too many paths: all pools together have \d+ bytes too many/,
       "pool :reports" => %r{needs paths:, such as paths: \["/reports"\]},
       "pool :web, paths: '/a'" => /has a name that Pando uses itself/,
       "pool :Bad, paths: '/a'" => /needs a name in small letters such as :reports/,
@@ -64,7 +65,7 @@ class PoolLineTest < ConfigTestCase
       "pool :a, paths: '/a'\nworkers 0\nnode :sidekiq" => /no workers serve the others/,
       "pool :a, paths: '/a', workers: 20, threads: 64" => /pool :a threads must be/,
       "threads 64\nworkers 8\npool :a, paths: '/a', workers: 8" => /threads and those of the pools are more than 1024/,
-      (1..16).map { |number| "pool :p#{number}, paths: '/#{number}'\n" }.join => /15 pools at most/ }
+      (1..16).map { |number| "pool :p#{number}, paths: '/#{number}'\n" }.join => /pool :p16 is one too many: 15 is the most/ }
       .each { |text, error| assert_match(error, error_of(text), text) }
   end
 

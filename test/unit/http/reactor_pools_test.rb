@@ -10,8 +10,8 @@ class HTTPReactorPoolsTest < Minitest::Test
   # Lane 0 belongs to the pool of all other paths, lane 1 to that of the reports.
   def setup
     super
-    stage(lanes: 0, pools: 2, pool_paths: "1/reports,0/reports/small,1/slow/", max_queue: 2,
-                    queue_timeout: 200, last_queue_timeout: 60_000)
+    stage(lanes: 0, pools: 2, pool_paths: "1/reports,0/reports/small,1/slow/", max_queue: 2, queue_timeout: 200,
+          last_queue_timeout: 60_000)
     @stage.ok("open", 0, 0)
     @stage.ok("open", 1, 1)
   end
