@@ -5,7 +5,7 @@
 # the page it lies in: memory that was shared since the fork becomes private. A server whose workers were
 # forked from one that had been called already has nothing left to fill.
 #
-# Each request calls one slice of the methods, so a process is warm after SLICES requests. It also builds and
+# Each request calls one slice of the methods, so a process is warm after SLICES requests (20 by default). It also builds and
 # serializes some data, as a request does, so that the heap is in motion.
 #
 #   GET /     the next slice; X-Worker is the pid that answered
@@ -16,7 +16,7 @@ require "json"
 module Constants
   METHODS = Integer(ENV.fetch("BENCH_METHODS", "100000"))
   PER_MODULE = 100
-  SLICES = 20
+  SLICES = Integer(ENV.fetch("BENCH_SLICES", "20"))
 
   GROUPS = Array.new(METHODS / PER_MODULE) do |group|
     const_set("Group#{group}", Module.new).tap do |holder|

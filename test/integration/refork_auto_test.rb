@@ -13,16 +13,17 @@ class ReforkAutoTest < Minitest::Test
   REQUESTS_AT_MOST = 20_000
   PRICE = /\A\d+\.\d MiB \* \d+ s >= \d+\.\d MiB s\z/
 
-  # Ten seconds of production in one.
+  # Ten seconds of production in one. The app is far from warm at the first refork, so the second one is worth it, too.
   def test_reforks_while_what_it_saves_is_worth_the_cpu_time
     @server = serve(config: "refork :auto; control 'control.sock'", arguments: [APP, "-w", "2"],
-                    env: { "BENCH_METHODS" => "40000", "PANDO_TIME_SCALE" => "10" })
+                    env: { "BENCH_METHODS" => "40000", "BENCH_SLICES" => "400", "PANDO_TIME_SCALE" => "10" })
     ask_until { @server.events("generation.current").size > 2 }
     first, second = decisions("refork")
 
     assert_match(/\Aa worker served \d+ requests\z/, first["reason"])
     assert_operator first["reason"][/\d+/].to_i, :>=, 50
-    [first, second].each { |decision| assert_match(PRICE, decision["rule"]) }
+    assert_match(Regexp.union(PRICE, /\A50 requests\z/), first["rule"]) # whichever comes first
+    assert_match PRICE, second["rule"]
     assert_operator second["cost"], :>=, 0.05 # two workers, at the least
     assert_explained
   end
