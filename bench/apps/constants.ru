@@ -5,8 +5,8 @@
 # the page it lies in: memory that was shared since the fork becomes private. A server whose workers were
 # forked from one that had been called already has nothing left to fill.
 #
-# Each request calls one slice of the methods, so a process is warm after SLICES requests (20 by default). It also builds and
-# serializes some data, as a request does, so that the heap is in motion.
+# Each request calls one slice of the methods, so a process is warm after SLICES requests, 20 by default. It also
+# builds and serializes some data, as a request does, so that the heap is in motion.
 #
 #   GET /     the next slice; X-Worker is the pid that answered
 #   GET /up   answers without calling anything
