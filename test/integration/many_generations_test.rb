@@ -49,18 +49,14 @@ class ManyGenerationsTest < Minitest::Test
   def after_refork(server)
     server.refork
     stack = JSON.parse(server.get("/").body, symbolize_names: true)
-    processes = wait_until(message: "the old generation's end") { settled(server) }
-    stack.merge(descriptors: processes.to_h { |process| [process.title[/\Apando \w+/], process.descriptor_kinds] })
+    stack.merge(descriptors: wait_until_still(message: "the old generation's end") { descriptors(server) })
   end
 
-  # Twice the same: the monitor has no process any more before it has put its descriptors away.
-  def settled(server)
+  def descriptors(server)
     processes = server.processes
     return unless processes.size == 4 # monitor, reactor, mold, worker
 
-    before = @seen
-    @seen = processes.map { |process| [process.pid, process.descriptor_kinds] }
-    processes if @seen == before
+    processes.to_h { |process| [process.title[/\Apando \w+/], process.descriptor_kinds] }
   end
 
   # The best of many, so that a busy machine makes no difference.

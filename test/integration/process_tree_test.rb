@@ -82,7 +82,7 @@ class ProcessTreeTest < Minitest::Test
   # What is open in the processes of each role, once a rollout is through.
   def holdings(server)
     seen = nil
-    wait_until(message: -> { "siblings that hold the same: #{seen || server.processes}" }) do
+    wait_until_still(message: -> { "siblings that hold the same: #{seen || server.processes}" }) do
       seen = settled(server)&.group_by { |process| process.title[/\Apando \w+/] }&.sort.to_h
                             .transform_values { |members| members.map(&:descriptor_kinds).uniq }
       seen.transform_values(&:first) if seen.any? && seen.each_value.all?(&:one?)

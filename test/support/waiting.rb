@@ -14,6 +14,21 @@ module Support
     # for something there is wait_until.
     def pause(seconds) = sleep(seconds)
 
+    # Seconds for which what changes by itself must be the same.
+    STILL = 0.3
+
+    # Waits until the block returns the same for a while: a process that has just been born or ended may show for a
+    # moment what it, or its parent, is about to put away.
+    # @return [Object] that
+    def wait_until_still(**options)
+      seen = since = nil
+      wait_until(**options) do
+        value = yield
+        seen, since = value, FairClock.now unless value && value == seen # rubocop:disable Style/ParallelAssignment
+        value if value && FairClock.now - since >= STILL
+      end
+    end
+
     # @param timeout [Numeric] seconds
     # @param message [String, Proc] what the test waits for; a Proc may show the current state instead
     # @return the first truthy value of the block
