@@ -86,8 +86,8 @@ module Support
 
     def shake_hands
       key = SecureRandom.base64(16)
-      fields = { **@headers, "Connection" => "Upgrade", "Upgrade" => "websocket", "Sec-WebSocket-Version" => "13",
-                 "Sec-WebSocket-Key" => key, "Sec-WebSocket-Protocol" => PROTOCOL }
+      fields = @headers.merge("Connection" => "Upgrade", "Upgrade" => "websocket", "Sec-WebSocket-Version" => "13",
+                              "Sec-WebSocket-Key" => key, "Sec-WebSocket-Protocol" => PROTOCOL)
       @socket.write("GET /cable HTTP/1.1\r\n#{fields.map { |name, value| "#{name}: #{value}\r\n" }.join}\r\n")
       status = @socket.gets.to_s
       raise IOError, "no upgrade: #{status}" unless status.include?(" 101 ")

@@ -129,7 +129,9 @@ module Support
         missing = each - @clients.count { |client| client.worker == pid }
         missing.times { connect(pid) }
       end
-      wait_until(message: "a count of the connections") { @server.workers.all? { |one| connections_of(one.pid) >= each } }
+      wait_until(message: "a count of the connections") do
+        @server.workers.all? { |one| connections_of(one.pid) >= each }
+      end
     end
 
     # A worker with threads may take one more request before the one that has just been answered counts as ended. Then
@@ -233,7 +235,8 @@ module Support
     end
 
     def assert_no_trouble
-      assert_empty(@server.events.select { |event| TROUBLE.match?(event["event"]) && event["event"] != "refork.refused" })
+      troubles = @server.events.select { |event| TROUBLE.match?(event["event"]) }
+      assert_empty(troubles.reject { |event| event["event"] == "refork.refused" })
     end
 
     # @return [Array(String, Boolean)] what it printed, and whether it succeeded
