@@ -125,10 +125,7 @@ class CablePoolTest < Minitest::Test
 
   def refork_web
     @server.wait_for_leavers
-    wait_until(message: -> { "a refork of web: #{@said}" }) do
-      @said, done = pando("refork", "web")
-      done
-    end
+    wait_until(message: -> { "a refork of web: #{@said}" }) { (@said = ask("refork", pool: "web")).first == "ok" }
   end
 
   def reforks = @server.events("refork.started")

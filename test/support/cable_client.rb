@@ -17,8 +17,8 @@ module Support
     # @!attribute worker [Integer, nil] its pid, if the channel says so
     # @!attribute texts [Array<String>] of the broadcasts, in order
     # @!attribute farewell [Hash, nil] the server's `disconnect`
-    # @!attribute close_code [Integer, nil] of the server's close frame
-    Session = Struct.new(:worker, :confirmed_at, :texts, :farewell, :close_code, :ended_at, keyword_init: true) do
+    # @!attribute told_at [Float, nil] when that came
+    Session = Struct.new(:worker, :confirmed_at, :texts, :farewell, :told_at, :ended_at, keyword_init: true) do
       def subscribed? = !confirmed_at.nil? && !worker.nil? && farewell.nil? && ended_at.nil?
       # The connection ended without a `disconnect`.
       def cut_off? = !ended_at.nil? && farewell.nil?
@@ -114,14 +114,9 @@ module Support
         case kind
         when TEXT then understand(session, JSON.parse(payload))
         when PING then transmit(PONG, payload)
-        when CLOSE then return part(session, payload)
+        when CLOSE then return transmit(CLOSE, payload)
         end
       end
-    end
-
-    def part(session, payload)
-      @lock.synchronize { session.close_code = payload.unpack1("n") }
-      transmit(CLOSE, payload)
     end
 
     # Like Rails' own client, it closes the connection on a `disconnect`.
@@ -130,7 +125,7 @@ module Support
       when "welcome" then transmit(TEXT, JSON.generate(command: "subscribe", identifier: @channel))
       when "confirm_subscription" then @lock.synchronize { session.confirmed_at = now }
       when "disconnect"
-        @lock.synchronize { session.farewell = message }
+        @lock.synchronize { session.farewell, session.told_at = message, now } # rubocop:disable Style/ParallelAssignment
         transmit(CLOSE, [1000].pack("n"))
       when nil then note(session, message["message"])
       else check(message["type"] == "ping", "a message of an unknown type: #{message}")

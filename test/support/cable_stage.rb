@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 require "json"
-require "open3"
+require "pando/cli/control_client"
+require "pando/cli/status_report"
 require "support/cable_client"
 require "support/postgresql"
 require "support/redis_server"
@@ -164,7 +165,12 @@ module Support
       status.fetch("processes").find { |process| process["pid"].to_i == pid }&.fetch("connections", 0).to_i
     end
 
-    def status = JSON.parse(pando("status", "--format", "json").first)
+    # As `pando status --format json` prints it.
+    def status
+      records = []
+      ask("status") { |*record| records << record }
+      JSON.parse(Pando::CLI::StatusReport.new(records).json)
+    end
 
     # --- broadcasts
 
@@ -213,7 +219,7 @@ module Support
     def assert_all_delivered
       lost = @clients.flat_map(&:sessions).select(&:confirmed_at).flat_map do |session|
         owed(session).reject { |sent| session.texts.include?(sent.text) }
-                     .map { |sent| [sent, session.to_h.slice(:worker, :confirmed_at, :ended_at)] }
+                     .map { |sent| [sent, session.to_h.slice(:worker, :confirmed_at, :told_at, :ended_at)] }
       end
       assert_empty lost
       assert_operator @sent.size, :>, 20
@@ -221,7 +227,7 @@ module Support
 
     # What was broadcast while a session was subscribed.
     def owed(session)
-      last = session.ended_at || (now - ON_ITS_WAY)
+      last = session.told_at || session.ended_at || now
       @sent.select { |sent| sent.begun_at > session.confirmed_at + DEAF[@adapter] && sent.done_at < last - ON_ITS_WAY }
     end
 
@@ -239,10 +245,11 @@ module Support
       assert_empty(troubles.reject { |event| event["event"] == "refork.refused" })
     end
 
-    # @return [Array(String, Boolean)] what it printed, and whether it succeeded
-    def pando(*arguments)
-      command = Checkout.pando(*arguments, "--control", "control.sock")
-      Open3.capture2(*command, err: File::NULL, chdir: @server.folder).then { |text, status| [text, status.success?] }
+    # What `pando WORD` asks, without a Ruby of its own.
+    # @return [Array(String, Hash)] the last record, "ok" or "failed"
+    def ask(word, **pairs, &block)
+      client = Pando::CLI::ControlClient.new(File.join(@server.folder, "control.sock"))
+      client.ask(word, pairs, timeout: ServerProcess::PATIENCE) { |*record| block&.call(*record) }
     end
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -82,7 +82,8 @@ class TurboStreamsTest < Minitest::Test
     assert_reaches_every_page
 
     assert_empty(@clients.flat_map(&:faults))
-    assert_empty(@server.complaints)
+    # Action Cable's heartbeat may run just then.
+    assert_empty(@server.complaints.reject { |event| event["names"] == ["a task (running)"] })
   end
 
   private
