@@ -66,7 +66,7 @@ module Pando
         refuse("needs a name in small letters such as :reports") unless @name.match?(NodeLine::NAME)
         refuse("has a name that Pando uses itself: take another one") if RESERVED.include?(@name)
         @paths = read_paths(said)
-        @said = said.except(:paths).to_h { |key, value| [keyword(key), cast(key, value)] }
+        @said = said.except(:paths).to_h { |key, value| [key, cast(key, value)] }
       end
 
       # @param others [Array<PoolLine>] those before it
@@ -112,7 +112,7 @@ module Pando
       private
 
       def read_paths(said)
-        said.each_key { |key| keyword(key) unless key == :paths }
+        said.each_key { |key| check_keyword(key) unless key == :paths }
         paths = PATHS.cast(said.fetch(:paths) { refuse("needs paths:, such as paths: [\"/#{name}\"]") })
         wrong = paths.find { |path| !path.match?(%r{\A/[!-~&&[^?#*]]*\z}) }
         refuse("paths: #{wrong.inspect} is no path: write it from the first slash on, without ?, # and *") if wrong
@@ -122,14 +122,14 @@ module Pando
         refuse("paths: #{e.message}")
       end
 
-      def keyword(key)
-        return key if KEYWORDS.key?(key)
+      def check_keyword(key)
+        return if KEYWORDS.key?(key)
 
         refuse("has no option #{key}:.#{Suggestion.for(key, [:paths, *KEYWORDS.keys])}")
       end
 
       def cast(key, written)
-        KEYWORDS.fetch(keyword(key)).type.cast(written)
+        KEYWORDS.fetch(key).type.cast(written)
       rescue Type::Invalid => e
         refuse("#{key}: #{e.message}")
       end
