@@ -23,6 +23,10 @@ module Pando
         [RUBY_VERSION < "3.2" ? BLIND : MOST, LIMIT / workers(config)].min.clamp(1, nil)
       end
 
+      # @param config [Config]
+      # @return [Integer] the most requests that a worker of any pool may have at once
+      def self.most(config) = [config, *config.pools.map(&:config)].map { |one| count(one) }.max
+
       # The variable is not meant for Pando alone, so it is no error in direct mode.
       #
       # @param config [Config]

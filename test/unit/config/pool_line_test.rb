@@ -69,9 +69,8 @@ class PoolLineTest < ConfigTestCase
       .each { |text, error| assert_match(error, error_of(text), text) }
   end
 
-  # `pando doctor` examines the application in direct mode.
-  def test_the_flag_for_direct_mode_leaves_pools_out
-    assert_empty load_config(LINE, argv: %w[--reactor false]).pools
+  def test_the_flag_for_direct_mode_is_refused_like_the_setting
+    assert_match(/pool :reports wants the reactor/, error_of(LINE, argv: %w[--reactor false]))
   end
 
   private
