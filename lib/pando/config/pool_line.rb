@@ -96,6 +96,15 @@ module Pando
         PathPool.new(name: name, paths: paths, config: own, source: source).freeze
       end
 
+      # @return [String] as a config file says it
+      def to_s
+        said = { workers: 1, **@said }.map { |key, value| "#{key}: #{KEYWORDS.fetch(key).type.write(value)}" }
+        "pool #{name.to_sym.inspect}, paths: #{paths.inspect}, #{said.join(", ")}"
+      end
+
+      # @return [Boolean] whether the value is not that of the setting
+      def says?(key) = @said.key?(key)
+
       # The line, for a process that must not run the file.
       # @return [Hash{Symbol => String}]
       def to_h
