@@ -384,16 +384,13 @@ static uint32_t without_worker(const struct pando_reactor *reactor, uint32_t poo
 
 void pando_reactor_dispatch_tell(struct pando_reactor *reactor)
 {
-    uint32_t queued = 0, set_aside = 0;
     for (uint32_t pool = 0; pool < reactor->config->pools; pool++) {
         struct pando_reactor_line *line = &reactor->lines[pool];
         uint32_t waiting = without_worker(reactor, pool);
-        queued += pando_reactor_dispatch_waiting_in(reactor, pool);
-        set_aside += line->heavy.count;
+        pando_stat_set(&reactor->stats->pools[pool].queued, pando_reactor_dispatch_waiting_in(reactor, pool));
+        pando_stat_set(&reactor->stats->pools[pool].set_aside, line->heavy.count);
         if (waiting != line->told)
             atomic_store(&reactor->channel.shared->waiting[pool], waiting);
         line->told = waiting;
     }
-    pando_stat_set(&reactor->stats->queued, queued);
-    pando_stat_set(&reactor->stats->set_aside, set_aside);
 }

@@ -26,6 +26,11 @@ void pando_reactor_requests_drop(struct pando_reactor *reactor)
     }
 }
 
+static struct pando_pool_stats *stats_of(struct pando_reactor *reactor, const struct pando_connection *connection)
+{
+    return &reactor->stats->pools[connection->request.pool];
+}
+
 /* To the front of the queue. -1: no memory. */
 static int push_back(struct pando_reactor *reactor, struct pando_connection *connection)
 {
@@ -81,7 +86,7 @@ static int make_room(struct pando_reactor *reactor, const struct pando_connectio
     if (!victim)
         return 0;
     pando_reactor_dispatch_withdraw(reactor, victim);
-    shed(reactor, victim, &reactor->stats->shed_queue);
+    shed(reactor, victim, &stats_of(reactor, victim)->shed_queue);
     return 1;
 }
 
@@ -107,7 +112,7 @@ void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_c
     }
     uint8_t pool = connection->request.pool = pool_of(reactor, connection);
     if (is_full(reactor, pool) && !make_room(reactor, connection)) {
-        pando_reactor_shed(reactor, connection, &reactor->stats->shed_queue);
+        pando_reactor_shed(reactor, connection, &stats_of(reactor, connection)->shed_queue);
         return;
     }
     if (connection->spool != -1)
@@ -165,7 +170,7 @@ static void note_wait(struct pando_reactor *reactor, const struct pando_request 
 {
     uint64_t taken = request->taken ? request->taken : pando_reactor_nanoseconds();
     if (taken >= request->arrived && taken - request->arrived < LONGEST)
-        pando_stats_waited(reactor->stats, taken - request->arrived);
+        pando_stats_waited(&reactor->stats->pools[request->pool], taken - request->arrived);
 }
 
 void pando_reactor_request_settle(struct pando_reactor *reactor, struct pando_connection *connection)
@@ -215,7 +220,7 @@ void pando_reactor_request_abandon(struct pando_reactor *reactor, struct pando_c
 void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (pando_reactor_dispatch_withdraw(reactor, connection))
-        shed(reactor, connection, &reactor->stats->shed_queue_time);
+        shed(reactor, connection, &stats_of(reactor, connection)->shed_queue_time);
 }
 
 void pando_reactor_request_fail(struct pando_reactor *reactor, struct pando_connection *connection, int status)

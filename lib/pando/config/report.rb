@@ -74,7 +74,7 @@ module Pando
       end
 
       def written(kind)
-        said = node_values(kind).map { |key, (type, value)| "#{key}: #{value.nil? ? value.inspect : type.write(value)}" }
+        said = node_values(kind).map { |key, (type, value)| "#{key}: #{value.nil? ? "nil" : type.write(value)}" }
         [kind.runner ? kind.runner.inspect : "of your own", *said].join(", ")
       end
 
