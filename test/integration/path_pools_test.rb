@@ -29,6 +29,8 @@ class PathPoolsTest < Minitest::Test
       others = Array.new(3) { @server.get("/") }
       assert_equal([[200], [pids("worker")]], [others.map(&:status).uniq, [others.map(&:body).uniq]])
       assert_equal(503, @server.get("/reports").status)
+      shed = @server.wait_past("requests.shed").values_at("pool", "reason", "waiting", "busy")
+      assert_equal(["reports", "max_queue (1)", 1, "GET /reports/held"], shed)
       waiting
     end => waiting
 

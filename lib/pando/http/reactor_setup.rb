@@ -13,6 +13,8 @@ module Pando
     class ReactorSetup
       ONE = [1].pack("Q").freeze # what an eventfd is written (eventfd(2))
       private_constant :ONE
+      # The pool of all paths that no other pool has.
+      MAIN = "web"
 
       # @return [Integer] workers that may be behind one reactor at once
       def lanes = Channel::LANES
@@ -29,8 +31,7 @@ module Pando
         @channel = channel ? Channel.attach(channel) : Channel.create
         @eventfd = eventfd ? IO.for_fd(eventfd, "r+b") : self.eventfd
         @program = ReactorProgram.new(@channel)
-        @report = ReactorReport.new(@channel, queue_timeout: config.queue_timeout, stall: stall(config),
-                                              spool: @spool.path)
+        @report = ReactorReport.new(@channel, queues(config), spool: @spool.path)
       end
 
       # @return [Boolean] whether a reactor is needed before there is a worker: for health checks
@@ -99,8 +100,14 @@ module Pando
 
       private
 
-      # In production queue_timeout and timeout end such a queue, with an event.
-      def stall(config) = (ReactorStall.new if development?(config))
+      # In production queue_timeout and timeout end a stalled queue, with an event.
+      def queues(config)
+        names = [(MAIN if config.pools.any?), *config.pools.map(&:name)]
+        @settings.pools.map.with_index do |(_, seconds), number|
+          stall = ReactorStall.new((names[number] if number.positive?)) if development?(config)
+          ReactorQueue.new(@channel, number, seconds, name: names[number], stall: stall)
+        end
+      end
 
       # In development a spool in memory is no danger: many machines have a tmpfs for temporary files.
       def warn(config)

@@ -191,6 +191,10 @@ module Pando
           @roster = roster
         end
 
+        # @param pool [Integer] its number
+        # @return [Jobs] those of this pool's workers
+        def of(pool) = Jobs.new(@roster.everybody.of(pool))
+
         # @return [Integer] ready workers
         def workers = @roster.ready_workers.size
 

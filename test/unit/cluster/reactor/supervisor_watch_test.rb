@@ -189,8 +189,8 @@ class ReactorJobsTest < Minitest::Test
     @jobs = Pando::Cluster::Reactor::Jobs.new(@roster)
   end
 
-  def worker(path = nil)
-    child = @roster.admit(:worker, @roster.size, 0, ClusterSupport::FakeLink.new, nil)
+  def worker(path = nil, pool: 0)
+    child = @roster.admit(:worker, @roster.size, 0, ClusterSupport::FakeLink.new, nil, pool)
     child.adopt(ClusterSupport::FakePidfd.new(1000 + @roster.size))
     child.become_ready
     child.row.start_job("GET", path, nil, nil) if path
@@ -221,6 +221,14 @@ class ReactorJobsTest < Minitest::Test
     slow.row.finish_job
     slow.row.start_job("GET", "/slow", nil, nil)
     refute_equal before, @jobs.standstill
+  end
+
+  def test_those_of_one_pool
+    worker
+    worker("/reports", pool: 1)
+
+    refute_nil @jobs.of(1).standstill
+    assert_equal [1, "GET /reports", nil], [@jobs.of(1).workers, @jobs.of(1).to_line, @jobs.of(0).to_line]
   end
 
   def test_the_most_frequent_are_named_and_the_others_counted
