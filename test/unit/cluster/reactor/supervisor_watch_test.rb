@@ -78,10 +78,10 @@ class ReactorSupervisorWatchTest < Minitest::Test
     idle = worker
     @supervisor.ready(reactor)
     busy.row.start_job("GET", "/", nil, nil)
-    @setup.blocked = true
+    @setup.blocked = [3, 0]
     3.times { look }
     assert_equal([["KILL"], [], []], [idle, busy, reactor].map { |child| child.pidfd.signals })
-    assert_equal([{ waiting: 3, idle: "0, 3", replaced: :worker }], events("queue.blocked").map(&:payload))
+    assert_equal([{ waiting: 3, idle: "0, 3", replaced: :worker, pool: 0 }], events("queue.blocked").map(&:payload))
 
     [idle, @roster.workers.first].each { |child| die(child) }
     worker
@@ -90,16 +90,31 @@ class ReactorSupervisorWatchTest < Minitest::Test
     assert_equal :reactor, events("queue.blocked").last[:replaced]
   end
 
+  # What helps one pool says nothing about another.
+  def test_each_pool_is_watched_by_itself
+    with_reactor
+    other = worker(pool: 1)
+    @supervisor.ready(reactors.last)
+    [[0, 4], [2, 0]].each do |blocked|
+      @setup.blocked = blocked
+      3.times { look }
+    end
+
+    assert_equal([["KILL"], ["KILL"], []], [other, @roster.workers.first, reactors.last].map { _1.pidfd.signals })
+    assert_equal([[1, 4, :worker], [0, 2, :worker]],
+                 events("queue.blocked").map { |event| event.payload.values_at(:pool, :waiting, :replaced) })
+  end
+
   def test_workers_that_take_what_waits_stay
     with_reactor
     only = @roster.workers.first
-    @setup.blocked = true
+    @setup.blocked = [3, 0]
     5.times do
       look
       only.row.start_job("GET", "/", nil, nil)
       only.row.finish_job
     end
-    @setup.blocked = false
+    @setup.blocked = [0, 0]
     5.times { look }
 
     assert_empty only.pidfd.signals
@@ -108,7 +123,7 @@ class ReactorSupervisorWatchTest < Minitest::Test
   # The machine is busy, or they were stopped: they have not seen that something waits.
   def test_workers_that_do_not_stir_stay
     with_reactor
-    @setup.blocked = true
+    @setup.blocked = [3, 0]
     5.times { elapse(1) && turn }
     @setup.stuck = true
     5.times { look }
