@@ -37,7 +37,7 @@ module Pando
         end
 
         pools = [config, *config.pools.map(&:config)]
-        return if pools.all? { |one| count(one) == 1 } || pools.sum { |one| count(one) * workers(one) } <= LIMIT
+        return if (pools.one? && count(config) == 1) || pools.sum { |one| count(one) * workers(one) } <= LIMIT
         return "and those of the pools are more than #{LIMIT} in all workers: a server has no more" if pools.size > 1
 
         "must be #{LIMIT / workers(config)} at most with #{config.workers} workers (and #{config.rollout_surge} more " \
