@@ -41,17 +41,14 @@ module Chaos
       FileUtils.rm_rf(options.artefacts)
       FileUtils.mkdir_p(options.artefacts)
       @chronicle = Chronicle.new(artefact("chronicle.log"), echo: options.quiet ? nil : $stdout)
-      @stage = Stage.new(artefact("server.log"), direct: options.direct, nodes: options.node_manners,
-                                                 release: options.release, threads: options.threads) do |event|
-        @chronicle.hear(event)
-      end
+      @stage = Stage.new(artefact("server.log"), options) { |event| @chronicle.hear(event) }
       @scene = Scene.new(@stage, @chronicle)
       # A GET is tried again once, and up to three times if another request of its worker ended that.
       journal = Journal.new(@stage.journal, tries: options.threads ? 4 : 2) { |text| @chronicle.violate(text) }
       @ledger = Ledger.new(@chronicle, journal: journal, direct: options.direct)
       @jobs = JobLedger.new(@chronicle, @stage.job_journal, @scene.stall, alone: alone?)
       @orders = Orders.new(@stage, @jobs, options.seed) if options.nodes
-      @schedule = Schedule.new(options.seed, options.only, artefact("schedule.jsonl"), nodes: options.nodes)
+      @schedule = Schedule.new(options.seed, options.only, artefact("schedule.jsonl"), pools: options.other_pools)
       @watch = Watch.new(@scene)
       @report = Report.new(@chronicle, @ledger, @jobs, @watch)
     end
