@@ -161,10 +161,10 @@ module Chaos
       end
     end
 
-    # A last connection may still be about to close.
+    # A last connection may still be about to close, and a reload that waited for the one before it may begin only now.
     def excess_at_last
       excess = []
-      @scene.wait(10) do
+      @scene.patiently(QUIET) do
         roll = @scene.roll
         (excess = Stock.new(@stage.pid, roll).excess(@before)).empty? if roll&.quiet?
       end
