@@ -24,6 +24,8 @@ module Chaos
     FAREWELL = 5 + 2
     # Seconds for the first boot, and for the shutdown.
     PATIENCE = 60
+    # Seconds until the first refork is asked for again.
+    AGAIN = 15
     # Seconds until no process starts or exits any more: a service that was killed often waits for up to 30.
     QUIET = 45
     # Seconds within which at least one request has its outcome.
@@ -87,11 +89,17 @@ module Chaos
       @orders&.start
     end
 
-    # Reforks first, so that there is a mold of the same kind as at the end.
+    # Reforks first, so that there is a mold of the same kind as at the end. On a busy machine a refork may take longer
+    # than the server allows.
     def stock
-      @stage.signal("USR2")
-      roll = @scene.wait(PATIENCE) { @scene.roll&.then { |now| now if now.quiet? && now.generation.positive? } }
+      roll = nil
+      (PATIENCE / AGAIN).times { roll ||= reforked }
       Stock.new(@stage.pid, roll || raise("the server does not refork"))
+    end
+
+    def reforked
+      @stage.signal("USR2")
+      @scene.wait(AGAIN) { @scene.roll&.then { |now| now if now.quiet? && now.generation.positive? } }
     end
 
     # Runs each fault on a thread, so that a slow fault does not prolong another.
