@@ -69,7 +69,8 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->monitor_silence = MONITOR_SILENCE;
 }
 
-/* Appends a String to a list of strings that an empty one ends, with the character `mark` before it unless that is 0. */
+/* Appends a String to a list of strings that an empty one ends, with the character `mark` before it, unless that
+ * is 0. */
 static void append_text(char *list, size_t room, size_t *used, char mark, VALUE text, const char *what)
 {
     const char *string = StringValueCStr(text);
