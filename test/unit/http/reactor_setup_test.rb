@@ -41,7 +41,7 @@ class HTTPReactorSetupTest < Minitest::Test
       Timeout.timeout(20) { assert_raises(Errno::EMFILE) { @setup.lane } }
     end
 
-    assert_equal before, open_descriptors
+    assert_operator open_descriptors, :<=, before # those of an earlier test may be collected meanwhile
   end
 
   def open_descriptors = Dir.children("/proc/self/fd").size
