@@ -187,10 +187,12 @@ static char *text_of(uint64_t seed, size_t size) {
 static void understand_echo(struct connection *connection, const char *text, size_t size) {
     char *rest;
     connection->worker = strtol(text, &rest, 10);
-    char *expected = text_of(connection->asked, connection->asked_size);
-    int same = connection->asked && *rest == ' ' && size == (size_t)(rest + 1 - text) + connection->asked_size &&
-               !memcmp(rest + 1, expected, connection->asked_size);
-    free(expected);
+    int same = connection->asked && *rest == ' ' && size == (size_t)(rest + 1 - text) + connection->asked_size;
+    if (same) {
+        char *expected = text_of(connection->asked, connection->asked_size);
+        same = !memcmp(rest + 1, expected, connection->asked_size);
+        free(expected);
+    }
     if (!same) {
         fault(connection, "a text that was not sent to it");
         return;

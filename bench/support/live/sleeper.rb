@@ -49,8 +49,8 @@ module Bench
       end
 
       def title
-        "an endpoint that sleeps #{@options.sleep} s under #{@options.sleepers} requests/s, #{@options.others} others/s " \
-          "of #{FAST} ms, #{WORKERS} workers, #{@options.rounds} rounds of #{@options.seconds} s"
+        "an endpoint that sleeps #{@options.sleep} s under #{@options.sleepers} requests/s, " \
+          "#{@options.others} others/s of #{FAST} ms, #{WORKERS} workers, #{@options.rounds} rounds of #{@options.seconds} s"
       end
     end
   end
