@@ -131,9 +131,17 @@ module Pando
         all("pool").map do |pool|
           suspended = "; reforking is suspended" if pool["suspended"]
           queued = "#{counted(pool["queued"], "request")} queued, " if pool["queued"]
-          "#{pool["name"]}: #{strength(pool, pool["kind"] || "worker")}, #{queued}" \
+          "#{pool["name"]}: #{strength(pool, pool["kind"] || "worker")}, #{queued}#{connections(pool)}" \
             "#{reforks(pool)}#{suspended}"
         end
+      end
+
+      # WebSockets and streams.
+      def connections(pool)
+        return unless pool["live_connections"]
+
+        leaving = " (#{pool["leaving_connections"]} in leaving workers)" if pool["leaving_connections"]
+        "#{counted(pool["live_connections"], "live connection")}#{leaving}, "
       end
 
       def of(pairs) = (" of #{pairs["pool"]}" if pairs["pool"])
@@ -194,11 +202,20 @@ module Pando
       def cell(key, text, width) = RIGHT.include?(key) ? text.rjust(width) : text.ljust(width)
 
       def row(role, pairs)
-        remarks = { "not fork-safe" => pairs["unsafe"], "trainee" => pairs["trainee"] }.select { |_, said| said }.keys
+        remarks = [*held(pairs), ("not fork-safe" if pairs["unsafe"]), ("trainee" if pairs["trainee"])].compact
         role = "node" if pairs["running"]
         { **pairs, "role" => [pairs["pool"], role, pairs["name"] || pairs["slot"]].compact.join(" "),
                    "pss" => mebibytes(pairs["pss"]), "private" => mebibytes(pairs["private"]),
                    "job" => [*doing(pairs), *remarks].join("; ") }
+      end
+
+      # WebSockets and other connections that the application has taken over, and streams.
+      def held(pairs)
+        counts = %w[connection stream].filter_map do |kind|
+          counted(pairs["#{kind}s"], kind) if pairs["#{kind}s"]
+        end
+        counts << "leaves in #{duration(pairs["drain_left"])} at the latest" if pairs["drain_left"]
+        counts
       end
 
       # The current request, or the numbers of jobs.

@@ -18,7 +18,7 @@ module Pando
       serialize state: %i[adopted ready leaving], deadline: :number, reason: :text, verdict: :text, unwanted: :text,
                 failure: :text, detail: :text, stack: :text, patient: :flag, overdue: :flag, suspect: :flag,
                 stuck: :flag, mute: :flag, excluded_as_source: :flag, blamed: :number,
-                replacement_reason: :text, declined_busy_since: :number, threads: :integer
+                replacement_reason: :text, declined_busy_since: :number, threads: :integer, drains_until: :number
 
       # Seconds after which a job counts as long.
       LONG = 1.0
@@ -113,6 +113,8 @@ module Pando
       def ready? = state == :ready
       def leaving? = state == :leaving
       def patient? = leaving? && @patient
+      # It leaves, and still keeps its connections.
+      def draining? = leaving? && !drain_left.nil?
       def gone? = state == :gone
       def starting? = ordered? || state == :adopted
       # The monitor has killed it: nothing is left to decide about it.
@@ -146,6 +148,7 @@ module Pando
       #   its answer streams
       def leave(reason, deadline, patient: false)
         @state = :leaving
+        @drains_until = nil
         @patient = patient
         @reason ||= reason
         @deadline = deadline
@@ -156,6 +159,24 @@ module Pando
         leave(reason, deadline, patient: patient)
         order(Message.new(:leave))
       end
+
+      # Orders it to leave when its last connection has ended, or else after some time.
+      # @param drain [Float] seconds for which it may keep them @param patience [Float] seconds that it has after that
+      def ask_to_leave_last(reason, drain, patience)
+        leave(reason, Sys.now + drain + patience, patient: true)
+        @drains_until = Sys.now + drain
+        order(Message.hurry(:leave_last, drain))
+      end
+
+      # It gives up its connections now.
+      # @param patience [Float] seconds that it has
+      def hurry(patience)
+        leave(nil, Sys.now + patience, patient: true)
+        order(Message.hurry(:leave, patience))
+      end
+
+      # @return [Float, nil] seconds for which it may still keep its connections
+      def drain_left = @drains_until&.then { |by| by - Sys.now }&.then { |left| left if left.positive? }
 
       def become_gone
         @state = :gone
@@ -231,6 +252,7 @@ module Pando
       # The whole server stood still, this child too: that time does not count.
       def postpone(seconds)
         @deadline &&= @deadline + seconds
+        @drains_until &&= @drains_until + seconds
         @step_deadline &&= @step_deadline + seconds
         @expected_by &&= @expected_by + seconds
       end
@@ -269,7 +291,10 @@ module Pando
       end
 
       def requests = row.requests
+      # Connections that its application has taken over, such as WebSockets.
       def connections = row.connections
+      # Responses that it is streaming.
+      def streams = row.jobs.count { |number| row.streaming?(number) }
       def sample = row.sample
       def fork_safe? = !row.fork_unsafe?
       # It would be replaced at a quiet moment.

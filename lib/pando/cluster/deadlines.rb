@@ -137,7 +137,7 @@ module Pando
 
       def enforce_state(child, now)
         return unless child.deadline
-        return child.deadline = now + @options.stop_timeout if awaited?(child)
+        return child.deadline = [child.deadline, now + @options.stop_timeout].max if awaited?(child)
         return if now < child.deadline
         return child.deadline = child.stacks_until if shows_stacks?(child, now)
 

@@ -27,6 +27,9 @@ module Pando
       # The running job has begun to stream its result, which may take long: a rollout does not wait for its end.
       def job_streams = row.streaming!(job_number)
 
+      # @return [Boolean] whether it does
+      def streams? = row.streaming?(job_number)
+
       def job_finished
         job = row.job_name(job_number) if recording?
         sample = row.finish_job(job_number)

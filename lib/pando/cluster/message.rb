@@ -20,8 +20,8 @@ module Pando
         adopted: 16, ready: 17, failed: 18, detail: 19, fork_failed: 20, fork_refused: 22, checking: 23,
         signalled: 24, replacement_wanted: 25, tried: 26, tried_in_vain: 27, **THREADS,
         state_changed: 33, fork_declined: 34, lines_lost: 35, crashing: 36, reader_lost: 37,
-        # an order again
-        lane: 38
+        # orders again
+        lane: 38, leave_last: 39
       }.freeze
       NAMES = KINDS.invert.freeze
       # Orders whose descriptors may be missing.
@@ -45,8 +45,8 @@ module Pando
         @text = text
       end
 
-      # An order to leave soon. A busy process reads it late, so it carries the time when it was sent.
-      # @param kind [Symbol] leave or drain @param seconds [Float] from now
+      # An order to leave within some time. A busy process reads it late, so it carries the time when it was sent.
+      # @param kind [Symbol] leave, drain or leave_last @param seconds [Float] from now
       def self.hurry(kind, seconds) = new(kind, lane: clock, text: seconds.round(3).to_s)
 
       # A report that the process has failed.

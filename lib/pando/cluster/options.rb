@@ -11,6 +11,7 @@ module Pando
     #   boot_timeout    from a cold mold's exec to its readiness
     #   spawn_timeout   from an order to fork to the readiness of the new process
     #   stop_timeout    from the order to leave to SIGKILL
+    #   drain           that a worker keeps its connections when it is told to leave, before its stop_timeout begins
     #   drain_delay     from the first sign of a graceful stop to its beginning
     #   health          the path of the health check that the reactor answers; nil: none
     #   grace           that a request has once it must end
@@ -35,7 +36,7 @@ module Pando
     #   poison          see Poison::Terms
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
-                         :stop_timeout, :drain_delay, :health, :grace, :give_up_after, :longest_request,
+                         :stop_timeout, :drain, :drain_delay, :health, :grace, :give_up_after, :longest_request,
                          :longest_wait, :check_timeout, :oom_score_adj, :control, :pidfile, :restart_file, :memory,
                          :canary, :refork_failures, :trainee, :prefault, :mold, :exclusive, :shared, :jobs, :poison,
                          :services,

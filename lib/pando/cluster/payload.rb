@@ -70,7 +70,7 @@ module Pando
 
       # @param _channel [IO, nil] to the reactor, nil in direct mode
       # @return [#start, #sources, #ready, #idle, #step_forward, #step_back, #resume, #stop, #serve_out, #rest?,
-      #   #patience, #go_on, #abandon, #quiet, #try_out] the work of a worker (HTTP::DirectHandler, HTTP::ReactorHandler,
+      #   #patience, #go_on, #abandon, #quiet, #try_out, #drained?] the work of a worker (HTTP::DirectHandler, HTTP::ReactorHandler,
       #   HTTP::ThreadedHandler, Swarm::JobHandler)
       def work(_listeners, _channel) = raise(NoMethodError, "#{self.class} must say what its workers do")
 
@@ -128,6 +128,11 @@ module Pando
       # Runs in a worker that leaves, after its last job. Tells the clients of long-lived connections to go elsewhere.
       # @param _by [Float, nil] monotonic seconds until which it may wait for them; nil: no limit
       def say_goodbye(_by) = nil
+
+      # Runs in a worker that leaves, after its last hook. Closes the long-lived connections that are still open.
+      # @param stopping [Boolean] whether the server stops; false: the worker is replaced
+      # @param by [Float, nil] as above
+      def hang_up(stopping:, by:) = nil
 
       # Runs in a worker that leaves, after all else. Finishes what is queued in the process.
       # @param _role [Worker] @param _by [Float, nil] as above

@@ -94,9 +94,12 @@ module Pando
       # the two cannot run side by side.
       def last?(child) = !exclusive? && @roster.ready_workers == [child]
 
-      # Asks a ready worker to leave. Its slot is filled again at once.
+      # Asks a ready worker to leave, at once or when it has lost its connections. Its slot is filled again at once.
       def ask_to_leave(child, reason, cause: nil)
-        Events.emit("worker.leaving", **child.identity, reason: reason, **{ cause: cause }.compact)
+        drain = @options.drain if @options.drain.positive?
+        Events.emit("worker.leaving", **child.identity, reason: reason, **{ cause: cause, drain: drain }.compact)
+        return child.ask_to_leave_last(reason, drain, @options.stop_timeout) if drain
+
         child.ask_to_leave(reason, Sys.now + @options.stop_timeout, patient: true)
       end
 
@@ -185,7 +188,8 @@ module Pando
       def replace(generation)
         allowed = generation.canary? ? 1 : surge
         allowed -= slots.count { |slot| starting?(slot) && served?(slot) }
-        slots.select { |slot| outdated_in(slot) && !starting?(slot) }.first([allowed, 0].max).each do |slot|
+        due = slots.select { |slot| outdated_in(slot) && !starting?(slot) }
+        due.min_by([allowed, 0].max) { |slot| [outdated_in(slot).connections, slot] }.each do |slot|
           order(slot, generation)
         end
       end
@@ -220,11 +224,26 @@ module Pando
       def order(slot, generation)
         return unless generation&.backoff&.over? && @throttles.over?(:worker, slot: slot)
         return if generation.backoff.refused? && tried?(generation)
+        return if !@spawner.room_beside?(generation.mold) && hurry_leavers
 
         child = @spawner.worker(generation.mold, slot)
         return @generations.refused(generation, @spawner.refusal) unless child
 
         Events.emit("worker.spawning", **child.identity)
+      end
+
+      # There is no lane for another worker. The one that has been leaving longest gives up its connections.
+      # @return [Boolean] whether one of them will leave soon
+      def hurry_leavers
+        leavers = @roster.everybody.workers.select(&:leaving?)
+        return leavers.any? unless leavers.any? && leavers.all?(&:draining?)
+
+        oldest = leavers.min_by(&:drain_left)
+        Events.emit("worker.hurried", **oldest.identity, connections: oldest.connections + oldest.streams,
+                                 seconds: oldest.drain_left.round,
+                                 reason: "no lane to the reactor is left for a new worker")
+        oldest.hurry(@options.stop_timeout)
+        true
       end
 
       # While the kernel refuses, one worker is tried at a time.

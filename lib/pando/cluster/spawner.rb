@@ -68,6 +68,9 @@ module Pando
         end
       end
 
+      # @return [Boolean] whether a worker of this mold can have its lanes
+      def room_beside?(mold) = @lanes.room?(mold.threads)
+
       def worker(mold, slot) = fork_by(mold, :spawn, :worker, slot, mold.generation, @options.spawn_timeout)
       def service(mold, index) = fork_by(mold, :spawn, :service, index, mold.generation, @options.spawn_timeout)
 

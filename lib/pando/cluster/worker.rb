@@ -156,22 +156,52 @@ module Pando
       def started
         @serves = true # its self-test is over: from now on clients send the requests
         Sys.announce_crash(@link.to_io, Message.new(:crashing, **place).encode) unless options.jobs
-        idle = "#{@title} idle"
+        entitle(@title)
+      end
+
+      def entitle(title)
+        @title = title
+        idle = "#{title} idle"
         Process.setproctitle(idle)
         Sys.locate_title(idle)
       end
 
       def finish
+        drain if @drain_until
         by = leave_by
         @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil, by)
         payload.say_goodbye(by)
         payload.finish_queues(self, by || (Sys.now + usable(options.stop_timeout))) do
           payload.run_hook(:before_worker_exit, self)
         end
+        payload.hang_up(stopping: @draining || @link_ended || Sys.orphaned?, by: by)
         payload.before_exit(self, by)
         proceed_with_log
         shut_listeners if @link_ended
         nil
+      end
+
+      # Keeps its connections until the last one has ended or their time is up. It still obeys: the monitor may want it
+      # to leave sooner.
+      def drain
+        entitle("#{@title} draining")
+        until @work.drained? || drain_over?
+          ready = poller.wait((@drain_until - Sys.now).clamp(0, TICK))
+          row.beat
+          report_signal
+          proceed_with_log
+          read_orders if ready.delete(@link)
+          take_promotion
+          ready.each { |source| @work.ready(source) }
+        end
+        @leave_within, @told_at = options.stop_timeout, Sys.now if @drain_until
+      end
+
+      def drain_over? = @drain_until.nil? || @link_ended || Sys.orphaned? || Sys.now >= @drain_until
+
+      def leave_last(message)
+        @drain_until = Sys.now + Float(message.text, exception: false).to_f - message.age
+        depart
       end
 
       # It wants to leave, and waits for the monitor's answer.
@@ -285,6 +315,10 @@ module Pando
 
       def obey(packet)
         case packet.message.kind
+        when :leave, :drain
+          @drain_until = nil
+          super
+        when :leave_last then leave_last(packet.message)
         when :promote then fork_order(packet)&.then { |order| begin_promotion(order) }
         when :quiet then @work.quiet
         when :try_out then try_out

@@ -46,6 +46,8 @@ module Pando
                             "Replace a worker that has more private memory than this."),
         canary: Keyword.new(:rollout_canary, Settings[:rollout_canary].type,
                             "What the first worker of a generation must do, or `false`."),
+        drain: Keyword.new(:drain, Settings[:drain].type,
+                           "Seconds that a worker which is replaced keeps its WebSockets and streams."),
         max_queue: Keyword.new(:max_queue, Settings[:max_queue].type, "How many requests may wait for a worker."),
         queue_timeout: Keyword.new(:queue_timeout, Settings[:queue_timeout].type,
                                    "Seconds that a request may wait for a worker.")

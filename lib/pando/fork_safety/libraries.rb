@@ -56,6 +56,12 @@ module Pando
         # @return [Boolean] whether no such connection is left
         def say_goodbye = steps(:say_goodbye).map { |_, step| step.call }.all?
 
+        # In a worker that is about to end: closes the WebSockets that are still open, and says why.
+        #
+        # @param stopping [Boolean] whether the server stops; false: the worker is replaced
+        # @return [Boolean] whether there were any
+        def hang_up(stopping:) = steps(:hang_up).map { |_, step| step.call(stopping) }.any?
+
         # In a process that is about to end: finishes what the libraries have queued in it.
         #
         # @param seconds [Float] at most

@@ -75,6 +75,10 @@ module Pando
       # @return [nil]
       def quiet = nil
 
+      # Called again and again in a worker that is to leave last: it takes no further request, and keeps what it has.
+      # @return [Boolean] whether it has nothing left
+      def drained? = !connected?
+
       # In a canary that gets no requests: requests the paths that the configuration calls safe.
       #
       # @return [String] see SelfTest.replay
@@ -100,6 +104,12 @@ module Pando
 
       # To the few milliseconds of a clock that costs next to nothing.
       def coarse_now = Process.clock_gettime(Process::CLOCK_MONOTONIC_COARSE)
+
+      # @return [Boolean] whether the application has taken over connections that are still open
+      def connected?
+        count_connections
+        ForkSafety.connections.positive?
+      end
 
       # @return [Boolean] whether no client would have to connect again, or all have had their time
       def told_goodbye?

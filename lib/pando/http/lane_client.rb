@@ -28,7 +28,7 @@ module Pando
         @lane = link.lane
         @channel = channel
         @write_timeout = write_timeout
-        @persistent = @broken = @ended = @stuck = false
+        @persistent = @broken = @ended = @stuck = @cut = false
       end
 
       # @return [Integer] bytes of the response sent so far
@@ -63,6 +63,9 @@ module Pando
 
       # @return [Boolean]
       def over? = @ended
+
+      # The worker leaves: for the application this client is gone.
+      def cut = @cut = true
 
       # @return [nil] the reactor deals with slow clients
       def slow_rate = nil
@@ -232,6 +235,7 @@ module Pando
       # Objects that an application kept of an earlier request must not write into the next one's answer.
       def refuse_if_over
         raise ClientGone, "the response is over" if @ended
+        raise ClientGone, "the worker leaves, and the time of drain is over" if @cut
       end
     end
 

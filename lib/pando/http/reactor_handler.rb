@@ -45,7 +45,7 @@ module Pando
       def serve
         return false unless @reader.take
 
-        client = LaneClient.new(@link, @channel, @limits.write_timeout)
+        client = @client = LaneClient.new(@link, @channel, @limits.write_timeout)
         environment = @environments[@lane.listener] || @environments.each_value.first
         if @lane.streamed?
           serve_streamed(client, environment)
@@ -60,6 +60,9 @@ module Pando
       def serve_socket(descriptor)
         @direct_connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)
       end
+
+      # From another thread: the response that is being streamed ends with what the application writes next.
+      def cut_stream = @client&.cut
 
       # Sleeps until the reactor wakes this thread; returns at once if a request waits already.
       def wait
@@ -169,6 +172,12 @@ module Pando
         super
       ensure
         ready(@server.eventfd)
+      end
+
+      # (see Handler#drained?)
+      def drained?
+        @lane.close
+        super
       end
 
       # Before the worker leaves. Requests that wait go to other workers, also those that were offered to this one.

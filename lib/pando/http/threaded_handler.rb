@@ -104,11 +104,21 @@ module Pando
       # @raise [SelfTest::Failed]
       def try_out = SelfTest.replay(@safe_paths, worker) { |descriptor| serve_self_test(descriptor) }
 
+      # (see Handler#drained?)
+      def drained?
+        @drains = true
+        stop_threads
+        !connected? && @threads.none?(&:alive?)
+      end
+
       # (see ReactorHandler#stop)
-      def stop(deadline = nil, _by = nil)
+      #
+      # Streams end when the monitor stops waiting; at once if they have had the time of `drain`.
+      def stop(deadline = nil, by = nil)
         rest_a_moment while deadline && Sys.now < deadline && lanes.any?(&:waiting?)
         stop_threads
-        rest_a_moment while @threads.any?(&:alive?)
+        cut_streams if @drains
+        rest_a_moment while awaited?(by)
       end
 
       private
@@ -177,6 +187,16 @@ module Pando
       ensure
         server.lane.close
         ring
+      end
+
+      # @param by [Float, nil] when a stream is no longer waited for
+      def awaited?(by)
+        late = by && Sys.now >= by
+        @threads.each_index.any? { |index| @threads[index].alive? && !(late && @timeouts[index].record.streams?) }
+      end
+
+      def cut_streams
+        @servers.zip(@timeouts) { |server, timeout| server.cut_stream if timeout.record.streams? }
       end
 
       def ended? = @stopping || worker.leaving?

@@ -40,7 +40,7 @@ module Pando
 
       def deadlines
         { boot_timeout: @config.boot_timeout, spawn_timeout: @config.spawn_timeout, stop_timeout: @config.stop_timeout,
-          drain_delay: @config.drain_delay, grace: @config.timeout_grace, give_up_after: @config.give_up_after,
+          drain: @config.drain, drain_delay: @config.drain_delay, grace: @config.timeout_grace, give_up_after: @config.give_up_after,
           longest_request: @config.timeout && (@config.timeout + @config.timeout_grace),
           longest_wait: @config.header_timeout, check_timeout: (@config.self_check_timeout if @config.self_check) }
       end
@@ -127,7 +127,7 @@ module Pando
       # Services run once, however many kinds of worker there are.
       def first? = Kinds.names(@config).first == @kind.name
 
-      def deadlines = super.merge(longest_request: @kind.quiet_timeout, longest_wait: 0.0)
+      def deadlines = super.merge(longest_request: @kind.quiet_timeout, longest_wait: 0.0, drain: 0.0)
 
       def memory = super.tap { |limits| limits.worker = @kind.memory }
     end

@@ -123,6 +123,21 @@ module Pando
         sleep(INTERVAL) until Libraries.say_goodbye || Sys.now >= by
       end
 
+      # In a worker that leaves, after its last hook: closes the WebSockets of the app's own that are still open, and
+      # waits a moment for their clients. A write may block, so a thread of its own does it.
+      #
+      # @param stopping [Boolean] see ForkSafety::Libraries.hang_up @param by [Float, nil] as above
+      # @return [nil]
+      def hang_up(stopping:, by:)
+        return if ForkSafety.connections.zero?
+
+        by = [Sys.now + EXIT_TIMEOUT, by].compact.min
+        told = Thread.new { Libraries.hang_up(stopping: stopping) }
+        return unless told.join([by - Sys.now, 0].max)&.value
+
+        sleep(INTERVAL) until ForkSafety.connections.zero? || Sys.now >= by
+      end
+
       # In a worker that leaves, after the user's hooks and all that may queue work.
       #
       # @param role [Cluster::Role] @param by [Float, nil] as above

@@ -113,7 +113,7 @@ module Pando
 
       # Around forks, and in the processes that are forked from the mold.
 
-      def_delegators :@care, :say_goodbye, :before_exit, :before_fork, :around_fork, :verify, :audit, :tick,
+      def_delegators :@care, :say_goodbye, :hang_up, :before_exit, :before_fork, :around_fork, :verify, :audit, :tick,
                      :finish_queues, :watch, :lost_thread, :state_seen
 
       def hand_down(of)

@@ -96,6 +96,10 @@ module Pando
         @restart = @quiet
       end
 
+      # A node has no connections of clients, and is never told to leave last.
+      # @return [Boolean]
+      def drained? = true
+
       # Running jobs finish, or go back to the broker.
       # @param _drain_until [Float, nil] for workers that serve requests; not used here
       # @param by [Float, nil] when the node should be gone; nil: no hurry

@@ -85,7 +85,8 @@ module Pando
           [["pool", { name: @name, kind: (@pool.options.jobs ? "node" : "worker"),
                       workers: @pool.rollout.size, ready: @pool.roster.ready_workers.size,
                       queued: (@pool.reactors.waiting_for(@pool.number) if @pool.serves?),
-                      reforks: reforks, failures: failures, suspended: (true if suspended?), sizing: sizing }]]
+                      **live_connections, reforks: reforks, failures: failures,
+                      suspended: (true if suspended?), sizing: sizing }]]
         end
 
         def generations = known.map { |generation| ["generation", { pool: @name, **facts(generation) }] }
@@ -130,6 +131,14 @@ module Pando
 
         private
 
+        # Streams, and connections that the application has taken over (WebSockets); how many are in workers that leave.
+        def live_connections
+          workers = @pool.roster.workers.select(&:pidfd)
+          { live_connections: held(workers), leaving_connections: held(workers.select(&:leaving?)) }
+        end
+
+        def held(workers) = positive(workers.sum { |worker| worker.connections + worker.streams })
+
         def one(word, facts) = facts.any? ? [[word, { pool: @name, **facts }]] : []
 
         def known
@@ -165,11 +174,14 @@ module Pando
           job = child.pidfd ? child.job : {}
           { pool: @name, slot: child.slot, generation: child.generation, pid: child.pid, state: doing(child, job),
             at_once: at_once(child), requests: child.requests,
-            connections: (child.connections if child.connections.positive?), seconds: job[:seconds], job: job[:request],
+            connections: positive(child.connections), streams: positive(child.streams),
+            drain_left: child.drain_left&.ceil, seconds: job[:seconds], job: job[:request],
             lock_wait: (child.lock_wait if job.any?),
             unsafe: (true unless child.fork_safe?), major_gc_due: (true if child.row.major_gc_due?), **warmth(child),
             **(@pool.options.jobs ? load(child.row) : {}) }
         end
+
+        def positive(number) = (number if number.positive?)
 
         # Requests that a worker with threads has now.
         def at_once(child) = (child.row.jobs.size if child.worker? && child.threads > 1 && child.pidfd)

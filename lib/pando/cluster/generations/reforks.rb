@@ -275,7 +275,7 @@ module Pando
         # A pool of one node.
         def lone? = @options.jobs && @roster.workers.size < 2
 
-        def unsettled = @roster.find { |child| child.worker? && !child.ready? }
+        def unsettled = @roster.find { |child| child.worker? && !child.ready? && !child.draining? }
 
         def under_way(upcoming)
           what, limit = @generations.occupation
@@ -286,7 +286,15 @@ module Pando
 
         # Why no worker is fit.
         def unfit
-          @generations.lost_threads.refusal || @generations.changed_state.refusal || "no worker is fit to become a mold"
+          @generations.lost_threads.refusal || @generations.changed_state.refusal || connected ||
+            "no worker is fit to become a mold"
+        end
+
+        def connected
+          return unless @roster.ready_workers.any? { |worker| keeps_connections?(worker) }
+
+          "a fork would end the WebSockets of its worker, and `drain` says to keep them: give them a pool of their own " \
+            "with refork: false"
         end
 
         def backing_off
@@ -338,8 +346,11 @@ module Pando
 
         def may_fork?(worker)
           !@generations.outdated?(worker) && worker.fork_safe? && !worker.condemned? && !worker.declined_while_busy? &&
-            !worker.declined && @generations.lost_threads.fit?(worker)
+            !worker.declined && @generations.lost_threads.fit?(worker) && !keeps_connections?(worker)
         end
+
+        # A worker closes them before it is forked.
+        def keeps_connections?(worker) = @options.drain.to_f.positive? && worker.connections.positive?
       end
     end
   end

@@ -27,6 +27,10 @@ module Pando
         # @return [Array<IO>] the descriptors that every mold inherits
         def descriptors = @setup.descriptors
 
+        # @param number [Integer] of lanes
+        # @return [Boolean] whether so many are free
+        def room?(number) = @free.size >= number
+
         # @param child [Child] a worker that is about to be ordered
         # @return [Array<Lane>] one for each thread
         # @raise [Pando::Error] all are taken

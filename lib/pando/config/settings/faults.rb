@@ -56,6 +56,21 @@ module Pando
               MARKDOWN
               example: "stop_timeout 60"
 
+      setting :drain,
+              type: Types::Seconds.new(zero: true), default: 0.0, unit: "seconds",
+              help: "How long a worker that is replaced keeps its WebSockets and streams.",
+              notes: <<~MARKDOWN,
+                A worker that a reload, a refork, `pando scale` or a memory limit replaces takes no further request. It
+                keeps the connections that it has for up to this time, and leaves when the last one has ended. Its
+                successor takes new requests meanwhile. When the time is up, the worker tells the clients that are left
+                to connect again, and leaves within `stop_timeout`. A stop of the server does not wait for `drain`.
+                See [live connections](live.md).
+              MARKDOWN
+              example: "drain 10.minutes",
+              check: lambda { |value, config|
+                "needs the reactor, but the config says `reactor false`" if value.positive? && !config.reactor
+              }
+
       setting :give_up_after,
               type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds",
               within: :give_up, keyword: :after,

@@ -93,7 +93,7 @@ module Pando
 
         # The rest of a worker's interface (see Cluster::Payload#work).
         def_delegators :@http, :idle, :step_forward, :step_back, :resume, :stop, :serve_out,
-                       :rest?, :patience, :go_on, :abandon, :quiet, :try_out
+                       :rest?, :patience, :go_on, :abandon, :quiet, :try_out, :drained?
 
         def ios = [@listener, @questions, @place].compact
         def close = ios.each(&:close)

@@ -89,8 +89,11 @@ module Pando
 
       define "worker.spawning", :info, %i[slot generation], "The mold was ordered to fork a worker."
       define "worker.ready", :info, %i[slot generation pid prefaulted prefault_seconds], "A worker takes requests."
-      define "worker.leaving", :info, %i[slot generation pid reason cause],
-             "A worker takes no more requests and will exit."
+      define "worker.leaving", :info, %i[slot generation pid reason cause drain],
+             "A worker takes no more requests and will exit. `drain` says for how many seconds it may keep its " \
+             "WebSockets and streams first."
+      define "worker.hurried", :warn, %i[slot generation pid connections seconds reason],
+             "A leaving worker gives up its WebSockets and streams `seconds` earlier than `drain` allows, for `reason`."
       define "worker.exited", :info, %i[slot generation pid requests reason],
              "A worker exited after it was told to leave."
       define "worker.failed", :error, %i[slot generation pid reason backtrace], "A worker did not become ready."

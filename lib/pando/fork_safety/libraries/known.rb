@@ -65,7 +65,7 @@ module Pando
         # in the versions of docs/libraries.md).
         HARMLESS = %w[
           bigdecimal cgi date digest erb etc fiddle io-console io-wait json msgpack nkf openssl prism psych puma racc
-          rbs ripper stringio strscan websocket-driver zlib
+          rbs ripper stringio strscan zlib
         ].freeze
         private_constant :NOTE
 

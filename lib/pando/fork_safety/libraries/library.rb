@@ -83,6 +83,9 @@ module Pando
         # Ends long-lived client connections that no child can take over, and tells the clients. It is called again
         # until it returns true, when none is left. Returns a Boolean.
         def say_goodbye(&block) = @steps[:say_goodbye] = block
+        # Closes long-lived client connections that are still open when a worker ends, after the user's last hook.
+        # The block is told whether the server stops (false: the worker is replaced), and returns whether there were any.
+        def hang_up(&block) = @steps[:hang_up] = block
         # Runs in a process that is about to end. The block gets a number of seconds, finishes what is queued, and
         # returns what did not end in time, an Array of Strings.
         def before_exit(&block) = @steps[:before_exit] = block
@@ -149,7 +152,7 @@ module Pando
         # @return [Boolean] whether a test runs the real gem
         def tested? = @tested
 
-        # @param name [Symbol] before_fork, in_parent, in_child, say_goodbye, before_exit or watch
+        # @param name [Symbol] before_fork, in_parent, in_child, say_goodbye, hang_up, before_exit or watch
         # @return [Proc, nil]
         def step(name) = @steps[name]
 

@@ -98,7 +98,7 @@ module ClusterSupport
   end
 
   OPTIONS = { workers: 2, surge: 1, unavailable: 0, boot_timeout: 60.0, spawn_timeout: 20.0, stop_timeout: 10.0,
-              drain_delay: 0.0, grace: 1.0, longest_request: 8.0, oom_score_adj: nil, services: [],
+              drain: 0.0, drain_delay: 0.0, grace: 1.0, longest_request: 8.0, oom_score_adj: nil, services: [],
               memory: Pando::Cluster::Memory::Limits.new }.freeze
 
   def self.options(**changes) = Pando::Cluster::Options.new(**OPTIONS, **changes)

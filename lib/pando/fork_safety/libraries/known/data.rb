@@ -3,6 +3,7 @@
 require "pando/fork_safety/libraries/cable_server"
 require "pando/fork_safety/libraries/concurrent_executors"
 require "pando/fork_safety/libraries/selectors"
+require "pando/fork_safety/libraries/web_sockets"
 require "rbconfig"
 
 Pando::ForkSafety::Libraries::Known.define do
@@ -36,6 +37,13 @@ Pando::ForkSafety::Libraries::Known.define do
             source: "https://github.com/socketry/nio4r/blob/main/ext/nio4r/selector.c (no ev_loop_fork)"
     watch { selectors.watch }
     before_fork { selectors.refuse_live }
+  end
+
+  describe "websocket-driver", constant: "WebSocket::Driver", tested: true do
+    fine note: "It has no thread and no socket of its own. When a worker leaves, Pando closes the WebSockets that it " \
+               "serves (docs/live.md).",
+         source: "https://github.com/faye/websocket-driver-ruby/blob/0.8.0/lib/websocket/driver.rb"
+    hang_up { |stopping| Pando::ForkSafety::Libraries::WebSockets.close(stopping) }
   end
 
   # Rails, and libraries that a default Rails app loads.

@@ -1,0 +1,212 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "open3"
+require "support/servers"
+
+# Promise: connections that live long belong to their worker. One that is replaced keeps them for the time of `drain`,
+# while its successor takes new requests; then it closes what is left.
+class LiveConnectionsTest < Minitest::Test
+  include Support::Servers
+
+  parallelize_me! # they wait most of the time
+
+  APP = <<~'RUBY'
+    ECHO = lambda do |io|
+      Thread.new { io.each_line { |line| io.write("#{Process.pid} #{line}") } and io.close }
+    end
+    class Stream
+      def each
+        loop { yield "#{Process.pid}\n" and sleep 0.02 }
+      ensure
+        File.write("ended", "#{Process.pid}\n", mode: "a")
+      end
+    end
+    run lambda { |env|
+      case env["PATH_INFO"]
+      when "/live/ws" then ECHO.call(env["rack.hijack"].call)
+                           [200, {}, []]
+      when "/live/stream" then [200, {}, Stream.new]
+      else [200, {}, [Process.pid.to_s]]
+      end
+    }
+  RUBY
+  LIVE = 'pool :live, paths: ["/live"], workers: 1, threads: 4, refork: false'
+  EXIT = 'before_worker_exit { |_, worker| File.write("hooks", "#{worker.pid}\n", mode: "a") }'
+
+  def setup
+    super
+    @clients = []
+  end
+
+  def teardown
+    @clients.each(&:close)
+    super
+  end
+
+  def test_a_replaced_worker_keeps_its_connections_and_its_successor_takes_new_ones
+    start("#{LIVE}, drain: 600")
+    old = live_worker
+    sockets = Array.new(3) { open("/live/ws") }
+    stream = open("/live/stream")
+    assert_equal([old], [*sockets.map { |one| echo(one) }, line_of(stream)].uniq)
+    3.times { reload }
+    fresh = open("/live/ws")
+
+    assert_equal([old], [*sockets.map { |one| echo(one) }, line_of(stream)].uniq)
+    assert_equal([live_worker], [echo(fresh), @server.get("/live").body].uniq)
+    assert_equal({ "connections" => 3, "streams" => 1 }, process(old).slice("connections", "streams"))
+    assert_includes(590..600, process(old)["drain_left"])
+    assert_match(/^live: .*5 live connections \(4 in leaving workers\)/, pando("status"))
+    assert_empty(@server.complaints)
+    @server.wait_for("worker.exited", pid: Integer(old)) { [*sockets, stream].each(&:close) } # long before its time
+  end
+
+  # Two reloads, and workers that have nothing to keep do not stay.
+  def test_a_worker_without_connections_leaves_at_once
+    start("#{LIVE}, drain: 600")
+    old = live_worker
+    @server.wait_for("worker.exited", pid: Integer(old)) { reload }
+  end
+
+  def test_the_others_refork_as_if_they_did_not_exist
+    start("refork :manual\n#{LIVE}, drain: 600")
+    socket = open("/live/ws")
+    pid = echo(socket)
+    2.times { @server.wait_for("refork.finished", pool: "web") { pando("refork", "web") } }
+
+    assert_equal(pid, echo(socket))
+    assert_empty(@server.events("worker.leaving").select { |event| event["pool"] == "live" })
+  end
+
+  def test_when_the_time_is_up_what_is_left_is_closed
+    start("#{LIVE}, drain: 1\n#{EXIT}")
+    old = live_worker
+    socket = open("/live/ws")
+    stream = open("/live/stream")
+    assert_equal([old], [echo(socket), line_of(stream)].uniq)
+    @server.wait_for("worker.exited", pid: Integer(old)) { reload }
+
+    assert_nil(last_of(socket))
+    assert_equal([old], File.readlines(File.join(@server.folder, "ended"), chomp: true))
+    assert_equal([old], File.readlines(File.join(@server.folder, "hooks"), chomp: true) & [old])
+    assert_empty(@server.complaints)
+    assert_equal("#{old}\n", last_lines(stream).last)
+  end
+
+  def test_scaled_down_and_with_one_thread
+    start("#{LIVE.sub("threads: 4", "threads: 1").sub("workers: 1", "workers: 2")}, drain: 600")
+    sockets = Array.new(8) { open("/live/ws") }
+    workers = sockets.map { |one| echo(one) }
+    @server.wait_for("worker.leaving") { pando("scale", "live", "1") }
+    reload
+
+    assert_equal(workers, sockets.map { |one| echo(one) })
+    assert_equal(2, @server.events("worker.leaving").count { |event| event["pool"] == "live" && event["drain"] == 600 })
+  end
+
+  # A stop has a limit of its own, for those too that leave already.
+  def test_a_stop_does_not_wait_for_them
+    start("#{LIVE}, drain: 600\n#{EXIT}")
+    sockets = [open("/live/ws")]
+    echo(sockets.first)
+    reload
+    sockets << open("/live/ws")
+    pids = sockets.map { |one| echo(one) }
+    folder = File.dirname(@server.write("kept", ""))
+    hooks = File.join(folder, "hooks")
+    @server.signal("TERM")
+    sockets.each { |one| assert_nil(last_of(one)) }
+    written = wait_until { File.exist?(hooks) && File.readlines(hooks, chomp: true).then { |all| all if pids - all == [] } }
+
+    assert_operator(written.size, :>=, 2)
+    assert_predicate(@server.wait_for_exit, :success?)
+  end
+
+  # The monitor takes the time up again.
+  def test_an_upgrade_of_the_monitor
+    start("#{LIVE}, drain: 600")
+    socket = open("/live/ws")
+    pid = echo(socket)
+    reload
+    @server.wait_for("monitor.upgraded") { pando("upgrade") }
+
+    assert_equal(pid, echo(socket))
+    assert_includes(500..600, process(pid)["drain_left"])
+    @server.wait_for("worker.exited", pid: Integer(pid)) { socket.close }
+  end
+
+  # It is no refork's source: that would end them.
+  def test_without_a_pool_a_worker_with_connections_is_not_forked
+    start("drain 600\nrefork :manual\nworkers 1")
+    socket = open("/live/ws")
+    pid = echo(socket)
+    wait_until(message: -> { pando("status") }) { process(pid)["connections"] == 1 }
+    answer = pando("refork")
+
+    assert_match(/`drain` says to keep them/, answer)
+    assert_equal(pid, echo(socket))
+    socket.close
+    wait_until(message: -> { pando("status") }) { process(pid)["connections"].nil? }
+    @server.wait_for("refork.finished") { pando("refork") }
+  end
+
+  private
+
+  def start(config)
+    @server = serve(app: APP, config: "control \"p.sock\"\n#{"workers 1\n" unless config.include?("\nworkers")}" \
+                                      "fork_safety threads: :allow\n#{config}")
+    @server.wait_past("server.ready")
+  end
+
+  def reload = @server.wait_for("reload.finished", "reload.failed") { @server.signal("HUP") }
+  def live_worker = @server.nodes("live").reject { |one| one.title.include?("draining") }.first.pid.to_s
+
+  def open(path)
+    @server.connect.tap do |client|
+      @clients << client
+      client.write("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n")
+    end
+  end
+
+  # @return [String] the pid of the worker that echoes
+  def echo(socket)
+    socket.write("hello\n")
+    line_of(socket, /\A\d+ hello\n\z/)[/\d+/]
+  end
+
+  # @return [String] the next line that is one of the app's: heads and chunks' lengths are none
+  def line_of(socket, pattern = /\A\d{3,}\n\z/)
+    loop do
+      socket.wait_readable(90) || flunk("nothing comes")
+      line = socket.gets or flunk("the connection was closed")
+      return line.chomp if line.match?(pattern)
+    end
+  end
+
+  # @return [nil] at the end
+  def last_of(socket)
+    socket.wait_readable(90) || flunk("it stays open")
+    socket.gets
+  rescue Errno::ECONNRESET
+    nil
+  end
+
+  def last_lines(socket)
+    lines = []
+    loop { lines << (socket.gets or break) }
+    lines.grep(/\A\d{3,}\n\z/)
+  rescue Errno::ECONNRESET
+    lines.grep(/\A\d{3,}\n\z/)
+  end
+
+  def process(pid)
+    JSON.parse(pando("status", "--format", "json")).fetch("processes").find { |one| one["pid"] == Integer(pid) }
+  end
+
+  def pando(*words)
+    out, = Open3.capture2e(*Support::Checkout.pando(*words, "-c", "pando.rb"), chdir: @server.folder)
+    out
+  end
+end
