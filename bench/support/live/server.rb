@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require "open3"
 require "support/memory"
 require "support/servers/pando"
@@ -34,6 +35,12 @@ module Bench
 
       # @return [Hash{String => String}] the title of each worker of a pool, by pid
       def workers(pool) = tree.titles.transform_keys(&:to_s).select { |_pid, title| title.match?(pool) }
+
+      # @return [Hash{String => Integer}] connections that the application has taken over, by pid of their worker
+      def connections
+        JSON.parse(pando("status", "--format", "json")).fetch("processes")
+            .to_h { |process| [process["pid"].to_s, process["connections"]] }.compact
+      end
 
       # Asks for a stop and does not wait.
       def leave = signal(:TERM)

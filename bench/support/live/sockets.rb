@@ -19,6 +19,7 @@ module Bench
       SOME = 20 # with so many something is done in each turn
       NEWCOMERS = 3 # so many are opened in each turn, and one less closed
       SERVER_STOPS = "1001"
+      STATUS_WITHIN = 20 # seconds until the workers have reported the last change
 
       def call
         serve(app, config, workers: WEB_WORKERS, environment: environment) do |server|
@@ -37,12 +38,13 @@ module Bench
           "#{@stopped[:wrong]} wrong frames, 0" => @stopped[:wrong].zero?,
           "#{@unanswered} messages or handshakes without the right answer, 0" => @unanswered.zero?,
           "#{@requests[:failed]} failed requests, 0" => @requests[:failed].zero?,
+          "pando status counts #{@counted.values.sum} connections, #{@held[:open]}" => @counted == @held[:workers],
           "#{parted} of #{@held[:open]} told that the server stops" => parted == @held[:open] }
       end
 
       def to_h
         { count: count, held: @held, stopped: @stopped, unanswered: @unanswered, opened: @opened, requests: @requests,
-          failures: @failures, bytes: @bytes, seconds: @seconds, homes: @homes, renewals: @renewals,
+          failures: @failures, bytes: @bytes, seconds: @seconds, homes: @homes, counted: @counted, renewals: @renewals,
           targets: targets }
       end
 
@@ -65,6 +67,7 @@ module Bench
         everybody
         @held = @connections.report
         @homes = homes(server)
+        @counted = counted(server)
         stop(server)
       end
 
@@ -149,6 +152,14 @@ module Bench
       def homes(server)
         titles = server.workers(POOL)
         @held[:workers].map { |pid, number| "#{number} in #{titles.fetch(pid, "?").delete_prefix("pando ")}" }
+      end
+
+      # What `pando status` says, once it is what the clients know.
+      def counted(server)
+        ends_at = now + STATUS_WITHIN
+        found = server.connections
+        found = server.connections until found == @held[:workers] || now > ends_at
+        found
       end
 
       def stop(server)
