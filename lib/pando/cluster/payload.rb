@@ -130,9 +130,9 @@ module Pando
       def say_goodbye(_by) = nil
 
       # Runs in a worker that leaves, after its last hook. Closes the long-lived connections that are still open.
-      # @param stopping [Boolean] whether the server stops; false: the worker is replaced
-      # @param by [Float, nil] as above
-      def hang_up(stopping:, by:) = nil
+      # @param _stopping [Boolean] whether the server stops; false: the worker is replaced
+      # @param _by [Float, nil] as above
+      def hang_up(_stopping, _by) = nil
 
       # Runs in a worker that leaves, after all else. Finishes what is queued in the process.
       # @param _role [Worker] @param _by [Float, nil] as above

@@ -236,16 +236,19 @@ module Pando
 
       def obey(packet)
         case packet.message.kind
-        when :leave, :drain
-          @draining = packet.message.kind == :drain
-          @leave_within = Float(packet.message.text, exception: false)
-          @told_at = Sys.now - packet.message.age
-          depart
+        when :leave, :drain then leave_now(packet.message)
         when :step_back then step_back
         when :train then train
         when :stay then stay
         when :spawn, :promote then fork_order(packet)
         end
+      end
+
+      def leave_now(message)
+        @draining = message.kind == :drain
+        @leave_within = Float(message.text, exception: false)
+        @told_at = Sys.now - message.age
+        depart
       end
 
       # An order may come without its descriptors if this process has no room for more.

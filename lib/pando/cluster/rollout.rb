@@ -70,7 +70,7 @@ module Pando
       # after all, it leaves.
       def worker_crashing(child)
         return unless child.worker? && child.ready? && child.row.busy_since
-        return if @roster.workers.count(&:leaving?) >= size
+        return if @roster.workers.count { |worker| worker.leaving? && !worker.draining? } >= size
 
         worker_lost(child, nil, working: true)
         Events.emit("worker.leaving", **child.identity, reason: "it crashes")
@@ -240,8 +240,8 @@ module Pando
 
         oldest = leavers.min_by(&:drain_left)
         Events.emit("worker.hurried", **oldest.identity, connections: oldest.connections + oldest.streams,
-                                 seconds: oldest.drain_left.round,
-                                 reason: "no lane to the reactor is left for a new worker")
+                                                         seconds: oldest.drain_left.round,
+                                                         reason: "no lane to the reactor is left for a new worker")
         oldest.hurry(@options.stop_timeout)
         true
       end

@@ -170,11 +170,7 @@ module Pando
         drain if @drain_until
         by = leave_by
         @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil, by)
-        payload.say_goodbye(by)
-        payload.finish_queues(self, by || (Sys.now + usable(options.stop_timeout))) do
-          payload.run_hook(:before_worker_exit, self)
-        end
-        payload.hang_up(stopping: @draining || @link_ended || Sys.orphaned?, by: by)
+        part_with_clients(by)
         payload.before_exit(self, by)
         proceed_with_log
         shut_listeners if @link_ended
@@ -194,14 +190,32 @@ module Pando
           take_promotion
           ready.each { |source| @work.ready(source) }
         end
-        @leave_within, @told_at = options.stop_timeout, Sys.now if @drain_until
+        return unless @drain_until
+
+        @told_at = Sys.now
+        @leave_within = options.stop_timeout
       end
 
+      def server_stops? = @draining || @link_ended || Sys.orphaned?
       def drain_over? = @drain_until.nil? || @link_ended || Sys.orphaned? || Sys.now >= @drain_until
+
+      def leave_now(message)
+        @drain_until = nil
+        super
+      end
 
       def leave_last(message)
         @drain_until = Sys.now + Float(message.text, exception: false).to_f - message.age
         depart
+      end
+
+      # The application's last hook comes between: it may still use the connections that it has taken over.
+      def part_with_clients(by)
+        payload.say_goodbye(by)
+        payload.finish_queues(self, by || (Sys.now + usable(options.stop_timeout))) do
+          payload.run_hook(:before_worker_exit, self)
+        end
+        payload.hang_up(server_stops?, by)
       end
 
       # It wants to leave, and waits for the monitor's answer.
@@ -315,9 +329,6 @@ module Pando
 
       def obey(packet)
         case packet.message.kind
-        when :leave, :drain
-          @drain_until = nil
-          super
         when :leave_last then leave_last(packet.message)
         when :promote then fork_order(packet)&.then { |order| begin_promotion(order) }
         when :quiet then @work.quiet

@@ -60,7 +60,7 @@ module Pando
         #
         # @param stopping [Boolean] whether the server stops; false: the worker is replaced
         # @return [Boolean] whether there were any
-        def hang_up(stopping:) = steps(:hang_up).map { |_, step| step.call(stopping) }.any?
+        def hang_up(stopping) = steps(:hang_up).map { |_, step| step.call(stopping) }.any?
 
         # In a process that is about to end: finishes what the libraries have queued in it.
         #

@@ -40,7 +40,8 @@ module Pando
 
       def deadlines
         { boot_timeout: @config.boot_timeout, spawn_timeout: @config.spawn_timeout, stop_timeout: @config.stop_timeout,
-          drain: @config.drain, drain_delay: @config.drain_delay, grace: @config.timeout_grace, give_up_after: @config.give_up_after,
+          drain: @config.drain, drain_delay: @config.drain_delay,
+          grace: @config.timeout_grace, give_up_after: @config.give_up_after,
           longest_request: @config.timeout && (@config.timeout + @config.timeout_grace),
           longest_wait: @config.header_timeout, check_timeout: (@config.self_check_timeout if @config.self_check) }
       end

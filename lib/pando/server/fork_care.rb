@@ -128,11 +128,11 @@ module Pando
       #
       # @param stopping [Boolean] see ForkSafety::Libraries.hang_up @param by [Float, nil] as above
       # @return [nil]
-      def hang_up(stopping:, by:)
+      def hang_up(stopping, by)
         return if ForkSafety.connections.zero?
 
         by = [Sys.now + EXIT_TIMEOUT, by].compact.min
-        told = Thread.new { Libraries.hang_up(stopping: stopping) }
+        told = Thread.new { Libraries.hang_up(stopping) }
         return unless told.join([by - Sys.now, 0].max)&.value
 
         sleep(INTERVAL) until ForkSafety.connections.zero? || Sys.now >= by

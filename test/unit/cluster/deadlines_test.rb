@@ -301,6 +301,20 @@ class ClusterDeadlinesTest < Minitest::Test
     assert_equal ["KILL"], signals(worker)
   end
 
+  # A request that ends early does not shorten the time that its worker has.
+  def test_a_worker_that_leaves_last_has_all_of_its_time
+    worker = child
+    worker.row.start_job("GET", "/", nil, nil)
+    worker.ask_to_leave_last("replaced", 60.0, 5.0)
+    enforce_for(2)
+    worker.row.finish_job
+    enforce_for(60)
+    assert_empty signals(worker)
+    enforce_for(5)
+
+    assert_equal ["KILL"], signals(worker)
+  end
+
   def test_a_stream_is_waited_for_until_the_deadline
     worker = child
     worker.row.start_job("GET", "/events", nil, nil)

@@ -281,4 +281,55 @@ class ClusterRolloutTest < Minitest::Test
     assert_equal deadline, worker.deadline
     assert_equal 1, events("worker.leaving").size
   end
+
+  # Workers that have been replaced, and keep their connections for 600 seconds.
+  def draining(reforks)
+    cluster = booted(workers: 1, drain: 600.0)
+    Array.new(reforks) do
+      old = cluster.worker_in(0)
+      reforking(cluster)
+      cluster.ready(cluster.starting.first).turn
+      elapse(1)
+      old
+    end.unshift(cluster)
+  end
+
+  def test_a_replaced_worker_is_asked_to_leave_last
+    cluster, old = draining(1)
+
+    assert_equal([:leave_last], old.link.orders.last(1))
+    assert_in_delta now + 599 + 10, old.deadline, 1, "its stop_timeout begins when the time of drain is over"
+    assert_in_delta 599, old.drain_left, 1
+    assert_predicate cluster.generations.current, :current?, "the rollout does not wait for it"
+    assert_equal([600.0], events("worker.leaving").map { |event| event[:drain] })
+    elapse(600)
+    refute_predicate old, :draining?
+  end
+
+  def test_without_room_for_another_worker_the_one_that_leaves_longest_hurries
+    cluster, first, second = draining(2)
+    cluster.spawner.crowded = true
+    cluster.die(cluster.worker_in(0))
+    3.times { cluster.turn }
+
+    assert_equal(%i[leave_last leave], first.link.orders.last(2))
+    assert_equal(:leave_last, second.link.orders.last, "one at a time")
+    assert_in_delta now + 10, first.deadline, 1
+    assert_equal([first.pid], events("worker.hurried").map { |event| event[:pid] })
+    assert_empty cluster.starting
+    cluster.die(first, ClusterSupport.ended)
+    cluster.spawner.crowded = false
+    assert_equal 1, cluster.turn.starting.size
+  end
+
+  def test_workers_with_fewer_connections_are_replaced_first
+    cluster = booted(workers: 3)
+    cluster.worker_in(0).row.connections = 500
+    cluster.worker_in(1).row.connections = 2
+    reforking(cluster)
+    order = []
+    cluster.settle { order |= cluster.starting.map(&:slot) }
+
+    assert_equal [2, 1, 0], order
+  end
 end

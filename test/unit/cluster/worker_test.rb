@@ -125,6 +125,57 @@ class ClusterWorkerTest < Minitest::Test
     assert_in_delta payload.by, payload.steps.first.last
   end
 
+  # Stands in for the work of a worker that leaves last: it is drained when its connections are counted down.
+  Drained = Struct.new(:connections, :each_time) do
+    def drained?
+      each_time&.call
+      (self.connections -= 1).negative?
+    end
+  end
+  Poller = Struct.new(:ready) do
+    def wait(_seconds) = ready
+  end
+
+  # @yield at each turn
+  # @return [Drained] after it was told to leave last
+  def drain(seconds, connections:, &each_time)
+    work = Drained.new(connections, each_time)
+    { poller: Poller.new([]), work: work, drain_until: now + seconds }.each do |name, value|
+      @worker.instance_variable_set(:"@#{name}", value)
+    end
+    in_child do
+      @worker.send(:drain)
+      [work.connections, @worker.instance_variable_get(:@leave_within)]
+    end
+  end
+
+  def configured(payload = Pando::Cluster::Payload.new)
+    payload.define_singleton_method(:options) { Pando::Cluster::Options.new(stop_timeout: 25.0, grace: 2.0) }
+    @worker.instance_variable_set(:@context, Pando::Cluster::Context.new(payload: payload))
+    @worker.instance_variable_set(:@lost_lines, Pando::LineWriter.lost)
+  end
+
+  def test_a_worker_that_leaves_last_does_so_when_it_has_no_connection_left
+    configured
+
+    assert_equal [-1, 25.0], drain(600, connections: 3)
+  end
+
+  def test_or_when_its_time_is_up
+    configured
+
+    assert_equal [90, 25.0], drain(9.5, connections: 100) { elapse(1) }
+  end
+
+  def test_or_when_the_monitor_wants_it_to_leave_sooner
+    configured
+    sooner = Struct.new(:message, :descriptors).new(Pando::Cluster::Message.hurry(:leave, 7.0), [])
+    turns = 0
+    left = drain(600, connections: 100) { @worker.send(:obey, sooner) if (turns += 1) == 2 }
+
+    assert_equal [98, 7.0], left
+  end
+
   def test_what_has_become_of_it_is_sampled
     jobs = in_child do
       3.times { @row.start_job("GET", "/", nil, nil) || @worker.job_finished }

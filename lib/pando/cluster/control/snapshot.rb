@@ -174,11 +174,15 @@ module Pando
           job = child.pidfd ? child.job : {}
           { pool: @name, slot: child.slot, generation: child.generation, pid: child.pid, state: doing(child, job),
             at_once: at_once(child), requests: child.requests,
-            connections: positive(child.connections), streams: positive(child.streams),
-            drain_left: child.drain_left&.ceil, seconds: job[:seconds], job: job[:request],
+            **live(child), seconds: job[:seconds], job: job[:request],
             lock_wait: (child.lock_wait if job.any?),
             unsafe: (true unless child.fork_safe?), major_gc_due: (true if child.row.major_gc_due?), **warmth(child),
             **(@pool.options.jobs ? load(child.row) : {}) }
+        end
+
+        def live(child)
+          { connections: positive(child.connections), streams: positive(child.streams),
+            drain_left: child.drain_left&.ceil }
         end
 
         def positive(number) = (number if number.positive?)

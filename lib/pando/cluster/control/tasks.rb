@@ -346,7 +346,8 @@ module Pando
 
           private
 
-          def workers = @pool.roster.workers
+          # One that keeps its connections for a while is not waited for.
+          def workers = @pool.roster.workers.reject(&:draining?)
 
           # It starts again after an upgrade of the monitor.
           def deadline = @deadline ||= Sys.now + timeout
@@ -369,7 +370,12 @@ module Pando
             "#{@name} cannot be booted, and gets #{counted(@size, "worker")} when it can: #{reason}"
           end
 
-          def success = [*@name, "#{counted(@size, "worker")} #{@size == 1 ? "is" : "are"} ready"].join(": ")
+          def success
+            kept = @pool.roster.workers.count(&:draining?)
+            more = "; #{counted(kept, "leaving worker")} #{kept == 1 ? "keeps its" : "keep their"} connections for now"
+            ready = "#{counted(@size, "worker")} #{@size == 1 ? "is" : "are"} ready"
+            [*@name, "#{ready}#{more if kept.positive?}"].join(": ")
+          end
         end
       end
     end

@@ -293,8 +293,8 @@ module Pando
         def connected
           return unless @roster.ready_workers.any? { |worker| keeps_connections?(worker) }
 
-          "a fork would end the WebSockets of its worker, and `drain` says to keep them: give them a pool of their own " \
-            "with refork: false"
+          "a fork would end the WebSockets of its worker, and `drain` says to keep them: give them a pool of " \
+            "their own with refork: false"
         end
 
         def backing_off
@@ -350,7 +350,7 @@ module Pando
         end
 
         # A worker closes them before it is forked.
-        def keeps_connections?(worker) = @options.drain.to_f.positive? && worker.connections.positive?
+        def keeps_connections?(worker) = @options.drain.positive? && worker.connections.positive?
       end
     end
   end

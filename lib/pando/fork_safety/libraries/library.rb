@@ -84,7 +84,8 @@ module Pando
         # until it returns true, when none is left. Returns a Boolean.
         def say_goodbye(&block) = @steps[:say_goodbye] = block
         # Closes long-lived client connections that are still open when a worker ends, after the user's last hook.
-        # The block is told whether the server stops (false: the worker is replaced), and returns whether there were any.
+        # The block is told whether the server stops (false: the worker is replaced), and returns whether there were
+        # any.
         def hang_up(&block) = @steps[:hang_up] = block
         # Runs in a process that is about to end. The block gets a number of seconds, finishes what is queued, and
         # returns what did not end in time, an Array of Strings.

@@ -32,10 +32,15 @@ class ClusterSourcesTest < Minitest::Test
     def outdated?(worker) = worker.requests.zero?
   end
 
-  def best_of(*workers)
+  def best_of(*workers, **options)
     Pando::Cluster::Generations::Reforks.new(Roster.new(workers), Policy.new, Generations.new(LostThreads.new), nil,
-                                             nil)
+                                             ClusterSupport.options(**options))
                                         .best_source&.name
+  end
+
+  def test_never_one_whose_connections_are_to_be_kept
+    assert_equal :b, best_of(Worker.new(:a, 100, 5), Worker.new(:b, 1, 0), drain: 600.0)
+    assert_nil best_of(Worker.new(:a, 100, 5), drain: 600.0)
   end
 
   def test_one_without_connections_comes_before_a_warmer_one

@@ -30,8 +30,10 @@ module ClusterSupport
 
     # Stands in for the spawner: forks the ordered child, or fails as the kernel may.
     class Spawner
-      attr_accessor :refusing
+      attr_accessor :refusing, :crowded
 
+      # @return [Boolean] whether there are lanes for another worker
+      def room_beside?(_mold) = !crowded
       def refusal = "no more processes"
 
       def initialize(roster)

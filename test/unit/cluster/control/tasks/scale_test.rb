@@ -9,9 +9,10 @@ require_relative "../../support/fakes"
 class ScaleTaskTest < Minitest::Test
   include ClusterSupport::Clock
 
-  Worker = Struct.new(:slot, :ready, :job) do
+  Worker = Struct.new(:slot, :ready, :job, :draining) do
     def ready? = ready
     def leaving? = !ready
+    def draining? = !!draining
   end
   Roster = Struct.new(:workers)
 
@@ -51,6 +52,13 @@ class ScaleTaskTest < Minitest::Test
     @task.check
 
     assert_equal "jobs: 2 workers are ready", @task.achieved
+  end
+
+  def test_one_that_keeps_its_connections_is_not_waited_for
+    @pool.roster.workers.push(Worker.new(1, true, {}), Worker.new(2, false, {}, true))
+    @task.check
+
+    assert_equal "jobs: 2 workers are ready; 1 leaving worker keeps its connections for now", @task.achieved
   end
 
   def test_who_cannot_be_booted_is_not_waited_for
