@@ -214,7 +214,7 @@ static void take_number(struct connection *connection, const char *text) {
 }
 
 static void understand_cable(struct connection *connection, const char *text) {
-    static const char subscribe[] = "{\"command\":\"subscribe\",\"identifier\":\"{\\\"channel\\\":\\\"NewsChannel\\\"}\"}";
+    static const char subscribe[] = "{\"command\":\"subscribe\",\"identifier\":\"{\\\"channel\\\":\\\"News::Channel\\\"}\"}";
     const char *worker = strstr(text, "\"message\":{\"worker\":"), *number = strstr(text, "\"message\":{\"number\":");
     if (strstr(text, "\"type\":\"welcome\"")) {
         transmit_frame(connection, TEXT, subscribe, sizeof subscribe - 1);

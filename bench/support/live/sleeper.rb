@@ -50,7 +50,8 @@ module Bench
 
       def title
         "an endpoint that sleeps #{@options.sleep} s under #{@options.sleepers} requests/s, " \
-          "#{@options.others} others/s of #{FAST} ms, #{WORKERS} workers, #{@options.rounds} rounds of #{@options.seconds} s"
+          "#{@options.others} others/s of #{FAST} ms, #{WORKERS} workers, " \
+          "#{@options.rounds} rounds of #{@options.seconds} s"
       end
     end
   end

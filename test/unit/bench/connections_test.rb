@@ -86,7 +86,7 @@ class ConnectionsTest < Minitest::Test
   def test_each_broadcast_comes_once_and_in_order
     ends = Queue.new
     serve(SWITCH, frame(TEXT, '{"type":"welcome"}')) do |socket|
-      assert_includes receive(socket).last, "NewsChannel"
+      assert_includes receive(socket).last, "News::Channel"
       socket.write(frame(TEXT, '{"message":{"worker":7}}'), news(4, 5))
       ends.pop
       socket.write(frame(TEXT, '{"type":"disconnect"}'))
@@ -110,7 +110,7 @@ class ConnectionsTest < Minitest::Test
   end
 
   def assert_wrong(bytes, kind: "echo")
-    serve(SWITCH, bytes) { |socket| socket.read }
+    serve(SWITCH, bytes, &:read)
     connect(kind) do |connections|
       connections.open(1)
       wait_until { connections.report[:wrong] == 1 }
@@ -175,6 +175,10 @@ class ConnectionsTest < Minitest::Test
     [0x80 | opcode].pack("C") + head + text.b
   end
 
-  def events(*texts) = texts.map { |text| "data: #{text}\n\n" }.map { |text| "#{text.size.to_s(16)}\r\n#{text}\r\n" }.join
+  # In a chunk each.
+  def events(*texts)
+    texts.map { |text| "#{(text.size + 8).to_s(16)}\r\ndata: #{text}\n\n\r\n" }.join
+  end
+
   def news(*numbers) = numbers.map { |number| frame(TEXT, "{\"message\":{\"number\":#{number}}}") }.join
 end
