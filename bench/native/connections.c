@@ -2,14 +2,14 @@
  * Many connections that stay open, of one kind, and a check of every byte that arrives on them:
  *
  *   echo:   WebSockets (RFC 6455) of an app that repeats each text after its process's pid (apps/echo.ru)
- *   cable:  WebSockets of Action Cable, each subscribed to one channel, whose messages are a pid first and then numbers,
- *           each number one more than the last (apps/cable.ru)
+ *   cable:  WebSockets of Action Cable, each subscribed to one channel, whose messages are a pid first and then
+ *           numbers, each one more than the last (apps/cable.ru)
  *   events: streams of Server-Sent Events, each a pid and a number, one more than the last (apps/waiting.ru)
  *
  *   connections --port P --kind KIND --path PATH [--hosts N]
  *
- * They come from --hosts addresses, 127.0.0.1 and those that follow. Obeys stdin, and answers each line when it has done
- * what the line says, with the number of connections for which that went as it must:
+ * They come from --hosts addresses, 127.0.0.1 and those that follow. Obeys stdin, and answers each line when it has
+ * done what the line says, with the number of connections for which that went as it must:
  *
  *   open N    connects N further ones: the handshake is right, and the first message has come
  *   ask N     sends a text on each of N, which must come back: most are short, some take a length of 16 or of 64 bits
@@ -214,7 +214,8 @@ static void take_number(struct connection *connection, const char *text) {
 }
 
 static void understand_cable(struct connection *connection, const char *text) {
-    static const char subscribe[] = "{\"command\":\"subscribe\",\"identifier\":\"{\\\"channel\\\":\\\"News::Channel\\\"}\"}";
+    static const char subscribe[] = "{\"command\":\"subscribe\","
+                                    "\"identifier\":\"{\\\"channel\\\":\\\"News::Channel\\\"}\"}";
     const char *worker = strstr(text, "\"message\":{\"worker\":"), *number = strstr(text, "\"message\":{\"number\":");
     if (strstr(text, "\"type\":\"welcome\"")) {
         transmit_frame(connection, TEXT, subscribe, sizeof subscribe - 1);

@@ -51,10 +51,16 @@ module Bench
       def rows
         cases.map do |name|
           [self.class::CASES.fetch(name), *%i[p50 p99].map { |field| format("%.2f", middle(name, field)) },
-           format("%.2f", ratio(name, cases.first, :p99)),
-           ratios(name, cases.first, :p99).map { |each| format("%.2f", each) }.join(" "), failed(name).to_s,
+           *compared(name), failed(name).to_s,
            format("%.2f", Statistics.median(@samples.fetch(name).map { |result| result.lag.p99 }))]
         end
+      end
+
+      def compared(name)
+        return ["", ""] if name == cases.first
+
+        rounds = ratios(name, cases.first, :p99)
+        [format("%.2f", Statistics.median(rounds)), rounds.map { |each| format("%.2f", each) }.join(" ")]
       end
     end
   end
