@@ -29,6 +29,14 @@ class ConnectionsTest < Minitest::Test
     end
   end
 
+  def test_several_processes_share_what_one_may_not_open
+    serve(SWITCH) { |socket| echo(socket) }
+    connect("echo", count: Bench::Connections::MOST + 1) do |connections|
+      assert_equal [7, 5, 3], [connections.open(7), connections.ask(5), connections.close(3)]
+      assert_equal([4, 5], connections.report.values_at(:open, :messages))
+    end
+  end
+
   { "a_text_that_nobody_sent" => [TEXT, "7 hello"], "a_pong_to_no_ping" => [PONG, "12345678"],
     "a_kind_that_is_unknown" => [3, "x"], "a_close_frame_of_one_byte" => [CLOSE, "x"] }.each do |name, (opcode, text)|
     define_method("test_#{name}_is_wrong") { assert_wrong(frame(opcode, text)) }
@@ -103,9 +111,9 @@ class ConnectionsTest < Minitest::Test
   private
 
   # Its clients say on stderr what is wrong.
-  def connect(kind, &)
+  def connect(kind, count: 10, &)
     capture_subprocess_io do
-      Bench::Connections.run(@listener.addr[1], count: 10, kind: kind, path: "/", hosts: 3, &)
+      Bench::Connections.run(@listener.addr[1], count: count, kind: kind, path: "/", hosts: 3, &)
     end
   end
 
