@@ -4,6 +4,7 @@
 #
 #   GET /fast    BENCH_FAST milliseconds
 #   GET /slow    BENCH_SLOW milliseconds
+#   GET /events  Server-Sent Events for as long as the client listens, one a second: pid and number
 #
 # BENCH_WAIT says in which way: "yields" sleeps as a request to a database does, and the interpreter is free for
 # other threads or fibers meanwhile; "holds" keeps the interpreter, as a computation does.
@@ -23,7 +24,18 @@ end
 
 wait = ENV["BENCH_WAIT"] == "holds" ? Waiting.held : Waiting.yielded
 
+EVENTS = Enumerator.new do |events|
+  due = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  1.step do |number|
+    events << "data: #{Process.pid} #{number}\n\n"
+    due += 1
+    sleep([due - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max)
+  end
+end
+
 run(lambda do |env|
+  next [200, { "content-type" => "text/event-stream" }, EVENTS] if env["PATH_INFO"] == "/events"
+
   wait.call(Waiting::TIMES.fetch(env["PATH_INFO"], 0))
   [200, { "content-type" => "text/plain", "content-length" => "5" }, ["done\n"]]
 end)

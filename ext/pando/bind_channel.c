@@ -112,23 +112,50 @@ static VALUE channel_waiting(VALUE self)
     return waiting;
 }
 
-/* The reactor's statistics, by the names in http/stats.h. */
+#define COUNT(name) count(hash, #name, pando_stat_get(&stats->name));
+
+/* The reactor's statistics, by the names in http/stats.h. Those of the pools are added up. */
 static VALUE channel_stats(VALUE self)
 {
     const struct pando_channel *channel = pando_channel_of(self);
     const struct pando_stats *stats = &channel->shared->stats;
     VALUE hash = rb_hash_new();
-#define COUNT(name) count(hash, #name, pando_stat_get(&stats->name));
     PANDO_STATS_GAUGES(COUNT)
     PANDO_STATS_COUNTERS(COUNT)
-#undef COUNT
+#define SUM(name) \
+    { \
+        uint64_t sum = 0; \
+        for (unsigned i = 0; i < PANDO_REACTOR_POOLS; i++) sum += pando_stat_get(&stats->pools[i].name); \
+        count(hash, #name, sum); \
+    }
+    PANDO_STATS_POOL_GAUGES(SUM)
+    PANDO_STATS_POOL_COUNTERS(SUM)
+#undef SUM
     return hash;
 }
 
-/* The distribution of times in the queue: element n counts the requests that waited less than 2**n microseconds. */
-static VALUE channel_waits(VALUE self)
+static const struct pando_pool_stats *stats_of(VALUE self, VALUE number)
 {
-    const struct pando_stats *stats = &pando_channel_of(self)->shared->stats;
+    unsigned pool = NUM2UINT(number);
+    if (pool >= PANDO_REACTOR_POOLS) rb_raise(rb_eIndexError, "no pool %u", pool);
+    return &pando_channel_of(self)->shared->stats.pools[pool];
+}
+
+/* The statistics of one pool, by its number. */
+static VALUE channel_pool_stats(VALUE self, VALUE pool)
+{
+    const struct pando_pool_stats *stats = stats_of(self, pool);
+    VALUE hash = rb_hash_new();
+    PANDO_STATS_POOL_GAUGES(COUNT)
+    PANDO_STATS_POOL_COUNTERS(COUNT)
+    return hash;
+}
+
+/* The distribution of times in the queue of one pool: element n counts the requests that waited less than 2**n
+ * microseconds. */
+static VALUE channel_waits(VALUE self, VALUE pool)
+{
+    const struct pando_pool_stats *stats = stats_of(self, pool);
     VALUE waits = rb_ary_new_capa(PANDO_STATS_WAITS);
     for (unsigned i = 0; i < PANDO_STATS_WAITS; i++) rb_ary_push(waits, ULL2NUM(pando_stat_get(&stats->waits[i])));
     return waits;
@@ -149,6 +176,7 @@ void pando_init_http_channel(void)
     rb_define_method(cChannel, "draining?", channel_draining_p, 0);
     rb_define_method(cChannel, "waiting", channel_waiting, 0);
     rb_define_method(cChannel, "stats", channel_stats, 0);
-    rb_define_method(cChannel, "waits", channel_waits, 0);
+    rb_define_method(cChannel, "pool_stats", channel_pool_stats, 1);
+    rb_define_method(cChannel, "waits", channel_waits, 1);
     pando_init_http_lane();
 }

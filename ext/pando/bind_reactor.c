@@ -69,20 +69,25 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->monitor_silence = MONITOR_SILENCE;
 }
 
-/* Copies an Array of Strings one behind the other, then an empty string. */
+/* Appends a String to a list of strings that an empty one ends, with the character `mark` before it, unless that
+ * is 0. */
+static void append_text(char *list, size_t room, size_t *used, char mark, VALUE text, const char *what)
+{
+    const char *string = StringValueCStr(text);
+    size_t place = *used + (mark != '\0'), size = strlen(string) + 1;
+    if (place + size >= room) rb_raise(rb_eArgError, "%s: too long", what);
+    list[*used] = mark;
+    memcpy(list + place, string, size);
+    list[*used = place + size] = '\0';
+}
+
 static void read_stream_paths(struct pando_reactor_papers *papers, VALUE paths)
 {
     size_t used = 0;
     Check_Type(paths, T_ARRAY);
-    for (long i = 0; i < RARRAY_LEN(paths); i++) {
-        VALUE path = rb_ary_entry(paths, i);
-        const char *text = StringValueCStr(path);
-        size_t size = strlen(text) + 1;
-        if (used + size >= sizeof(papers->stream_paths)) rb_raise(rb_eArgError, "stream_bodies is too long");
-        memcpy(papers->stream_paths + used, text, size);
-        used += size;
-    }
-    papers->stream_paths[used] = '\0';
+    for (long i = 0; i < RARRAY_LEN(paths); i++)
+        append_text(papers->stream_paths, sizeof(papers->stream_paths), &used, '\0', rb_ary_entry(paths, i),
+                    "stream_bodies");
 }
 
 /* An Array with an Array for each pool: the most requests that wait for it (nil: any number), how many seconds at most
@@ -100,17 +105,10 @@ static void read_pools(struct pando_reactor_papers *papers, VALUE pools)
         papers->config.max_queue[pool] = NIL_P(most) ? UINT32_MAX : NUM2UINT(most);
         papers->config.queue_timeout[pool] = NIL_P(seconds) ? 0 : (uint32_t)pando_milliseconds(seconds);
         Check_Type(paths, T_ARRAY);
-        for (long i = 0; i < RARRAY_LEN(paths); i++) {
-            VALUE path = rb_ary_entry(paths, i);
-            const char *text = StringValueCStr(path);
-            size_t size = strlen(text) + 2;
-            if (used + size >= sizeof(papers->pool_paths)) rb_raise(rb_eArgError, "the paths of pools are too long");
-            papers->pool_paths[used] = (char)('0' + pool);
-            memcpy(papers->pool_paths + used + 1, text, size - 1);
-            used += size;
-        }
+        for (long i = 0; i < RARRAY_LEN(paths); i++)
+            append_text(papers->pool_paths, sizeof(papers->pool_paths), &used, (char)('0' + pool),
+                        rb_ary_entry(paths, i), "the paths of pools");
     }
-    papers->pool_paths[used] = '\0';
 }
 
 /* nil: none */
@@ -127,7 +125,8 @@ static void read_listeners(struct pando_reactor_papers *papers, VALUE listeners)
 {
     Check_Type(listeners, T_ARRAY);
     long count = RARRAY_LEN(listeners);
-    if (count > (long)PANDO_REACTOR_LISTENERS) rb_raise(rb_eArgError, "more than %u listeners", PANDO_REACTOR_LISTENERS);
+    if (count > (long)PANDO_REACTOR_LISTENERS)
+        rb_raise(rb_eArgError, "more than %u listeners", PANDO_REACTOR_LISTENERS);
     for (long i = 0; i < count; i++) {
         VALUE listener = rb_ary_entry(listeners, i);
         papers->listeners[i] = (struct pando_listener){

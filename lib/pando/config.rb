@@ -104,7 +104,7 @@ module Pando
     end
 
     # @param values [Hash{Symbol => Object}] of settings
-    # @return [Config] the same with these values, for a pool
+    # @return [Config] the same with these values, which are not checked
     # @api private
     def with(values)
       dup.tap { |copy| copy.replace(values) }.freeze
@@ -159,12 +159,7 @@ module Pando
       @in_file = loader.in_file
     end
 
-    # The flag for direct mode, which `pando doctor` sets, leaves them out.
-    def path_pools
-      return @pools if !reactor && source(:reactor) == "--reactor"
-
-      @pool_lines.map { |line| line.pool(self) }.freeze
-    end
+    def path_pools = @pool_lines.map { |line| line.pool(self) }.freeze
 
     def resolve(setting, directory)
       values = entries(setting.name).map do |entry|

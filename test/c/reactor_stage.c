@@ -156,7 +156,16 @@ static void stats(void)
 #define COUNT(name) printf("%s %llu ", #name, (unsigned long long)pando_stat_get(&counted->name));
     PANDO_STATS_GAUGES(COUNT)
     PANDO_STATS_COUNTERS(COUNT)
-    for (unsigned i = 0; i < PANDO_STATS_WAITS; i++) waits += pando_stat_get(&counted->waits[i]);
+#define SUM(name) \
+    do { \
+        unsigned long long sum = 0; \
+        for (unsigned i = 0; i < PANDO_REACTOR_POOLS; i++) sum += pando_stat_get(&counted->pools[i].name); \
+        printf("%s %llu ", #name, sum); \
+    } while (0);
+    PANDO_STATS_POOL_GAUGES(SUM)
+    PANDO_STATS_POOL_COUNTERS(SUM)
+    for (unsigned i = 0; i < PANDO_REACTOR_POOLS; i++)
+        for (unsigned k = 0; k < PANDO_STATS_WAITS; k++) waits += pando_stat_get(&counted->pools[i].waits[k]);
     printf("waits %llu\n", (unsigned long long)waits);
 }
 

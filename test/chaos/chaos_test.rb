@@ -8,7 +8,7 @@ require "tmpdir"
 # cluster heals by itself. A short run of what bin/chaos does for as long as one likes: docs/chaos.md.
 #
 # With job nodes where the seed is odd; molds are let go where half of it is odd; workers have several requests at once
-# where a quarter of it is odd.
+# where a quarter of it is odd; some paths have a pool of their own where an eighth of it is divisible by four.
 #
 #     CHAOS_SEED=7 CHAOS_MINUTES=5 bin/test test/chaos/chaos_test.rb
 class ChaosTest < Minitest::Test
@@ -18,7 +18,8 @@ class ChaosTest < Minitest::Test
     in_folder do |folder|
       output, status = Open3.capture2e(*command("--minutes", MINUTES, "--seed", seed, "--artefacts", folder, "--quiet",
                                                 *("--nodes" if seed.odd?), *("--release" if (seed / 2).odd?),
-                                                *(%w[--threads 5] if (seed / 4).odd?)))
+                                                *(%w[--threads 5] if (seed / 4).odd?),
+                                                *("--pools" if (seed / 8 % 4).zero?)))
 
       puts output
       assert_predicate status, :success?, "#{output}\n#{logs(folder)}"

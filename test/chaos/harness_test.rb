@@ -71,6 +71,43 @@ class ChaosHarnessTest < Minitest::Test
     assert_violation(/failed without a cause: GET k1 \(kind\) closed/)
   end
 
+  # Its path begins with that of the pool, and so does the report's.
+  def test_a_worker_of_the_other_pool_that_died
+    done("POST k1 10")
+    fate("k1", :refused, status: 502, verb: "POST")
+    @chronicle.hear("event" => "worker.lost", "pid" => 10, "reason" => "signal KILL", "pool" => "apart",
+                    "request" => "POST /apart/post/k1")
+
+    assert_fine
+    assert_equal({ ["502", "worker died"] => 1 }, @ledger.causes)
+    done("GET k2 11")
+    @chronicle.hear("event" => "worker.lost", "pid" => 10, "pool" => "apart", "request" => "GET /apart/get/k2")
+    assert_violation(%r{reported with 10, and done by \[11\]: GET /apart/get/k2})
+  end
+
+  # Stands for a connection on which an answer of that pool comes.
+  Wire = Struct.new(:pool, :written) do
+    def renew = self.written = +""
+    def write(bytes) = written << bytes
+
+    def answer(**)
+      fields = { "x-id" => "k1", "x-pid" => "1", "x-pool" => pool, "connection" => "close" }
+      Chaos::Load::Wire::Answer.new(200, fields, "k1 get")
+    end
+  end
+
+  def test_an_answer_of_the_wrong_pool
+    require "chaos/load/client"
+    told = [[nil, ""], [nil, "web"], [nil, "apart"], ["/apart", "apart"], ["/apart", "web"]].map do |place, pool|
+      exchange = Chaos::Load::Exchange.new("k1", "get", Random.new(1), place)
+      exchange.run(wire = Wire.new(pool))
+      assert_match(%r{\AGET #{place}/get/k1 HTTP}, wire.written)
+      exchange.outcome
+    end
+
+    assert_equal %i[answered answered wrong answered wrong], told
+  end
+
   def test_the_connection_of_a_reactor_that_died
     fate("k1", :closed)
     died("reactor", 5)
@@ -241,7 +278,7 @@ class ChaosHarnessTest < Minitest::Test
 
   # Faults overlap: what `current` led to when the second one began was the first one's release.
   def test_a_good_release_comes_back_after_two_bad_ones
-    stage = Chaos::Stage.new(StringIO.new)
+    stage = Chaos::Stage.new(StringIO.new, Chaos::Options.new)
     stage.release
     good = File.readlink(stage.path("current"))
     2.times { stage.spoil { |rackup, config| ["raise\n#{rackup}", config] } }

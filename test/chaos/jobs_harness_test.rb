@@ -204,15 +204,25 @@ class ChaosJobsTest < Minitest::Test
     assert_equal ["worker 0", "mold", "node 0", "node mold"], all.missing # none of them lives
   end
 
-  def test_with_nodes_there_are_more_faults
-    plans = Array.new(300) { |number| schedule(nodes: true).round(number).to_h }
+  def test_each_pool_has_roles_of_its_own
+    all = roll(STATUS.gsub("jobs", "apart"))
 
-    assert_equal Chaos::Fault.kinds(nodes: true).map(&:label).sort,
-                 plans.flat_map { |plan| plan["faults"].map { |fault| fault["fault"] } }.uniq.sort
-    assert_raises(ArgumentError) { schedule(only: ["kill node"]) }
+    assert_equal([4, 5, 2, 3], ["worker", "apart worker", "mold", "apart mold"].map { |role| all.one(role) })
+    assert_equal ["worker 0", "mold", "apart worker 0", "apart mold"], all.missing
   end
 
-  def schedule(only: nil, nodes: false) = Chaos::Schedule.new(7, only, StringIO.new, nodes: nodes)
+  def test_with_each_pool_there_are_more_faults
+    { "jobs" => "kill node", "apart" => "kill apart" }.each do |pool, one|
+      plans = Array.new(400) { |number| schedule(pools: [pool]).round(number).to_h }
+
+      assert_equal Chaos::Fault.kinds([pool]).map(&:label).sort,
+                   plans.flat_map { |plan| plan["faults"].map { |fault| fault["fault"] } }.uniq.sort
+      assert_raises(ArgumentError) { schedule(only: [one]) }
+    end
+    assert_empty Chaos::Fault.kinds(["jobs"]).map(&:label).grep(/apart/)
+  end
+
+  def schedule(only: nil, pools: []) = Chaos::Schedule.new(7, only, StringIO.new, pools: pools)
 
   def order(*names) = names.each { |name| File.write(File.join(@folder, "jobs", "inbox", name), "0.01") }
 

@@ -29,6 +29,8 @@ class PathPoolsTest < Minitest::Test
       others = Array.new(3) { @server.get("/") }
       assert_equal([[200], [pids("worker")]], [others.map(&:status).uniq, [others.map(&:body).uniq]])
       assert_equal(503, @server.get("/reports").status)
+      shed = @server.wait_past("requests.shed").values_at("pool", "reason", "waiting", "busy")
+      assert_equal(["reports", "max_queue (1)", 1, "GET /reports/held"], shed)
       waiting
     end => waiting
 
@@ -44,6 +46,15 @@ class PathPoolsTest < Minitest::Test
     end
 
     assert_equal(["/late"], @server.events("request.timed_out").map { |event| event["path"] })
+  end
+
+  def test_no_more_workers_than_the_reactor_has_lanes_for
+    start("workers 1\n#{POOL}, threads: 64")
+
+    refused = [pando("scale", "reports", "15"), pando("scale", "896")]
+    assert_match(/reports can have 1 to 14 workers with 64 threads each: .* need 2 /, refused.first)
+    assert_match(/web can have 1 to 895 workers: .* need 128 /, refused.last)
+    assert_empty(@server.events("workers.scaled"))
   end
 
   def test_a_death_in_one_pool_does_not_concern_the_other

@@ -67,4 +67,15 @@ class ScribblesTest < Minitest::Test
     refute_equal refused, @server.workers.first.pid
     assert_equal "worker", @server.wait_past("queue.blocked")["replaced"]
   end
+
+  def test_one_of_a_pool_while_another_pool_answers
+    start("workers 1\npool :others, paths: ['/refuse', '/others']")
+    assert_equal 200, @server.get("/refuse").status
+    @waiting = Support::KeptConnection.new(@server.connect).ask("/others")
+    answered = Thread.new { @waiting.answer.status }
+    assert_equal(200, @server.get("/").status) while answered.alive?
+
+    assert_equal 200, answered.value
+    assert_equal %w[others worker], @server.wait_past("queue.blocked").values_at("pool", "replaced")
+  end
 end

@@ -57,6 +57,7 @@ class ThreadsTest < Minitest::Test
 
   def test_an_idle_worker_comes_first
     start("threads 2", workers: 2)
+    wait_until(message: "the threads of both workers") { request_threads == 4 }
 
     assert_equal(2, hold(2) { nil }.map(&:first).uniq.size)
   end
@@ -210,6 +211,12 @@ class ThreadsTest < Minitest::Test
   def start(lines, workers: 1, **options)
     config = "workers #{workers}\nrefork :manual\ncontrol \"p.sock\"\n#{lines}"
     @server = serve(app: APP, config: config, **options)
+  end
+
+  # They start when their worker is ready, and then have names.
+  def request_threads
+    tasks = @server.workers.flat_map { |worker| Dir["/proc/#{worker.pid}/task/*/comm"] }
+    tasks.count { |path| File.read(path).start_with?("pando request") }
   end
 
   # Has so many requests that are answered only after the block.

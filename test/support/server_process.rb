@@ -21,7 +21,7 @@ module Support
     Response = Struct.new(:status, :headers, :body)
     ROOT = Checkout::ROOT
     PATIENCE = 90 # seconds for any one event
-    OF_THE_MACHINE = %w[queue.delayed spool.in_memory].freeze
+    OF_THE_MACHINE = %w[monitor.stalled queue.delayed spool.in_memory].freeze
     # Begins these files; on a line with other code, because tests look at the numbers of lines.
     GATES = %(require "#{Checkout.path("test/support/app_gates")}"; ).freeze
     GATED = %w[config.ru pando.rb].freeze

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MAGIC 0x70616e646f633035ULL /* "pandoc05": includes the layout version */
+#define MAGIC 0x70616e646f633036ULL /* "pandoc06": includes the layout version */
 #define BYTES sizeof(struct pando_channel_shared)
 
 static int map(struct pando_channel *channel, int fd, int writable)
@@ -52,9 +52,13 @@ uint64_t pando_channel_new_epoch(struct pando_channel *channel)
     uint64_t sleeps = atomic_load(&shared->sleeps);
     atomic_store(&shared->sleeps, sleeps + (sleeps & 1));
     atomic_store(&shared->draining, 0);
-    for (uint32_t pool = 0; pool < PANDO_REACTOR_POOLS; pool++)
+#define RESET(name) pando_stat_set(&stats->name, 0);
+    for (uint32_t pool = 0; pool < PANDO_REACTOR_POOLS; pool++) {
+        struct pando_pool_stats *stats = &shared->stats.pools[pool];
         atomic_store(&shared->waiting[pool], 0);
-#define RESET(name) pando_stat_set(&shared->stats.name, 0);
+        PANDO_STATS_POOL_GAUGES(RESET)
+    }
+    struct pando_stats *stats = &shared->stats;
     PANDO_STATS_GAUGES(RESET)
 #undef RESET
     return atomic_fetch_add(&shared->epoch, 1) + 1;

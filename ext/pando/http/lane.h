@@ -1,6 +1,6 @@
 /* A lane: the memory that the reactor shares with one worker only, or with one thread of a worker that has several. The
- * reactor offers requests there, and the worker answers them there. The monitor makes a new lane for each worker and keeps it as long as the worker lives, so that
- * a new reactor finds it.
+ * reactor offers requests there, and the worker answers them there. The monitor makes a new lane for each worker and
+ * keeps it as long as the worker lives, so that a new reactor finds it.
  *
  * A lane has no lock. A request changes hands by one compare-and-swap on a word that names its turn, so that a kill
  * at any instruction leaves a state that the reactor can read and finish. The reactor trusts nothing that it reads
@@ -97,15 +97,16 @@ struct pando_lane {
     _Alignas(64) _Atomic uint32_t asleep;    /* it waits for its eventfd */
     _Atomic uint32_t closed;                 /* it accepts no requests */
     _Atomic uint64_t idle_since;             /* nanoseconds; the reactor wakes the latest first */
-    _Atomic uint32_t lock_users;             /* PANDO_LANE_LOCK and the number of its process's threads that have or want
-                                              * the interpreter lock, on a worker's first lane; 0: nobody counts */
+    _Atomic uint32_t lock_users;             /* PANDO_LANE_LOCK and the number of its process's threads that have or
+                                              * want the interpreter lock, on a worker's first lane; 0: nobody counts */
     _Alignas(64) _Atomic uint64_t written;   /* bytes ever */
     _Alignas(64) _Atomic uint32_t starved;   /* it waits for room: wake it when there is some */
     _Alignas(64) _Atomic uint64_t taken[PANDO_LANE_SLOTS]; /* nanoseconds: when it claimed the request in the slot */
     _Alignas(64) char ring[PANDO_LANE_BYTES];
 };
 
-_Static_assert(offsetof(struct pando_lane, offers) % PANDO_LANE_PAGE == 0, "what is the worker's is on pages of its own");
+_Static_assert(offsetof(struct pando_lane, offers) % PANDO_LANE_PAGE == 0,
+               "what is the worker's is on pages of its own");
 
 /* A sealed memfd (close-on-exec) for one lane, or -1 with errno. */
 int pando_lane_create(void);

@@ -334,12 +334,9 @@ static void init(struct pando_reactor *reactor, const struct pando_reactor_confi
 static int start(struct pando_reactor *reactor)
 {
     const struct pando_reactor_config *config = reactor->config;
-    if (pando_channel_attach(&reactor->channel, config->channel, 1) == -1)
+    if (pando_channel_attach(&reactor->channel, config->channel, 1) == -1 ||
+        pando_reactor_requests_begin(reactor) == -1)
         return -1;
-    for (uint32_t pool = 0; pool < config->pools; pool++)
-        if (pando_queue_init(&reactor->lines[pool].queue, config->max_queue[pool]) == -1 ||
-            pando_queue_init(&reactor->lines[pool].heavy, config->max_queue[pool]) == -1)
-            return -1;
     reactor->epoch = (uint32_t)pando_channel_new_epoch(&reactor->channel);
     reactor->turn = reactor->epoch << 24; /* so that no turn of a former reactor, which a worker may remember, looks
                                            * like one of this reactor */
@@ -364,10 +361,7 @@ static void stop(struct pando_reactor *reactor)
     pando_reactor_lanes_drop(reactor);
     pando_reactor_pool_drop(&reactor->pool);
     pando_addresses_drop(&reactor->addresses);
-    for (uint32_t pool = 0; pool < PANDO_REACTOR_POOLS; pool++) {
-        pando_queue_drop(&reactor->lines[pool].queue);
-        pando_queue_drop(&reactor->lines[pool].heavy);
-    }
+    pando_reactor_requests_drop(reactor);
     pando_reactor_closer_stop(reactor);
     pando_reactor_reserve_release(reactor);
     if (reactor->epoll != -1)

@@ -36,7 +36,7 @@ struct pando_reactor_config {
     int wake;                          /* the eventfd that workers write to */
     int control;                       /* SOCK_SEQPACKET to the monitor */
     const char *spool_directory;       /* for what is too large for memory; NULL: /tmp */
-    const char *pool_paths;            /* which pool serves a path and all below it: for each path the number of the pool as
+    const char *pool_paths;            /* which pool serves a path and all below it: for each path the pool's number as
                                         * one character above '0', then the path, terminated; then an empty string; or
                                         * NULL. Pool 0 serves all others */
     const char *stream_paths;          /* workers read the bodies sent to these paths themselves: terminated strings,

@@ -138,7 +138,8 @@ static int accept_one(struct pando_reactor *reactor, uint32_t listener)
     struct sockaddr_storage address;
     socklen_t size = sizeof(address);
     address.ss_family = AF_UNSPEC;
-    int fd = accept4(reactor->listeners[listener].watch.fd, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = accept4(reactor->listeners[listener].watch.fd, (struct sockaddr *)&address, &size,
+                     SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd == -1)
         return accept_failed(reactor, listener);
 

@@ -19,11 +19,6 @@ static struct pando_reactor_lane *open_lane(struct pando_reactor *reactor, uint3
     return &reactor->lanes[reactor->open[place]];
 }
 
-static struct pando_reactor_line *line_of(struct pando_reactor *reactor, const struct pando_connection *connection)
-{
-    return &reactor->lines[connection->request.pool];
-}
-
 /* --- one offer --- */
 
 static uint32_t next_turn(struct pando_reactor *reactor)
@@ -41,7 +36,7 @@ static void clear(struct pando_reactor *reactor, struct pando_connection *connec
     lane->offered[request->slot] = NULL;
     lane->slots &= ~(1u << request->slot);
     lane->offers--;
-    line_of(reactor, connection)->offered -= !request->claimed;
+    pando_reactor_line_of(reactor, connection)->offered -= !request->claimed;
 }
 
 /* 1: the request has no place now; 0: its worker has claimed it. */
@@ -104,7 +99,7 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
     lane->slots |= 1u << request->slot;
     lane->offers++;
     lane->ended = 0;
-    line_of(reactor, connection)->offered++;
+    pando_reactor_line_of(reactor, connection)->offered++;
     pando_lane_offer(lane->shared, request->slot, request->turn);
     /* The offer must be visible before the reactor checks whether the worker sleeps. The worker does the same in
      * reverse. */
@@ -133,7 +128,7 @@ int pando_reactor_dispatch_withdraw(struct pando_reactor *reactor, struct pando_
 {
     struct pando_request *request = &connection->request;
     if (request->place == PANDO_QUEUED || request->place == PANDO_SET_ASIDE) {
-        struct pando_reactor_line *line = line_of(reactor, connection);
+        struct pando_reactor_line *line = pando_reactor_line_of(reactor, connection);
         pando_queue_remove(request->place == PANDO_QUEUED ? &line->queue : &line->heavy, connection);
         request->place = PANDO_NOWHERE;
         return 1;
@@ -180,7 +175,7 @@ static int note_once(struct pando_reactor *reactor, const struct pando_reactor_l
         uint64_t taken = atomic_load_explicit(&lane->shared->taken[slot], memory_order_relaxed);
         request->taken = believable(reactor, taken, request->arrived);
         request->claimed = 1;
-        line_of(reactor, lane->offered[slot])->offered--;
+        pando_reactor_line_of(reactor, lane->offered[slot])->offered--;
     }
     return sound;
 }
@@ -389,15 +384,13 @@ static uint32_t without_worker(const struct pando_reactor *reactor, uint32_t poo
 
 void pando_reactor_dispatch_tell(struct pando_reactor *reactor)
 {
-    uint32_t set_aside = 0;
     for (uint32_t pool = 0; pool < reactor->config->pools; pool++) {
         struct pando_reactor_line *line = &reactor->lines[pool];
         uint32_t waiting = without_worker(reactor, pool);
-        set_aside += line->heavy.count;
+        pando_stat_set(&reactor->stats->pools[pool].queued, pando_reactor_dispatch_waiting_in(reactor, pool));
+        pando_stat_set(&reactor->stats->pools[pool].set_aside, line->heavy.count);
         if (waiting != line->told)
             atomic_store(&reactor->channel.shared->waiting[pool], waiting);
         line->told = waiting;
     }
-    pando_stat_set(&reactor->stats->queued, pando_reactor_dispatch_waiting(reactor));
-    pando_stat_set(&reactor->stats->set_aside, set_aside);
 }

@@ -193,7 +193,7 @@ static void end(struct pando_reactor *reactor, const struct pando_frame *frame, 
         pando_reactor_request_fail(reactor, connection, 502);
         return;
     }
-    pando_stat_add(&reactor->stats->responses, 1);
+    pando_stat_add(&reactor->stats->pools[connection->request.pool].responses, 1);
     pando_reactor_heavy_answered(reactor, connection);
     pando_reactor_request_settle(reactor, connection);
     pando_reactor_connection_answered(reactor, connection, frame->value == 1);

@@ -50,8 +50,8 @@ static void answer(struct pando_reactor *reactor, struct pando_connection *conne
     if (!well) /* RFC 9110 section 10.2.3 */
         snprintf(later, sizeof(later), "retry-after: %u\r\n", reactor->config->retry_after);
     int length = snprintf(text, sizeof(text),
-                          "HTTP/1.1 %s\r\ncontent-type: text/plain\r\ncache-control: no-store\r\ncontent-length: %zu\r\n"
-                          "%s%s%s\r\n%s",
+                          "HTTP/1.1 %s\r\ncontent-type: text/plain\r\ncache-control: no-store\r\n"
+                          "content-length: %zu\r\n%s%s%s\r\n%s",
                           well ? "200 OK" : "503 Service Unavailable", strlen(body), later, pando_http_date_line(),
                           persistence(connection), connection->head_only ? "" : body);
 

@@ -132,7 +132,7 @@ void pando_reactor_heavy_cut(struct pando_reactor *reactor)
 int pando_reactor_heavy_set_aside(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (!pando_reactor_heavy_times(reactor) || !is_heavy(reactor, connection) ||
-        pando_queue_push(&reactor->lines[connection->request.pool].heavy, connection) == -1)
+        pando_queue_push(&pando_reactor_line_of(reactor, connection)->heavy, connection) == -1)
         return 0;
     connection->request.place = PANDO_SET_ASIDE;
     reactor->roomier |= reactor->waiting > 0; /* blocked lanes try again, see may_wait in reactor_room.c */
@@ -162,6 +162,6 @@ struct pando_connection *pando_reactor_heavy_next(struct pando_reactor *reactor,
 struct pando_connection *pando_reactor_heavy_victim(struct pando_reactor *reactor,
                                                     const struct pando_connection *newcomer)
 {
-    const struct pando_queue *heavy = &reactor->lines[newcomer->request.pool].heavy;
+    const struct pando_queue *heavy = &pando_reactor_line_of(reactor, newcomer)->heavy;
     return is_heavy(reactor, newcomer) ? pando_queue_victim(heavy, newcomer) : pando_queue_heaviest(heavy);
 }

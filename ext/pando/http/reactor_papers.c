@@ -42,8 +42,8 @@ static int list_ends(const char *list, size_t room)
 static int all_end(const struct pando_reactor_papers *papers)
 {
     return list_ends(papers->pool_paths, sizeof(papers->pool_paths)) &&
-           list_ends(papers->stream_paths, sizeof(papers->stream_paths)) && !papers->ready_path[sizeof(papers->ready_path) - 1] &&
-           !papers->live_path[sizeof(papers->live_path) - 1] &&
+           list_ends(papers->stream_paths, sizeof(papers->stream_paths)) &&
+           !papers->ready_path[sizeof(papers->ready_path) - 1] && !papers->live_path[sizeof(papers->live_path) - 1] &&
            !papers->spool_directory[sizeof(papers->spool_directory) - 1];
 }
 
@@ -56,8 +56,7 @@ int pando_reactor_papers_read(struct pando_reactor_papers *papers, int file)
         if (got == -1) return -1;
         if (got == sizeof(*papers) && papers->version == PANDO_REACTOR_PAPERS_VERSION &&
             papers->bytes == sizeof(*papers) && papers->config.listener_count <= PANDO_REACTOR_LISTENERS &&
-            papers->config.pools >= 1 && papers->config.pools <= PANDO_REACTOR_POOLS &&
-            all_end(papers))
+            papers->config.pools >= 1 && papers->config.pools <= PANDO_REACTOR_POOLS && all_end(papers))
             return 0;
     }
     errno = EPROTO;

@@ -42,7 +42,8 @@ static struct pando_queue_client **chain_of(struct pando_queue *queue, uint64_t 
 
 static struct pando_queue_client *find(const struct pando_queue *queue, const struct pando_address *origin)
 {
-    struct pando_queue_client *client = *chain_of((struct pando_queue *)(uintptr_t)queue, origin->network, origin->family);
+    struct pando_queue_client *client =
+        *chain_of((struct pando_queue *)(uintptr_t)queue, origin->network, origin->family);
     while (client && (client->network != origin->network || client->family != origin->family))
         client = client->next;
     return client;

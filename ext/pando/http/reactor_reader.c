@@ -20,7 +20,8 @@ uint64_t pando_reactor_reader_taken(const struct pando_connection *connection)
  * already. */
 static int timed_otherwise(const struct pando_connection *connection)
 {
-    return connection->state == PANDO_READING_BODY || pando_reactor_timer_runs(connection, PANDO_TIMER_QUEUE + connection->request.pool);
+    return connection->state == PANDO_READING_BODY ||
+           pando_reactor_timer_runs(connection, PANDO_TIMER_QUEUE + connection->request.pool);
 }
 
 void pando_reactor_reader_begin(struct pando_reactor *reactor, struct pando_connection *connection)

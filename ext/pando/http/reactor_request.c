@@ -9,10 +9,32 @@
 #define RETRIES 3 /* of a request that was beside the one that ended its worker */
 #define ANNOUNCE 16 /* requests queued before the reactor wakes workers: a wake-up may cost it the CPU */
 
+int pando_reactor_requests_begin(struct pando_reactor *reactor)
+{
+    for (uint32_t pool = 0; pool < reactor->config->pools; pool++)
+        if (pando_queue_init(&reactor->lines[pool].queue, reactor->config->max_queue[pool]) == -1 ||
+            pando_queue_init(&reactor->lines[pool].heavy, reactor->config->max_queue[pool]) == -1)
+            return -1;
+    return 0;
+}
+
+void pando_reactor_requests_drop(struct pando_reactor *reactor)
+{
+    for (uint32_t pool = 0; pool < PANDO_REACTOR_POOLS; pool++) {
+        pando_queue_drop(&reactor->lines[pool].queue);
+        pando_queue_drop(&reactor->lines[pool].heavy);
+    }
+}
+
+static struct pando_pool_stats *stats_of(struct pando_reactor *reactor, const struct pando_connection *connection)
+{
+    return &reactor->stats->pools[connection->request.pool];
+}
+
 /* To the front of the queue. -1: no memory. */
 static int push_back(struct pando_reactor *reactor, struct pando_connection *connection)
 {
-    if (pando_queue_push_back(&reactor->lines[connection->request.pool].queue, connection) == -1)
+    if (pando_queue_push_back(&pando_reactor_line_of(reactor, connection)->queue, connection) == -1)
         return -1;
     connection->request.place = PANDO_QUEUED;
     return 0;
@@ -22,7 +44,7 @@ static int push(struct pando_reactor *reactor, struct pando_connection *connecti
 {
     if (pando_reactor_heavy_set_aside(reactor, connection))
         return 0;
-    if (pando_queue_push(&reactor->lines[connection->request.pool].queue, connection) == -1)
+    if (pando_queue_push(&pando_reactor_line_of(reactor, connection)->queue, connection) == -1)
         return -1;
     connection->request.place = PANDO_QUEUED;
     return 0;
@@ -55,17 +77,16 @@ static int is_full(const struct pando_reactor *reactor, uint32_t pool)
 /* The queue is full: the client with most requests in it loses its newest one. 0: that is this request. */
 static int make_room(struct pando_reactor *reactor, const struct pando_connection *connection)
 {
-    uint32_t pool = connection->request.pool;
     pando_reactor_dispatch(reactor); /* workers may have claimed some meanwhile */
-    if (!is_full(reactor, pool))
+    if (!is_full(reactor, connection->request.pool))
         return 1;
     struct pando_connection *victim = pando_reactor_heavy_victim(reactor, connection);
     if (!victim)
-        victim = pando_queue_victim(&reactor->lines[pool].queue, connection);
+        victim = pando_queue_victim(&pando_reactor_line_of(reactor, connection)->queue, connection);
     if (!victim)
         return 0;
     pando_reactor_dispatch_withdraw(reactor, victim);
-    shed(reactor, victim, &reactor->stats->shed_queue);
+    shed(reactor, victim, &stats_of(reactor, victim)->shed_queue);
     return 1;
 }
 
@@ -91,7 +112,7 @@ void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_c
     }
     uint8_t pool = connection->request.pool = pool_of(reactor, connection);
     if (is_full(reactor, pool) && !make_room(reactor, connection)) {
-        pando_reactor_shed(reactor, connection, &reactor->stats->shed_queue);
+        pando_reactor_shed(reactor, connection, &stats_of(reactor, connection)->shed_queue);
         return;
     }
     if (connection->spool != -1)
@@ -149,7 +170,7 @@ static void note_wait(struct pando_reactor *reactor, const struct pando_request 
 {
     uint64_t taken = request->taken ? request->taken : pando_reactor_nanoseconds();
     if (taken >= request->arrived && taken - request->arrived < LONGEST)
-        pando_stats_waited(reactor->stats, taken - request->arrived);
+        pando_stats_waited(&reactor->stats->pools[request->pool], taken - request->arrived);
 }
 
 void pando_reactor_request_settle(struct pando_reactor *reactor, struct pando_connection *connection)
@@ -199,7 +220,7 @@ void pando_reactor_request_abandon(struct pando_reactor *reactor, struct pando_c
 void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (pando_reactor_dispatch_withdraw(reactor, connection))
-        shed(reactor, connection, &reactor->stats->shed_queue_time);
+        shed(reactor, connection, &stats_of(reactor, connection)->shed_queue_time);
 }
 
 void pando_reactor_request_fail(struct pando_reactor *reactor, struct pando_connection *connection, int status)

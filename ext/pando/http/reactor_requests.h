@@ -76,12 +76,15 @@ struct pando_reactor_lane {
     uint32_t place;                     /* in reactor->open */
     uint32_t pool;                      /* of its worker */
     uint32_t first;                     /* the number of its worker's first lane: its own, unless that has threads */
-    uint32_t load, pending;             /* of a first lane: how many of its worker's lanes are busy, and how many of them
-                                         * were woken for a request; see reactor_choice.c */
+    uint32_t load, pending;             /* of a first lane: how many of its worker's lanes are busy, and how many of
+                                         * them were woken for a request; see reactor_choice.c */
     uint8_t soon_free;                  /* likewise: whether one of them takes its next request soon */
 };
 
 /* reactor_request.c */
+/* The queues of all pools. 0, or -1: no memory. */
+int pando_reactor_requests_begin(struct pando_reactor *reactor);
+void pando_reactor_requests_drop(struct pando_reactor *reactor);
 void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Copies everything the worker is to read into the slot. */

@@ -18,7 +18,8 @@ int pando_reactor_room_in_memory(const struct pando_reactor *reactor, const stru
     const struct pando_reactor_config *config = reactor->config;
     if (!connection->out && bytes <= SMALL)
         return 1;
-    if (connection->out_last && connection->out_last->spooled && pando_reactor_overflow_possible(reactor, connection, bytes))
+    if (connection->out_last && connection->out_last->spooled &&
+        pando_reactor_overflow_possible(reactor, connection, bytes))
         return 0; /* it joins the bytes in the file */
     /* Without a disk a client has as much room as it would have had with one. */
     uint64_t most = reactor->now < reactor->spool_shut_until ? config->answer_total : config->answer_memory;

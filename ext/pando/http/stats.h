@@ -3,6 +3,8 @@
 #ifndef PANDO_HTTP_STATS_H
 #define PANDO_HTTP_STATS_H
 
+#include "reactor.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -11,8 +13,6 @@
     _(connections)            \
     _(idle)                   /* kept alive, between two requests */ \
     _(in_flight)              /* requests queued or being served */ \
-    _(queued)                 /* of these, requests that no worker has taken */ \
-    _(set_aside)              /* of these, heavy requests that were set aside */ \
     _(head_bytes)             /* memory for requests being read or served, including bodies that fit into a slot */ \
     _(body_bytes)             /* memory for larger bodies */ \
     _(answer_bytes)           /* memory for answers that clients have not taken */ \
@@ -28,14 +28,11 @@
 #define PANDO_STATS_COUNTERS(_) \
     _(accepted)               /* connections */ \
     _(requests)               /* queued for the first time */ \
-    _(responses)              /* complete ones from a worker */ \
     _(hijacked)               /* connections handed over to a worker */ \
     _(retried)                /* requests queued again */ \
     _(evicted)                /* idle connections closed to make room for others */ \
     _(shed_connections)       /* 503: max_connections */ \
     _(shed_address)           /* 503, or closed at once: max_connections_per_address */ \
-    _(shed_queue)             /* 503: max_queue */ \
-    _(shed_queue_time)        /* 503: queue_timeout */ \
     _(shed_stopping)          /* 503: the server stops and has no worker left */ \
     _(shed_spool)             /* 503: the disk space that Pando may use is full */ \
     _(shed_memory)            /* 503: buffer_memory */ \
@@ -59,19 +56,35 @@
     _(failed_504)             /* its worker was killed for its deadline */ \
     _(resets)                 /* connections reset: the worker died or gave up after the answer had begun */ \
     _(corrupt_lanes)          \
-    _(queue_nanoseconds)      /* total time that requests spent in the queue */ \
     _(turns)                  /* of the reactor's loop */
+
+/* The same for each pool of workers: gauges and counters. */
+#define PANDO_STATS_POOL_GAUGES(_) \
+    _(queued)                 /* requests in flight that no worker has taken */ \
+    _(set_aside)              /* of these, heavy requests that were set aside */
+
+#define PANDO_STATS_POOL_COUNTERS(_) \
+    _(responses)              /* complete ones from a worker */ \
+    _(shed_queue)             /* 503: max_queue */ \
+    _(shed_queue_time)        /* 503: queue_timeout */ \
+    _(queue_nanoseconds)      /* total time that requests spent in the queue */
 
 #define PANDO_STATS_WAITS 32u /* the last bucket holds everything longer */
 
-struct pando_stats {
 #define PANDO_STATS_MEMBER(name) _Atomic uint64_t name;
-    PANDO_STATS_GAUGES(PANDO_STATS_MEMBER)
-    PANDO_STATS_COUNTERS(PANDO_STATS_MEMBER)
-#undef PANDO_STATS_MEMBER
+struct pando_pool_stats {
+    PANDO_STATS_POOL_GAUGES(PANDO_STATS_MEMBER)
+    PANDO_STATS_POOL_COUNTERS(PANDO_STATS_MEMBER)
     _Atomic uint64_t waits[PANDO_STATS_WAITS]; /* requests by time in the queue: [n] counts those shorter than 2^n
                                                 * microseconds */
 };
+
+struct pando_stats {
+    PANDO_STATS_GAUGES(PANDO_STATS_MEMBER)
+    PANDO_STATS_COUNTERS(PANDO_STATS_MEMBER)
+    struct pando_pool_stats pools[PANDO_REACTOR_POOLS];
+};
+#undef PANDO_STATS_MEMBER
 
 static inline void pando_stat_set(_Atomic uint64_t *stat, uint64_t value)
 {
@@ -88,7 +101,7 @@ static inline void pando_stat_add(_Atomic uint64_t *stat, uint64_t more)
     pando_stat_set(stat, pando_stat_get(stat) + more);
 }
 
-static inline void pando_stats_waited(struct pando_stats *stats, uint64_t nanoseconds)
+static inline void pando_stats_waited(struct pando_pool_stats *stats, uint64_t nanoseconds)
 {
     uint64_t microseconds = nanoseconds / 1000;
     unsigned wait = microseconds ? 64u - (unsigned)__builtin_clzll(microseconds) : 0;

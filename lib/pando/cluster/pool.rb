@@ -146,10 +146,12 @@ module Pando
         @generations = Generations.new(roster, @spawner, policy, give_up, options,
                                        throttles: throttles, heard_at: reactors.method(:heard_at), origin: origin,
                                        gauge: @common.gauge, conditions: @conditions)
-        @rollout = Rollout.new(roster, @spawner, generations, options, throttles: throttles)
+        @rollout = Rollout.new(roster, @spawner, generations, options, throttles: throttles, others: other_lanes)
         @replacements = Replacements.new(roster, generations, rollout, @conditions)
         @prefault_orders = Refork::Prefault::Orders.new(roster, generations, options)
       end
+
+      def other_lanes = -> { serves? ? (@monitor.pools.select(&:serves?) - [self]).sum { |one| one.rollout.lanes } : 0 }
 
       def shared? = options.shared && number.positive?
       def origin = ->(purpose) { @monitor.pools.first.cold_mold_for(purpose) if shared? }

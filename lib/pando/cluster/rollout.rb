@@ -17,8 +17,10 @@ module Pando
 
       attr_reader :size
 
-      def initialize(roster, spawner, generations, options, throttles: RestartThrottles.new)
+      # @param others [#call] gives the lanes that other pools need
+      def initialize(roster, spawner, generations, options, throttles: RestartThrottles.new, others: -> { 0 })
         @throttles = throttles
+        @others = others
         @roster = roster
         @spawner = spawner
         @generations = generations
@@ -26,12 +28,27 @@ module Pando
         @size = options.workers
       end
 
+      # @param taken [Integer] lanes that are not for this pool
       # @return [Integer] the most workers: there is a lane for each of their threads, also while a rollout has more
-      def most
+      def most(taken = 0)
         threads = @roster.threads
-        threads == 1 ? Roster::SEATS / 4 : (Roster::SEATS / 4 / threads) - @options.surge
+        threads == 1 && taken.zero? ? Roster::LANES : ((Roster::LANES - taken) / threads) - @options.surge
       end
 
+      # @return [Integer] lanes that its workers may need
+      def lanes
+        most = [@size, (@options.workers if @options.auto_workers)].compact.max
+        (most + @options.surge) * @roster.threads
+      end
+
+      # @return [Integer] lanes that other pools may need
+      def others = @others.call
+
+      # As an operator asks for it: the other pools keep their workers. The configuration's numbers fit together.
+      # @return [Boolean] whether so many fit
+      def scale(size) = size <= most(others) && resize(size)
+
+      # @return [Boolean] whether there can be so many
       def resize(size, reason = nil)
         return false unless size.between?(1, most)
 

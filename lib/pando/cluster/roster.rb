@@ -37,6 +37,8 @@ module Pando
 
       # Enough for the largest cluster twice over, as during a rollout.
       SEATS = 4096
+      # The reactor's, one for each thread of a worker.
+      LANES = SEATS / 4
       # The roles on the scoreboard, by number.
       ROLES = [*Message::ROLES, :reactor].freeze
 

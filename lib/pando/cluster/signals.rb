@@ -125,7 +125,7 @@ module Pando
       end
 
       # Scales the first pool. `pando scale` scales any pool.
-      def scale(more) = @monitor.rollout.resize(@monitor.rollout.size + more)
+      def scale(more) = @monitor.rollout.scale(@monitor.rollout.size + more)
 
       # ^C at the prompt of a debugger is meant for the debugger, and the request that it has stopped is still busy.
       def typed_at_prompt? = busy? && @terminal.prompt?

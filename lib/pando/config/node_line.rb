@@ -19,6 +19,7 @@ module Pando
       # When Pando reforks a kind of node. Here a list needs no `after:`.
       class Refork < Types::Refork
         def cast(value = nil, **) = value.is_a?(Array) ? { after: After.new.cast(value) } : super
+        def write(value) = value.is_a?(Hash) ? value[:after].inspect : super
       end
 
       INHERIT = Object.new.freeze # take the value of the setting

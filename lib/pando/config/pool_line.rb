@@ -68,7 +68,7 @@ module Pando
         refuse("needs a name in small letters such as :reports") unless @name.match?(NodeLine::NAME)
         refuse("has a name that Pando uses itself: take another one") if RESERVED.include?(@name)
         @paths = read_paths(said)
-        @said = said.except(:paths).to_h { |key, value| [keyword(key), cast(key, value)] }
+        @said = said.except(:paths).to_h { |key, value| [key, cast(key, value)] }
       end
 
       # @param others [Array<PoolLine>] those before it
@@ -98,6 +98,15 @@ module Pando
         PathPool.new(name: name, paths: paths, config: own, source: source).freeze
       end
 
+      # @return [String] as a config file says it
+      def to_s
+        said = { workers: 1, **@said }.map { |key, value| "#{key}: #{KEYWORDS.fetch(key).type.write(value)}" }
+        "pool #{name.to_sym.inspect}, paths: #{paths.inspect}, #{said.join(", ")}"
+      end
+
+      # @return [Boolean] whether the value is not that of the setting
+      def says?(key) = @said.key?(key)
+
       # The line, for a process that must not run the file.
       # @return [Hash{Symbol => String}]
       def to_h
@@ -114,7 +123,7 @@ module Pando
       private
 
       def read_paths(said)
-        said.each_key { |key| keyword(key) unless key == :paths }
+        said.each_key { |key| check_keyword(key) unless key == :paths }
         paths = PATHS.cast(said.fetch(:paths) { refuse("needs paths:, such as paths: [\"/#{name}\"]") })
         wrong = paths.find { |path| !path.match?(%r{\A/[!-~&&[^?#*]]*\z}) }
         refuse("paths: #{wrong.inspect} is no path: write it from the first slash on, without ?, # and *") if wrong
@@ -124,14 +133,14 @@ module Pando
         refuse("paths: #{e.message}")
       end
 
-      def keyword(key)
-        return key if KEYWORDS.key?(key)
+      def check_keyword(key)
+        return if KEYWORDS.key?(key)
 
         refuse("has no option #{key}:.#{Suggestion.for(key, [:paths, *KEYWORDS.keys])}")
       end
 
       def cast(key, written)
-        KEYWORDS.fetch(keyword(key)).type.cast(written)
+        KEYWORDS.fetch(key).type.cast(written)
       rescue Type::Invalid => e
         refuse("#{key}: #{e.message}")
       end

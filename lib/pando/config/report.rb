@@ -16,7 +16,7 @@ module Pando
 
       # @return [String]
       def text
-        [*header, *groups, *blocks].join("\n")
+        [*header, *groups, *pools, *nodes, *blocks].join("\n")
       end
 
       # @return [String]
@@ -24,6 +24,8 @@ module Pando
         require "json"
         JSON.pretty_generate(directory: @config.directory, config_file: @config.config_file,
                              settings: shown(Settings.all).to_h { |setting| [setting.name, export(setting)] },
+                             pools: @config.pools.zip(@config.pool_lines).map { |pool, line| export_pool(pool, line) },
+                             nodes: @config.nodes.map { |kind| export_node(kind) },
                              blocks: @config.blocks.map { |one| one.to_h.slice(:kind, :name, :source) })
       end
 
@@ -57,10 +59,50 @@ module Pando
         " (#{resolved})" if entry.value == :auto && resolved != :auto
       end
 
+      def pools
+        return [] if @config.pools.empty?
+
+        ["", "# Pools for some paths: what is missing is as above",
+         *@config.pool_lines.map { |line| "#{line}  # #{line.source}" }]
+      end
+
+      # A file has more of them: what the runner takes, or the block that makes it.
+      def nodes
+        return [] if @config.nodes.empty?
+
+        ["", "# Job nodes", *@config.nodes.map { |kind| "# node #{written(kind)} (#{kind.source})" }]
+      end
+
+      def written(kind)
+        said = node_values(kind).map { |key, (type, value)| "#{key}: #{value.nil? ? "nil" : type.write(value)}" }
+        [kind.runner ? kind.runner.inspect : "of your own", *said].join(", ")
+      end
+
+      # @return [Hash{Symbol => Array(Type, Object)}]
+      def node_values(kind)
+        NodeLine::KEYWORDS.except(:require).to_h { |key, keyword| [key, [keyword.type, kind.public_send(key)]] }
+      end
+
       def blocks
         return [] if @config.blocks.empty?
 
         ["", "# Hooks, services and events", *@config.blocks.map { |one| "# #{one.title} (#{one.source})" }]
+      end
+
+      def export_pool(pool, line)
+        settings = PoolLine::KEYWORDS.to_h do |key, keyword|
+          setting = Settings[keyword.setting]
+          source = line.source if line.says?(key)
+          source ||= key == :workers ? "default" : @config.source(setting.name)
+          [key, { value: setting.export(pool.config.public_send(setting.name)), unit: setting.unit,
+                  source: source }.compact]
+        end
+        { name: pool.name, paths: pool.paths, source: pool.source, settings: settings }
+      end
+
+      def export_node(kind)
+        values = node_values(kind).transform_values { |type, value| value.nil? ? value : type.export(value) }
+        { runner: kind.runner, **values, source: kind.source }
       end
 
       def export(setting)

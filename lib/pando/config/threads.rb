@@ -23,6 +23,10 @@ module Pando
         [RUBY_VERSION < "3.2" ? BLIND : MOST, LIMIT / workers(config)].min.clamp(1, nil)
       end
 
+      # @param config [Config]
+      # @return [Integer] the most requests that a worker of any pool may have at once
+      def self.most(config) = [config, *config.pools.map(&:config)].map { |one| count(one) }.max
+
       # The variable is not meant for Pando alone, so it is no error in direct mode.
       #
       # @param config [Config]
@@ -33,7 +37,7 @@ module Pando
         end
 
         pools = [config, *config.pools.map(&:config)]
-        return if pools.all? { |one| count(one) == 1 } || pools.sum { |one| count(one) * workers(one) } <= LIMIT
+        return if (pools.one? && count(config) == 1) || pools.sum { |one| count(one) * workers(one) } <= LIMIT
         return "and those of the pools are more than #{LIMIT} in all workers: a server has no more" if pools.size > 1
 
         "must be #{LIMIT / workers(config)} at most with #{config.workers} workers (and #{config.rollout_surge} more " \

@@ -157,7 +157,7 @@ module Pando
 
       def environment
         settings = { folder: folder, patience: @patience, trace: @trace,
-                     threads: Config::Threads.count(@config) > 1 }
+                     threads: Config::Threads.most(@config) > 1 }
         { "PANDO_DOCTOR" => JSON.generate(settings) }
       end
 
@@ -167,7 +167,7 @@ module Pando
         split = launch.index(SCRIPT) + 1
         listen = "unix:#{File.join(folder, "listener")}"
         [*launch.first(split), *without_listen(launch.drop(split)), "--listen", listen, "--workers", @workers.to_s,
-         "--refork", "manual", "--reactor", "false", "--threads", "1"]
+         "--refork", "manual"]
       end
 
       # Addresses add up; a rackup file behind -- must stay the last.

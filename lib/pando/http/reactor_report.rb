@@ -6,11 +6,127 @@ require "pando/sys"
 
 module Pando
   module HTTP
+    # Events about the reactor's counters.
+    #
+    # @api private
+    module ReactorCounts
+      private
+
+      # @return [Hash{String => Integer}] by counter, what it has counted
+      def since(before, now) = now.to_h { |name, count| [name, [count - before.fetch(name), 0].max] }
+
+      # @param new [Hash{String => Integer}] @param words [Hash{String => String}] counters and the reasons in the event
+      # @yieldreturn [Hash] more for the event
+      def tell(name, new, words)
+        counts = new.slice(*words.keys).select { |_, count| count.positive? }
+        return if counts.empty?
+
+        reason = counts.map { |counted, count| "#{words[counted]} (#{count})" }.join(", ")
+        Events.emit(name, count: counts.values.sum, reason: reason, **yield.compact)
+      end
+
+      def load_of(jobs, waiting, connections) = { waiting: waiting, connections: connections, busy: jobs.to_line }
+    end
+
+    # Emits as events what happens in the queue of one pool. Owned by {ReactorReport}.
+    #
+    # @api private
+    class ReactorQueue
+      include ReactorCounts
+
+      # Counters of `requests.shed`, and the reasons in it.
+      SHED = { "shed_queue" => "max_queue", "shed_queue_time" => "queue_timeout" }.freeze
+      # The 99th percentile of seconds in the queue that counts as a delay; and the share of queue_timeout, if that is
+      # less.
+      DELAY = 1.0
+      SHARE = 0.25
+      # Calls between two events about one delay.
+      REPEAT = 60
+
+      # @param channel [#pool_stats, #waits] a {Channel}
+      # @param number [Integer] of the pool
+      # @param queue_timeout [Float, nil] seconds
+      # @param name [String, nil] of the pool, for its events; nil: there is no other
+      # @param stall [ReactorStall, nil] nil: a stalled queue causes no event
+      def initialize(channel, number, queue_timeout, name: nil, stall: nil)
+        @channel = channel
+        @number = number
+        @delay = [DELAY, queue_timeout && (queue_timeout * SHARE)].compact.min
+        @name = name
+        @stall = stall
+        @calls = 0 # since the delay began; 0: there is none
+        @stats = channel.pool_stats(number)
+        @waits = channel.waits(number)
+      end
+
+      # Emits what happened since the last call.
+      # @param jobs [Cluster::Reactor::Jobs] the workers' current requests
+      # @param connections [Integer] that the reactor holds
+      # @return [void]
+      def tick(jobs, connections)
+        before = @stats
+        @stats = @channel.pool_stats(@number)
+        return look(jobs) unless @name
+
+        Events.about(pool: @name) do
+          jobs = jobs.of(@number)
+          tell("requests.shed", since(before, @stats), SHED) { load_of(jobs, waiting, connections) }
+          look(jobs)
+        end
+      end
+
+      private
+
+      def waiting = @stats["queued"]
+
+      def look(jobs)
+        watch
+        @stall&.look(waiting, jobs)
+      end
+
+      # One event when a delay begins, one now and then while it lasts, one when it is over.
+      def watch
+        waits = new_waits
+        requests = waits.sum
+        return if requests.zero? && waiting.positive? # not known yet
+
+        slowest = requests.zero? ? 0.0 : percentile(waits, 0.99)
+        slowest >= @delay ? delayed(waits, slowest) : recovered(slowest)
+      end
+
+      def delayed(waits, slowest)
+        if (@calls % REPEAT).zero?
+          Events.emit("queue.delayed", count: waits.sum, median: percentile(waits, 0.5), p99: slowest, waiting: waiting)
+        end
+        @calls += 1
+      end
+
+      def recovered(slowest)
+        Events.emit("queue.recovered", p99: slowest) if @calls.positive?
+        @calls = 0
+      end
+
+      def new_waits
+        before = @waits
+        @waits = @channel.waits(@number)
+        @waits.zip(before).map { |now, earlier| [now - earlier, 0].max }
+      end
+
+      # @return [Float] seconds: the least power of two in microseconds that so many requests stayed below
+      def percentile(waits, share)
+        rank = (waits.sum * share).ceil
+        seen = 0
+        (2**waits.index { |count| (seen += count) >= rank }) / 1e6
+      end
+    end
+
     # Emits as events what the reactor has counted, because the reactor itself has no Ruby: at most one event of each
     # kind for all that happened between two calls. Owned by {ReactorSetup}, in the monitor.
     #
     # @api private
     class ReactorReport
+      include ReactorCounts
+
       # The counters of each event, and the reasons in it.
       REFUSED = { "refused_malformed" => "malformed", "refused_cut_off" => "cut off",
                   "refused_too_large" => "too large", "refused_body_size" => "max_body_bytes",
@@ -18,7 +134,7 @@ module Pando
                   "refused_unsupported" => "unsupported", "refused_proxy" => "no PROXY header",
                   "refused_header_time" => "header_timeout", "refused_body_time" => "body_timeout" }.freeze
       SHED = { "shed_connections" => "max_connections", "shed_address" => "max_connections_per_address",
-               "shed_queue" => "max_queue", "shed_queue_time" => "queue_timeout",
+               **ReactorQueue::SHED,
                "shed_stopping" => "stopping", "shed_spool" => "the spool is full",
                "shed_memory" => "buffer_memory", "shed_file_size" => "RLIMIT_FSIZE",
                "shed_resources" => "no memory, disk or descriptor", "evicted" => "idle, for max_connections" }.freeze
@@ -33,25 +149,15 @@ module Pando
 
       SPOOL = "free some space there, let `spool total:` be less than there is, or name another directory with `spool`"
 
-      # The 99th percentile of seconds in the queue that counts as a delay; and the share of queue_timeout, if that is
-      # less.
-      DELAY = 1.0
-      SHARE = 0.25
-      # Calls between two events about one delay.
-      REPEAT = 60
-
-      # @param channel [#stats, #waits] a {Channel}
-      # @param queue_timeout [Float, nil] seconds
-      # @param stall [ReactorStall, nil] nil: a stalled queue causes no event
+      # @param channel [#stats, #pool_stats, #waits] a {Channel}
+      # @param queues [Array<ReactorQueue>] of all pools
       # @param spool [String, nil] its directory
-      def initialize(channel, queue_timeout: nil, stall: nil, spool: nil)
+      def initialize(channel, queues, spool: nil)
         @channel = channel
+        @queues = queues
+        @shed = queues.one? ? SHED : SHED.except(*ReactorQueue::SHED.keys)
         @spool = spool
-        @delay = [DELAY, queue_timeout && (queue_timeout * SHARE)].compact.min
-        @stall = stall
-        @calls = 0 # since the delay began; 0: there is none
         @stats = channel.stats
-        @waits = channel.waits
       end
 
       # Emits what happened since the last call. Called about once a second.
@@ -61,14 +167,13 @@ module Pando
       def tick(jobs)
         before = @stats
         @stats = @channel.stats
-        @new = @stats.to_h { |name, count| [name, [count - before.fetch(name), 0].max] }
-        tell("requests.refused", REFUSED) { { advice: advice } }
-        tell("requests.shed", SHED) { load_of(jobs) }
-        tell("requests.lost", LOST) { { slowest: (slowest_reader if @new["cut_readers"].positive?) } }
+        @new = since(before, @stats)
+        tell("requests.refused", @new, REFUSED) { { advice: advice } }
+        tell("requests.shed", @new, @shed) { load_of(jobs, *@stats.values_at("queued", "connections")) }
+        tell("requests.lost", @new, LOST) { { slowest: (slowest_reader if @new["cut_readers"].positive?) } }
         Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
         tell_of_spool
-        watch_queue
-        @stall&.look(@stats["queued"], jobs)
+        @queues.each { |queue| queue.tick(jobs, @stats["connections"]) }
       end
 
       # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
@@ -92,20 +197,10 @@ module Pando
           spooled_bodies: stats["spooled_bodies"], spooled_answers: stats["spooled_answers"] }
       end
 
-      def tell(name, words)
-        counts = @new.slice(*words.keys).select { |_, count| count.positive? }
-        return if counts.empty?
-
-        reason = counts.map { |counted, count| "#{words[counted]} (#{count})" }.join(", ")
-        Events.emit(name, count: counts.values.sum, reason: reason, **yield.compact)
-      end
-
       def advice
         words = ADVICE.select { |counted, _| @new[counted].positive? }.values
         words.join("; ") unless words.empty?
       end
-
-      def load_of(jobs) = { waiting: @stats["queued"], connections: @stats["connections"], busy: jobs.to_line }
 
       # The last of them. Of an IPv6 address the first 64 bits count.
       def slowest_reader
@@ -126,52 +221,21 @@ module Pando
         Events.emit("spool.failed", count: failed, reason: SystemCallError.new(@stats["spool_error"]).message,
                                     path: @spool, advice: SPOOL)
       end
-
-      # One event when a delay begins, one now and then while it lasts, one when it is over.
-      def watch_queue
-        waits = new_waits
-        requests = waits.sum
-        return if requests.zero? && @stats["queued"].positive? # not known yet
-
-        slowest = requests.zero? ? 0.0 : percentile(waits, 0.99)
-        slowest >= @delay ? delayed(waits, slowest) : recovered(slowest)
-      end
-
-      def delayed(waits, slowest)
-        if (@calls % REPEAT).zero?
-          Events.emit("queue.delayed", count: waits.sum, median: percentile(waits, 0.5), p99: slowest,
-                                       waiting: @stats["queued"])
-        end
-        @calls += 1
-      end
-
-      def recovered(slowest)
-        Events.emit("queue.recovered", p99: slowest) if @calls.positive?
-        @calls = 0
-      end
-
-      def new_waits
-        before = @waits
-        @waits = @channel.waits
-        @waits.zip(before).map { |now, earlier| [now - earlier, 0].max }
-      end
-
-      # @return [Float] seconds: the least power of two in microseconds that so many requests stayed below
-      def percentile(waits, share)
-        rank = (waits.sum * share).ceil
-        seen = 0
-        (2**waits.index { |count| (seen += count) >= rank }) / 1e6
-      end
     end
 
     # Reports once a queue that is stalled because every worker is at a request. In development that may last for ever,
     # because there are few workers and no deadlines: an app that sends requests to itself waits like that. Owned by
-    # {ReactorReport}, in the monitor.
+    # {ReactorQueue}, in the monitor.
     #
     # @api private
     class ReactorStall
       # Seconds that the queue stands still before that is reported.
       THRESHOLD = 5.0
+
+      # @param pool [String, nil] its name, unless the settings of the server are its own
+      def initialize(pool = nil)
+        @pool = pool
+      end
 
       # Called at each report.
       #
@@ -198,7 +262,9 @@ module Pando
 
       def advice(workers)
         what = workers == 1 ? "the only worker is at this request" : "all #{workers} workers are at requests"
-        "#{what}; to serve more at once, write workers #{workers + 1} or set WEB_CONCURRENCY=#{workers + 1}"
+        more = "workers #{workers + 1} or set WEB_CONCURRENCY=#{workers + 1}"
+        more = "workers: #{workers + 1} in the line of this pool" if @pool
+        "#{what}; to serve more at once, write #{more}"
       end
     end
   end

@@ -13,6 +13,8 @@ module Pando
     class ReactorSetup
       ONE = [1].pack("Q").freeze # what an eventfd is written (eventfd(2))
       private_constant :ONE
+      # The pool of all paths that no other pool has.
+      MAIN = "web"
 
       # @return [Integer] workers that may be behind one reactor at once
       def lanes = Channel::LANES
@@ -29,8 +31,8 @@ module Pando
         @channel = channel ? Channel.attach(channel) : Channel.create
         @eventfd = eventfd ? IO.for_fd(eventfd, "r+b") : self.eventfd
         @program = ReactorProgram.new(@channel)
-        @report = ReactorReport.new(@channel, queue_timeout: config.queue_timeout, stall: stall(config),
-                                              spool: @spool.path)
+        @names = [(MAIN if config.pools.any?), *config.pools.map(&:name)]
+        @report = ReactorReport.new(@channel, queues(config), spool: @spool.path)
       end
 
       # @return [Boolean] whether a reactor is needed before there is a worker: for health checks
@@ -72,15 +74,23 @@ module Pando
         @eventfd.read_nonblock(8, exception: false) if @eventfd.write_nonblock(ONE, exception: false) == :wait_writable
       end
 
-      # @return [Boolean] whether requests wait for a worker, or were refused since the last call because too many wait,
-      #   and none was answered meanwhile, though the reactor's loop has turned
-      def blocked?
+      # By pool, how many requests no worker has taken, if they are blocked: requests wait for its workers, or were
+      # refused since the last call because too many wait, and it has answered none meanwhile, though the reactor's loop
+      # has turned.
+      # @return [Array<Integer>] 0 for a pool without blocked requests
+      def blocked
         before = @seen
-        @seen = stats = @channel.stats
-        return false if before.nil? || stats["responses"] != before["responses"] || stats["turns"] == before["turns"]
+        turned = @turned
+        @seen = @names.each_index.map { |pool| @channel.pool_stats(pool) }
+        @turned = turns
+        return @names.map { 0 } if before.nil? || turned == @turned
 
-        stats["queued"] > stats["set_aside"] || stats["shed_queue"] > before["shed_queue"]
+        @seen.zip(before, waiting).map { |stats, earlier, count| blocked?(stats, earlier) ? count : 0 }
       end
+
+      # Events in the block carry the name of the pool, if there are several.
+      # @param pool [Integer] its number
+      def about(pool, &block) = @names[pool] ? Events.about(pool: @names[pool], &block) : yield
 
       # @return [String] what the reactor knows of the pools, the same for the same pools
       def routes = @settings.pools.drop(1).map { |pool| pool.join(" ") }.join(", ")
@@ -99,8 +109,19 @@ module Pando
 
       private
 
-      # In production queue_timeout and timeout end such a queue, with an event.
-      def stall(config) = (ReactorStall.new if development?(config))
+      def blocked?(stats, before)
+        return false unless stats["responses"] == before["responses"]
+
+        stats["queued"] > stats["set_aside"] || stats["shed_queue"] > before["shed_queue"]
+      end
+
+      # In production queue_timeout and timeout end a stalled queue, with an event.
+      def queues(config)
+        @settings.pools.map.with_index do |(_, seconds), number|
+          stall = ReactorStall.new((@names[number] if number.positive?)) if development?(config)
+          ReactorQueue.new(@channel, number, seconds, name: @names[number], stall: stall)
+        end
+      end
 
       # In development a spool in memory is no danger: many machines have a tmpfs for temporary files.
       def warn(config)

@@ -39,12 +39,11 @@ module Pando
       # libraries read it too, for threads of their own.
       def apply
         VARIABLES.each { |name| @variables[name] = @config.environment unless foreign?(name) }
+        threads = Config::Threads.most(@config)
         @variables[Config::Threads::VARIABLE] ||= threads.to_s if threads > CONNECTIONS && @config.nodes.empty?
       end
 
       private
-
-      def threads = [@config, *@config.pools.map(&:config)].map { |config| Config::Threads.count(config) }.max
 
       def foreign?(name)
         name == "APP_ENV" && VARIABLES.include?(@config.source(:environment)) && !agrees?(name)

@@ -23,8 +23,7 @@ module Pando
         # @return [Refork::Policy]
         def policy(config, name)
           require "pando/server/cluster_options"
-          refork = node(config, name)&.refork
-          refork = pool(config, name).config.refork if pool(config, name)
+          refork = (node(config, name) || pool(config, name)&.config)&.refork
           worth = config.jit != :trainee # the others' JIT waits for the first refork
           rules = Refork::Auto::Rules.for(config.refork_prefer, scale: TimeScale.read, worth: worth)
           Refork.policy(refork.nil? ? config.refork : refork, rules)
@@ -37,11 +36,10 @@ module Pando
         def payload(server, name)
           require "pando/server/payload"
           return Payload.new(server) if name == WEB
-          return PathPayload.new(server, pool(server.config, name)) if pool(server.config, name)
 
-          kind = node(server.config, name) or
-            raise BootError, "the configuration has no #{name}, but #{names(server.config).join(", ")}"
-          NodePayload.new(server, kind)
+          pool = pool(server.config, name) and return PathPayload.new(server, pool)
+          node = node(server.config, name) and return NodePayload.new(server, node)
+          raise BootError, "the configuration has no #{name}, but #{names(server.config).join(", ")}"
         end
 
         # @param server [Server]

@@ -59,7 +59,8 @@ class DoctorTest < Minitest::Test
   def test_state_that_requests_share
     app = "class Greedy\n  def initialize(app) = @app = app\n  " \
           "def call(env) = (@env = env) && @app.call(env)\nend\nuse Greedy\n#{CLEAN}"
-    places = { "" => [], "threads 2" => [["shared_state", "config.ru:3"]] }
+    fault = ["shared_state", "config.ru:3"]
+    places = { "" => [], "threads 2" => [fault], "pool :slow, paths: ['/slow'], threads: 2" => [fault] }
     places.each do |config, expected|
       File.write(File.join(@folder, "pando.rb"), config)
       run = doctor(app, "-c", "pando.rb", "--format", "json")
@@ -134,6 +135,18 @@ class DoctorTest < Minitest::Test
     run = doctor("DICE = [Random.new]\nrun ->(_env) { [200, {}, [DICE.first.rand.to_s]] }")
 
     assert_equal(0, run.status, run.out)
+  end
+
+  # The doctor's own server has no reactor.
+  def test_settings_of_the_reactor_do_no_harm
+    write("config/pando.rb", <<~RUBY)
+      health "/up", live: "/live"
+      threads 4
+      pool :reports, paths: ["/reports"], threads: 2
+    RUBY
+    run = doctor(CLEAN)
+
+    assert_equal([0, ""], [run.status, run.err], run.out)
   end
 
   def test_what_the_settings_allow_is_not_found

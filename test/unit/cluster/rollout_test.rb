@@ -122,6 +122,18 @@ class ClusterRolloutTest < Minitest::Test
     assert cluster.rollout.resize(15)
   end
 
+  # What an operator asks for leaves those of other pools alone.
+  def test_lanes_of_other_pools_count
+    cluster = booted(workers: 2)
+    rollout = Pando::Cluster::Rollout.new(cluster.roster, cluster.spawner, cluster.generations, cluster.options,
+                                          others: -> { 24 })
+    assert_equal [false, true, 1000], [rollout.scale(1000), rollout.scale(999), rollout.lanes]
+    cluster.roster.workers.each { |worker| worker.threads = 64 }
+
+    assert_equal [false, true, 960], [rollout.scale(15), rollout.scale(14), rollout.lanes]
+    assert rollout.resize(15), "the configuration asks for it"
+  end
+
   def test_there_is_always_one_worker_and_never_more_than_seats
     cluster = booted(workers: 2)
     [0, -1, 100_000].each { |size| cluster.rollout.resize(size) }

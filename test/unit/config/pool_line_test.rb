@@ -65,13 +65,13 @@ class PoolLineTest < ConfigTestCase
       "pool :a, paths: '/a'\nworkers 0\nnode :sidekiq" => /no workers serve the others/,
       "pool :a, paths: '/a', workers: 20, threads: 64" => /pool :a threads must be/,
       "threads 64\nworkers 8\npool :a, paths: '/a', workers: 8" => /threads and those of the pools are more than 1024/,
+      "workers 600\npool :a, paths: '/a', workers: 423" => /threads and those of the pools are more than 1024/,
       (1..16).map { |number| "pool :p#{number}, paths: '/#{number}'\n" }.join => /p16 is one too many: 15 is the most/ }
       .each { |text, error| assert_match(error, error_of(text), text) }
   end
 
-  # `pando doctor` examines the application in direct mode.
-  def test_the_flag_for_direct_mode_leaves_pools_out
-    assert_empty load_config(LINE, argv: %w[--reactor false]).pools
+  def test_the_flag_for_direct_mode_is_refused_like_the_setting
+    assert_match(/pool :reports wants the reactor/, error_of(LINE, argv: %w[--reactor false]))
   end
 
   private

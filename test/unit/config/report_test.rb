@@ -14,6 +14,10 @@ class ReportTest < ConfigTestCase
     after_worker_fork { }
     service(:mailer) { }
     on(:worker_ready) { }
+    pool :slow, paths: ["/a", "/b/"], timeout: 300, refork: [50, 100], memory: "1G"
+    pool :"long-polls", paths: "/c", workers: 3, threads: 16, timeout: false, canary: { requests: 5 }
+    node :sidekiq, count: 3, queues: %w[a b], timeout: 60
+    node(:custom, refork: [7]) { }
   RUBY
 
   def test_text_shows_each_setting_with_its_source
@@ -39,6 +43,35 @@ class ReportTest < ConfigTestCase
       assert_equal [before.public_send(setting.name)], [after.public_send(setting.name)], setting.name
     end
     assert_equal before.listen.map(&:options), after.listen.map(&:options)
+    assert_equal(*[before, after].map { |config| config.pools.map { |pool| [pool.name, pool.paths, own(pool)] } })
+  end
+
+  def test_text_shows_pools_and_nodes
+    lines = report.text.lines(chomp: true)
+
+    [%(pool :slow, paths: ["/a", "/b/"], workers: 1, timeout: 300, refork: [50, 100], memory: 1.gb  ) +
+      "# config/pando.rb:9", "# Job nodes"].each { |line| assert_includes lines, line }
+    assert_match(/^# node :sidekiq, name: "sidekiq", count: 3, .*queues: \["a", "b"\], timeout: 60, .*rb:11\)$/,
+                 report.text)
+    assert_match(/^# node of your own, name: "custom", count: 1, .*refork: \[7\], .*rb:12\)$/, report.text)
+    refute_match(/^# (Pools|Job nodes)/, report("workers 2").text)
+  end
+
+  def test_json_has_each_value_of_a_pool_with_its_source
+    slow = JSON.parse(report(argv: %w[--threads 2]).json).fetch("pools").first
+
+    assert_equal(["slow", ["/a", "/b/"], "config/pando.rb:9"], slow.values_at("name", "paths", "source"))
+    { "workers" => [1, "default"], "threads" => [2, "--threads"], "timeout" => [300.0, "config/pando.rb:9"],
+      "grace" => [0.0, "config/pando.rb:4"], "refork" => [{ "after" => [50, 100] }, "config/pando.rb:9"] }
+      .each { |key, expected| assert_equal expected, slow["settings"][key].values_at("value", "source"), key }
+  end
+
+  def test_json_has_the_nodes
+    sidekiq, custom = JSON.parse(report.json).fetch("nodes")
+
+    assert_equal(["sidekiq", 3, %w[a b], 60.0, "config/pando.rb:11"],
+                 sidekiq.values_at("runner", "count", "queues", "timeout", "source"))
+    assert_equal([nil, "custom", { "after" => [7] }], custom.values_at("runner", "name", "refork"))
   end
 
   def test_json
@@ -54,6 +87,8 @@ class ReportTest < ConfigTestCase
   end
 
   private
+
+  def own(pool) = Pando::Config::Settings.all.map { |setting| [setting.name, pool.config.public_send(setting.name)] }
 
   def report(text = FILE, **rest)
     Pando::Config::Report.new(load_config(text, **rest))

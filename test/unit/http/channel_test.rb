@@ -27,8 +27,10 @@ class HTTPChannelTest < Minitest::Test
     channel = Pando::HTTP::Channel.create
 
     assert_empty %w[connections idle in_flight queued accepted requests] - channel.stats.keys
-    assert_equal [0], (channel.stats.values + channel.waits).uniq
-    assert_equal 32, channel.waits.size
+    assert_equal [0], (channel.stats.values + channel.pool_stats(15).values + channel.waits(0)).uniq
+    assert_equal 32, channel.waits(15).size
+    assert_empty channel.pool_stats(0).keys - channel.stats.keys
+    assert_raises(IndexError) { channel.waits(16) }
     assert(channel.stats.keys.all?(&:frozen?))
   end
 

@@ -53,7 +53,7 @@ class HTTPReactorPoolsTest < Minitest::Test
     patient = ask("/reports")
 
     assert_match(%r{\AHTTP/1.1 503 }, ask("/").read)
-    assert_equal(1, waiting)
+    wait_until { waiting == 1 }
     assert_nil(patient.wait_readable(0))
   end
 

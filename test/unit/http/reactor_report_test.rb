@@ -23,25 +23,34 @@ class HTTPReactorReportTest < Minitest::Test
 
   # Stands for a Channel.
   class Counts
-    attr_reader :stats, :waits
+    OF_POOL = %w[queued shed_queue shed_queue_time].freeze
 
-    def initialize
+    # @param pools [Integer] how many
+    def initialize(pools = 1)
       @stats = NAMES.to_h { |name| [name, 7] }
-      @waits = Array.new(32, 5)
+      @pools = Array.new(pools) { OF_POOL.to_h { |name| [name, 7] } }
+      @waits = Array.new(pools) { Array.new(32, 5) }
     end
 
-    def add(**counts)
+    def stats = @stats.merge(OF_POOL.to_h { |name| [name, @pools.sum { |stats| stats[name] }] })
+    def pool_stats(pool) = @pools.fetch(pool).dup
+    def waits(pool) = @waits.fetch(pool).dup
+
+    def add(pool: 0, **counts)
+      counts.slice(*OF_POOL.map(&:to_sym)).each { |name, count| @pools[pool][name.to_s] += count }
       @stats = @stats.merge(counts.to_h { |name, count| [name.to_s, @stats.fetch(name.to_s) + count] })
     end
 
     def set(**counts) = @stats = @stats.merge(counts.transform_keys(&:to_s))
 
     # n requests that waited less than 2**bucket microseconds
-    def wait(requests, bucket) = @waits = @waits.dup.tap { |waits| waits[bucket] += requests }
+    def wait(requests, bucket, pool: 0) = @waits[pool][bucket] += requests
   end
 
   # Stands for Cluster::Reactor::Jobs.
-  Jobs = Struct.new(:to_line)
+  Jobs = Struct.new(:to_line) do
+    def of(pool) = Jobs.new("GET /#{pool}")
+  end
   # What a worker knows of a request.
   OF_DIRECT_MODE = %i[request slot generation pid].freeze
 
@@ -49,8 +58,11 @@ class HTTPReactorReportTest < Minitest::Test
     @counts = Counts.new
     @jobs = Jobs.new("GET /slow")
     @counts.add(queued: -7)
-    @report = Pando::HTTP::ReactorReport.new(@counts, queue_timeout: 10.0, spool: "/var/spool/shop")
+    @report = report_of(queue(0, 10.0))
   end
+
+  def queue(number, seconds, **more) = Pando::HTTP::ReactorQueue.new(@counts, number, seconds, **more)
+  def report_of(*queues) = Pando::HTTP::ReactorReport.new(@counts, queues, spool: "/var/spool/shop")
 
   def tick(looks = 1)
     events_of { looks.times { @report.tick(@jobs) } }.map { |event| [event.name, event.payload] }
@@ -125,7 +137,8 @@ class HTTPReactorReportTest < Minitest::Test
     assert_empty NAMES - channel.stats.keys
     assert_empty [Pando::HTTP::ReactorReport::REFUSED, Pando::HTTP::ReactorReport::SHED,
                   Pando::HTTP::ReactorReport::LOST].flat_map(&:keys) - NAMES
-    report = Pando::HTTP::ReactorReport.new(channel)
+    queue = Pando::HTTP::ReactorQueue.new(channel, 0, nil)
+    report = Pando::HTTP::ReactorReport.new(channel, [queue])
     report.tick(@jobs)
     assert_equal({ connections: 0, requests: 0 }, report.in_flight)
   end
@@ -208,12 +221,41 @@ class HTTPReactorReportTest < Minitest::Test
   end
 
   def test_a_short_queue_timeout_is_missed_sooner
-    @report = Pando::HTTP::ReactorReport.new(@counts, queue_timeout: 0.1)
+    @report = report_of(queue(0, 0.1))
     @counts.wait(1, 14)
     assert_empty tick
     @counts.wait(1, 15)
 
     assert_equal ["queue.delayed"], tick.map(&:first)
+  end
+
+  def test_each_pool_tells_of_its_queue
+    two_pools
+    @counts.add(shed_queue: 3, shed_address: 1, queued: 2)
+    @counts.add(pool: 1, shed_queue: 2, shed_queue_time: 1, queued: 4)
+    shed = tick.map { |name, payload| [name, payload.values_at(:pool, :count, :reason, :waiting, :busy)] }
+
+    assert_equal [["requests.shed", [nil, 1, "max_connections_per_address (1)", 6, "GET /slow"]],
+                  ["requests.shed", ["web", 3, "max_queue (3)", 2, "GET /0"]],
+                  ["requests.shed", ["reports", 3, "max_queue (2), queue_timeout (1)", 4, "GET /1"]]], shed
+    assert_empty tick
+  end
+
+  def test_each_pool_has_delays_of_its_own
+    two_pools
+    @counts.wait(1, 19)
+    @counts.wait(1, 19, pool: 1)
+    assert_equal [["queue.delayed", "reports"]], pools_of(tick)
+    @counts.wait(1, 20)
+    assert_equal [["queue.delayed", "web"], ["queue.recovered", "reports"]], pools_of(tick)
+  end
+
+  def pools_of(told) = told.map { |name, payload| [name, payload[:pool]] }
+
+  def two_pools
+    @counts = Counts.new(2)
+    2.times { |pool| @counts.add(pool: pool, queued: -7) }
+    @report = report_of(queue(0, 10.0, name: "web"), queue(1, 0.8, name: "reports"))
   end
 
   def test_counts_that_somebody_spoilt_raise_nothing
@@ -274,6 +316,12 @@ class HTTPReactorStallTest < Minitest::Test
     @jobs.workers = 3
 
     assert_match(/\Aall 3 workers are at requests; .* workers 4 .*=4\z/, told.dig(0, 1, :advice))
+  end
+
+  def test_a_pool_of_its_own_is_named_as_the_place
+    @stall = Pando::HTTP::ReactorStall.new("reports")
+
+    assert_match(/write workers: 2 in the line of this pool\z/, told.dig(0, 1, :advice))
   end
 
   def test_a_queue_that_moves_is_none

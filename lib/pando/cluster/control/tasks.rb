@@ -309,11 +309,7 @@ module Pando
           end
 
           def start
-            return if @cluster.pools.about(@pool) { @pool.rollout.resize(@size) }
-
-            threads = @pool.roster.threads
-            give_up("a cluster has 1 to #{counted(@pool.rollout.most, "worker")}" \
-                    "#{" with #{threads} threads each" if threads > 1}")
+            give_up(bounds) unless @cluster.pools.about(@pool) { @pool.rollout.scale(@size) }
           end
 
           def lasting? = true
@@ -334,6 +330,17 @@ module Pando
             @failures += 1
             @reason = event[:reason]
             give_up(missing("after #{counted(@failures, "failure")}")) if @failures >= TRIES
+          end
+
+          def bounds
+            rollout = @pool.rollout
+            others = rollout.others
+            threads = @pool.roster.threads
+            room = "1 to #{counted(rollout.most(others), "worker")}#{" with #{threads} threads each" if threads > 1}"
+            return "a cluster has #{room}" if others.zero?
+
+            "#{@name} can have #{room}: a server has #{Roster::LANES} threads at most, and the other pools need " \
+              "#{others} of them, counting the extra worker of a rollout"
           end
 
           # A worker ends its request before it leaves; without a mold there is nothing to fork workers from.

@@ -50,6 +50,7 @@ module Pando
           @opened = []
           @setup = setup
           @started = @behind = false
+          @cured_at = {}
           @reported_at = @looked_at = @moved_at = Sys.now
         end
 
@@ -136,21 +137,23 @@ module Pando
           watch(slept)
         end
 
-        # Replaces the idle workers first, which costs no request, and the reactor if that did not help.
+        # Replaces the idle workers of a pool first, which costs no request, and the reactor if that did not help.
         def look_for_progress
           return if reactor.nil? || !reactor.ready? || reactor.condemned? || Sys.now < @looked_at + LOOK
 
-          idle = @progress.look(@setup.blocked? ? @setup.waiting : [])
+          idle = @progress.look(waiting = @setup.blocked)
           @looked_at = Sys.now
           @setup.nudge if @progress.doubtful?
-          replace(idle) if idle.any?
+          idle.group_by(&:pool).each { |pool, workers| @setup.about(pool) { replace(workers, waiting.fetch(pool)) } }
         end
 
-        def replace(idle)
-          suspects = @cured_at && Sys.now - @cured_at < CURE ? [reactor] : idle
-          @cured_at = Sys.now
+        # @param idle [Array<Child>] of one pool
+        def replace(idle, waiting)
+          pool = idle.first.pool
+          suspects = @cured_at[pool] && Sys.now - @cured_at[pool] < CURE ? [reactor] : idle
+          @cured_at[pool] = Sys.now
           @progress.forget
-          Events.emit("queue.blocked", waiting: @setup.state[:waiting], idle: idle.map(&:slot).join(", "),
+          Events.emit("queue.blocked", waiting: waiting, idle: idle.map(&:slot).join(", "),
                                        replaced: suspects.first.role)
           suspects.each { |suspect| suspect.kill("requests waited, and none was taken by an idle worker") }
         end
@@ -191,6 +194,10 @@ module Pando
           @roster = roster
         end
 
+        # @param pool [Integer] its number
+        # @return [Jobs] those of this pool's workers
+        def of(pool) = Jobs.new(@roster.everybody.of(pool))
+
         # @return [Integer] ready workers
         def workers = @roster.ready_workers.size
 
@@ -213,7 +220,7 @@ module Pando
         end
       end
 
-      # Detects that the server is alive and answers no requests, whatever the reason: requests wait, none is answered,
+      # Detects that a pool is alive and answers no requests, whatever the reason: requests wait, none is answered,
       # and an idle worker with a heartbeat takes none of them. A slow machine does not explain that, since an idle
       # worker looks for requests with each heartbeat. While some requests are answered, a fast worker may simply get
       # them all. Owned by the {Supervisor}.
@@ -233,7 +240,7 @@ module Pando
         # @return [Boolean] whether the next check should come soon
         def doubtful? = @idlers.any?
 
-        # @param waiting [Array<Integer>] how many requests wait for each pool's workers, while none is answered and the
+        # @param waiting [Array<Integer>] how many requests wait for each pool's workers, while it answers none and the
         #   reactor's loop turns
         # @return [Array<Child>] idle workers that should have taken some
         def look(waiting)

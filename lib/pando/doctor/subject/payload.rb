@@ -31,8 +31,9 @@ module Pando
         end
 
         # The file was valid when the doctor read it, but may have been edited since.
+        # Flags for direct mode would be refused beside settings that need the reactor.
         def self.load_config(argv, wire)
-          Config.load(argv)
+          Config.load(argv).with(reactor: false, threads: 1)
         rescue ConfigError => e
           wire.tell(refused: e.message)
           raise
@@ -67,6 +68,7 @@ module Pando
             options.spawn_timeout = [START, @settings.fetch(:patience)].max
             options.oom_score_adj = nil
             options.longest_wait = QUESTION # an idle worker may be answering one
+            options.health = nil # there is no reactor to answer the checks
             options.control = nil # the user's own server may be listening there
             options.memory = Cluster::Memory::Limits.new # tracing needs memory
             options.trainee = nil # the doctor sends requests to each worker itself

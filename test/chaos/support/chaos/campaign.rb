@@ -24,6 +24,8 @@ module Chaos
     FAREWELL = 5 + 2
     # Seconds for the first boot, and for the shutdown.
     PATIENCE = 60
+    # Seconds until the first refork is asked for again.
+    AGAIN = 15
     # Seconds until no process starts or exits any more: a service that was killed often waits for up to 30.
     QUIET = 45
     # Seconds within which at least one request has its outcome.
@@ -41,17 +43,14 @@ module Chaos
       FileUtils.rm_rf(options.artefacts)
       FileUtils.mkdir_p(options.artefacts)
       @chronicle = Chronicle.new(artefact("chronicle.log"), echo: options.quiet ? nil : $stdout)
-      @stage = Stage.new(artefact("server.log"), direct: options.direct, nodes: options.node_manners,
-                                                 release: options.release, threads: options.threads) do |event|
-        @chronicle.hear(event)
-      end
+      @stage = Stage.new(artefact("server.log"), options) { |event| @chronicle.hear(event) }
       @scene = Scene.new(@stage, @chronicle)
       # A GET is tried again once, and up to three times if another request of its worker ended that.
       journal = Journal.new(@stage.journal, tries: options.threads ? 4 : 2) { |text| @chronicle.violate(text) }
       @ledger = Ledger.new(@chronicle, journal: journal, direct: options.direct)
       @jobs = JobLedger.new(@chronicle, @stage.job_journal, @scene.stall, alone: alone?)
       @orders = Orders.new(@stage, @jobs, options.seed) if options.nodes
-      @schedule = Schedule.new(options.seed, options.only, artefact("schedule.jsonl"), nodes: options.nodes)
+      @schedule = Schedule.new(options.seed, options.only, artefact("schedule.jsonl"), pools: options.other_pools)
       @watch = Watch.new(@scene)
       @report = Report.new(@chronicle, @ledger, @jobs, @watch)
     end
@@ -90,11 +89,17 @@ module Chaos
       @orders&.start
     end
 
-    # Reforks first, so that there is a mold of the same kind as at the end.
+    # Reforks first, so that there is a mold of the same kind as at the end. On a busy machine a refork may take longer
+    # than the server allows.
     def stock
-      @stage.signal("USR2")
-      roll = @scene.wait(PATIENCE) { @scene.roll&.then { |now| now if now.quiet? && now.generation.positive? } }
+      roll = nil
+      (PATIENCE / AGAIN).times { roll ||= reforked }
       Stock.new(@stage.pid, roll || raise("the server does not refork"))
+    end
+
+    def reforked
+      @stage.signal("USR2")
+      @scene.wait(AGAIN) { @scene.roll&.then { |now| now if now.quiet? && now.generation.positive? } }
     end
 
     # Runs each fault on a thread, so that a slow fault does not prolong another.
@@ -164,10 +169,10 @@ module Chaos
       end
     end
 
-    # A last connection may still be about to close.
+    # A last connection may still be about to close, and a reload that waited for the one before it may begin only now.
     def excess_at_last
       excess = []
-      @scene.wait(10) do
+      @scene.patiently(QUIET) do
         roll = @scene.roll
         (excess = Stock.new(@stage.pid, roll).excess(@before)).empty? if roll&.quiet?
       end

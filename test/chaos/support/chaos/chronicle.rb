@@ -46,12 +46,12 @@ module Chaos
       names.sum { |name, count| name.match?(pattern) ? count : 0 }
     end
 
-    # @param nodes [Boolean] whether it is a generation of nodes: each pool has its own numbers
+    # @param pool [String, nil] of Roll::NAMES, or nil for the main one: each has its own numbers
     # @return [Hash, nil] the server's event with this name for this generation
-    def told(name, generation, nodes: false) = @lock.synchronize { @told[[name, nodes]][generation] }
+    def told(name, generation, pool: nil) = @lock.synchronize { @told[[name, pool]][generation] }
 
     # @return [Integer] the highest generation with this event
-    def latest(name) = @lock.synchronize { @told[[name, false]].keys.compact.max || -1 }
+    def latest(name) = @lock.synchronize { @told[[name, nil]].keys.compact.max || -1 }
 
     def note(text)
       line = format("%<at>.3f %<text>s", at: Chaos.now, text: text)
@@ -73,7 +73,7 @@ module Chaos
       @lock.synchronize do
         name = event["event"]
         @names[name] += 1
-        @told[[name, event["pool"] == Roll::NODES]][event["generation"]] = event if TOLD.include?(name)
+        @told[[name, pool_of(event)]][event["generation"]] = event if TOLD.include?(name)
         bury(event, ENDS[name], now) if ENDS[name] && event["pid"]
       end
     end
@@ -103,12 +103,14 @@ module Chaos
 
     private
 
+    def pool_of(event) = (event["pool"] if Roll::NAMES.key?(event["pool"]))
+
     def bury(event, role, now)
       pid = event["pid"]
-      role = Roll::OF_NODES.fetch(role, role) if event["pool"] == Roll::NODES
+      role = Roll.called(role, event["pool"])
       @deaths.shift while @deaths.any? && @deaths.first.ended < now - MEMORY
       @spells.shift while @spells.any? && @spells.first.ended&.<(now - MEMORY)
-      @reports << [pid, event["request"]] if role == "worker" && event["request"]
+      @reports << [pid, event["request"]] if Roll::SERVERS.include?(role) && event["request"]
       @deaths << Death.new(role: role, pid: pid, began: @signalled.delete(pid) || now, ended: now,
                            suspect: event["reason"].to_s.match?(SUSPECT), wanted: event["event"].end_with?("exited"))
     end

@@ -5,14 +5,24 @@ require "chaos/roll"
 module Chaos
   # The kinds of faults.
   module Faults
-    # For a fault of the pool of job nodes that inherits from the one of the workers.
-    module OfNodes
+    # For a fault of another pool that inherits from the one of the workers.
+    module OfPool
       def name = plan["role"] ? "#{self.class.superclass.label} #{plan["role"]}" : self.class.label
 
       private
 
-      def worker_role = "node"
-      def mold_role = "node mold"
+      def worker_role = Roll.called("worker", self.class.pool)
+      def mold_role = Roll.called("mold", self.class.pool)
+    end
+
+    # Of the job nodes.
+    module OfNodes
+      include OfPool
+    end
+
+    # Of the pool for some paths.
+    module OfApart
+      include OfPool
     end
   end
 
@@ -20,9 +30,9 @@ module Chaos
   # depends on which ones are alive at that time.
   class Fault
     class << self
-      # @param nodes [Boolean] include those that affect job nodes
+      # @param pools [Array<String>] include those of these pools: Roll::NODES, Roll::APART
       # @return [Array<Class>] all kinds
-      def kinds(nodes: false) = all.select { |kind| nodes || !kind.of_nodes? }
+      def kinds(pools = []) = all.select { |kind| kind.pool.nil? || pools.include?(kind.pool) }
 
       # @param name [String] in the schedule and the report
       # @param weight [Integer] frequency relative to the others
@@ -36,7 +46,13 @@ module Chaos
       attr_reader :label, :weight, :evidence
 
       def all = @all ||= []
-      def of_nodes? = include?(Faults::OfNodes)
+
+      # @return [String, nil] nil: the main one
+      def pool
+        return Roll::NODES if include?(Faults::OfNodes)
+
+        Roll::APART if include?(Faults::OfApart)
+      end
 
       # @return [Hash{String => Object}] the parameters that the seed determines
       def plan(_random) = {}
@@ -102,5 +118,7 @@ module Chaos
   end
 end
 
-# The faults of nodes are subclasses of the others.
-%w[faults faults/nodes].each { |folder| Dir[File.join(__dir__, folder, "*.rb")].each { |file| require file } }
+# The faults of other pools are subclasses of the others.
+%w[faults faults/nodes faults/pools].each do |folder|
+  Dir[File.join(__dir__, folder, "*.rb")].each { |file| require file }
+end

@@ -63,7 +63,7 @@ module Chaos
     # The report of a worker's end names a request that this worker had.
     def check_reports
       @chronicle.new_reports.each do |pid, request|
-        pids = @journal.pids(request[%r{\A[A-Z]+ /\w+/(\w+)}, 1])
+        pids = @journal.pids(request[%r{\A[A-Z]+ (?:/\w+)+/(\w+)}, 1])
         next if pids.empty? || pids.include?(pid)
 
         @chronicle.violate("reported with #{pid}, and done by #{pids}: #{request}")
@@ -105,7 +105,7 @@ module Chaos
 
     # The worker that had the request, if it got that far.
     def cause_by_worker(fate, done, deaths)
-      workers = deaths.select { |death| death.role == "worker" && (done.empty? || done.include?(death.pid)) }
+      workers = deaths.select { |death| Roll::SERVERS.include?(death.role) && (done.empty? || done.include?(death.pid)) }
       return if workers.empty?
 
       case fate.symptom

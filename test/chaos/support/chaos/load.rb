@@ -14,7 +14,8 @@ module Chaos
       reader, @input = IO.pipe
       @pid = Process.spawn(RbConfig.ruby, "-W0", "--disable=gems", "-I", File.expand_path("..", __dir__),
                            File.join(__dir__, "load", "main.rb"), stage.socket, stage.port.to_s, seed.to_s,
-                           CLIENTS.to_s, stage.direct? ? "1" : "3", in: reader, out: writer)
+                           CLIENTS.to_s, stage.direct? ? "1" : "3", stage.pools? ? "/apart" : "",
+                           in: reader, out: writer)
       [reader, writer].each(&:close)
       @waiter = Process.detach(@pid)
       @reader = Thread.new { output.each_line(&take) }

@@ -15,10 +15,19 @@ module Chaos
     end
 
     ROLES = %w[reactor mold worker service].freeze
-    # The pool of job nodes, and the names of its roles, which are the same as in the other pool.
+    # The pool of job nodes, and the one for some paths.
     NODES = "jobs"
-    OF_NODES = { "worker" => "node", "mold" => "node mold" }.freeze
-    WORKERS = %w[worker node].freeze
+    APART = "apart"
+    # The names of their roles here, which are the same as in the main pool.
+    NAMES = { NODES => { "worker" => "node", "mold" => "node mold" },
+              APART => { "worker" => "apart worker", "mold" => "apart mold" } }.freeze
+    # The roles of workers that serve requests; and of all workers.
+    SERVERS = ["worker", "apart worker"].freeze
+    WORKERS = [*SERVERS, "node"].freeze
+
+    # @param pool [String, nil]
+    # @return [String] the role's name here
+    def self.called(role, pool) = NAMES.fetch(pool, {}).fetch(role, role)
 
     attr_reader :entries
 
@@ -71,13 +80,12 @@ module Chaos
       named = rows["pool"].empty? ? rows["server"] : rows["pool"]
       named.map do |row|
         forker = rows["generation"].find { |one| one["pool"] == row["name"] && one["state"] == "current" }
-        Pool.new(*%w[worker mold].map { |word| called(word, row["name"]) }, row["workers"].to_i,
+        Pool.new(*%w[worker mold].map { |word| Roll.called(word, row["name"]) }, row["workers"].to_i,
                  forker&.[]("mold").to_i, forker&.[]("released") == "true")
       end
     end
 
-    def role(row) = called(row.word, row["pool"])
-    def called(word, pool) = pool == NODES ? OF_NODES.fetch(word, word) : word
+    def role(row) = Roll.called(row.word, row["pool"])
 
     def missing_in(pool)
       slots = (0...pool.slots).reject { |slot| of(pool.worker).any? { |one| one.slot == slot && at_work?(one) } }

@@ -17,11 +17,11 @@ module Chaos
 
     # @param only [Array<String>, nil] kinds, by name
     # @param file [IO] each round is written to it before it begins
-    # @param nodes [Boolean] include faults of job nodes
-    def initialize(seed, only, file, nodes: false)
+    # @param pools [Array<String>] include faults of these pools, see Fault.kinds
+    def initialize(seed, only, file, pools: [])
       @seed = seed
       @file = file
-      all = Fault.kinds(nodes: nodes)
+      all = Fault.kinds(pools)
       @kinds = all.select { |kind| only.nil? || only.include?(kind.label) }
       raise ArgumentError, "no such fault; there are: #{all.map(&:label).join(", ")}" if @kinds.empty?
     end

@@ -21,23 +21,18 @@ module Chaos
     GOOD = %w[config.ru pando.rb].map { |name| File.read(File.join(FILES, name)).freeze }.freeze
     WORKERS = 4
     NODES = 2
+    APART = 2
     DISK = 6 # MiB
 
     attr_reader :folder, :pid, :port, :user
 
     # @param log [IO] gets the server's output
-    # @param threads [String, nil] requests at once in a worker, or auto
+    # @param options [Options]
     # @yieldparam event [Hash] each of its events, in a thread
-    # @param direct [Boolean] direct mode, without a reactor
-    # @param nodes [Array<String>, nil] arguments of the `node` line, for a pool of job nodes in addition to the workers
-    # @param release [Boolean] whether its molds are released
-    def initialize(log, direct: false, nodes: nil, release: false, threads: nil, &hear)
+    def initialize(log, options, &hear)
       @log = log
       @hear = hear
-      @direct = direct
-      @nodes = nodes
-      @mold = release ? "release" : "keep"
-      @threads = threads || "1"
+      @options = options
       @port = free_port
       @folder = Dir.mktmpdir("pando-chaos")
       @user = (user = Support::LimitedUser.new).obstacle ? nil : user
@@ -57,10 +52,12 @@ module Chaos
       @reader = Thread.new { reader.each_line { |line| take(line) } }
     end
 
-    def direct? = @direct
+    def direct? = @options.direct
+    # @return [Boolean] whether some paths have a pool of their own
+    def pools? = @options.pools
 
     # @return [Hash{String => Integer}] its processes in a steady state, without those of its pools
-    def cast = { "service" => 1, **(@direct ? {} : { "reactor" => 1 }) }
+    def cast = { "service" => 1, **(direct? ? {} : { "reactor" => 1 }) }
 
     def alive? = @waiter.alive?
     def signal(name) = Process.kill(name, @pid)
@@ -166,9 +163,10 @@ module Chaos
 
     def environment
       { "CHAOS_FOLDER" => @folder, "CHAOS_STAGE" => FILES, "CHAOS_PORT" => @port.to_s, "CHAOS_JOURNAL" => journal,
-        "CHAOS_WORKERS" => WORKERS.to_s, **(@nodes ? { "CHAOS_NODES" => [NODES, *@nodes].join(" ") } : {}),
-        "CHAOS_REACTOR" => (!@direct).to_s, "CHAOS_MOLD" => @mold, "CHAOS_THREADS" => @threads,
-        "TMPDIR" => path("spool"),
+        "CHAOS_WORKERS" => WORKERS.to_s, "CHAOS_REACTOR" => (!direct?).to_s,
+        "CHAOS_MOLD" => @options.release ? "release" : "keep", "CHAOS_THREADS" => @options.threads || "1",
+        **(@options.nodes ? { "CHAOS_NODES" => [NODES, *@options.node_manners].join(" ") } : {}),
+        **(pools? ? { "CHAOS_APART" => APART.to_s } : {}), "TMPDIR" => path("spool"),
         **(@clock ? { "LD_PRELOAD" => @clock, "PANDO_WALL_CLOCK" => path("clock") } : {}) }
     end
 

@@ -14,7 +14,7 @@ module Chaos
     # @param roll [Roll] in a steady state
     def initialize(monitor, roll)
       @pids = { "monitor" => monitor, "reactor" => roll.one("reactor"), "mold" => roll.one("mold"),
-                "node mold" => roll.one("node mold") }.compact
+                **["node mold", "apart mold"].to_h { |role| [role, roll.one(role)] } }.compact
       @descriptors = @pids.transform_values { |pid| Support::ProcTree::Entry.new(pid).descriptor_kinds }
       @memory = @pids.slice(*GROWTH.keys).transform_values do |pid|
         Support::ProcTree::Entry.new(pid).pss_kib / 1024.0

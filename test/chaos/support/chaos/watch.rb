@@ -64,7 +64,7 @@ module Chaos
 
     # All processes except serving workers, which may have to wait for their turn.
     def look_at_stall(children)
-      waiting = children.reject { |entry| entry.title.match?(/\Apando (worker|jobs) .* (idle|busy)\z/) }
+      waiting = children.reject { |entry| entry.title.match?(/\Apando (worker|jobs|apart) .* (idle|busy)\z/) }
       @scene.stall.look([@scene.stage.pid, *waiting.map(&:pid)])
     end
 

@@ -78,10 +78,10 @@ class ReactorSupervisorWatchTest < Minitest::Test
     idle = worker
     @supervisor.ready(reactor)
     busy.row.start_job("GET", "/", nil, nil)
-    @setup.blocked = true
+    @setup.blocked = [3, 0]
     3.times { look }
     assert_equal([["KILL"], [], []], [idle, busy, reactor].map { |child| child.pidfd.signals })
-    assert_equal([{ waiting: 3, idle: "0, 3", replaced: :worker }], events("queue.blocked").map(&:payload))
+    assert_equal([{ waiting: 3, idle: "0, 3", replaced: :worker, pool: 0 }], events("queue.blocked").map(&:payload))
 
     [idle, @roster.workers.first].each { |child| die(child) }
     worker
@@ -90,16 +90,31 @@ class ReactorSupervisorWatchTest < Minitest::Test
     assert_equal :reactor, events("queue.blocked").last[:replaced]
   end
 
+  # What helps one pool says nothing about another.
+  def test_each_pool_is_watched_by_itself
+    with_reactor
+    other = worker(pool: 1)
+    @supervisor.ready(reactors.last)
+    [[0, 4], [2, 0]].each do |blocked|
+      @setup.blocked = blocked
+      3.times { look }
+    end
+
+    assert_equal([["KILL"], ["KILL"], []], [other, @roster.workers.first, reactors.last].map { _1.pidfd.signals })
+    assert_equal([[1, 4, :worker], [0, 2, :worker]],
+                 events("queue.blocked").map { |event| event.payload.values_at(:pool, :waiting, :replaced) })
+  end
+
   def test_workers_that_take_what_waits_stay
     with_reactor
     only = @roster.workers.first
-    @setup.blocked = true
+    @setup.blocked = [3, 0]
     5.times do
       look
       only.row.start_job("GET", "/", nil, nil)
       only.row.finish_job
     end
-    @setup.blocked = false
+    @setup.blocked = [0, 0]
     5.times { look }
 
     assert_empty only.pidfd.signals
@@ -108,7 +123,7 @@ class ReactorSupervisorWatchTest < Minitest::Test
   # The machine is busy, or they were stopped: they have not seen that something waits.
   def test_workers_that_do_not_stir_stay
     with_reactor
-    @setup.blocked = true
+    @setup.blocked = [3, 0]
     5.times { elapse(1) && turn }
     @setup.stuck = true
     5.times { look }
@@ -189,8 +204,8 @@ class ReactorJobsTest < Minitest::Test
     @jobs = Pando::Cluster::Reactor::Jobs.new(@roster)
   end
 
-  def worker(path = nil)
-    child = @roster.admit(:worker, @roster.size, 0, ClusterSupport::FakeLink.new, nil)
+  def worker(path = nil, pool: 0)
+    child = @roster.admit(:worker, @roster.size, 0, ClusterSupport::FakeLink.new, nil, pool)
     child.adopt(ClusterSupport::FakePidfd.new(1000 + @roster.size))
     child.become_ready
     child.row.start_job("GET", path, nil, nil) if path
@@ -221,6 +236,14 @@ class ReactorJobsTest < Minitest::Test
     slow.row.finish_job
     slow.row.start_job("GET", "/slow", nil, nil)
     refute_equal before, @jobs.standstill
+  end
+
+  def test_those_of_one_pool
+    worker
+    worker("/reports", pool: 1)
+
+    refute_nil @jobs.of(1).standstill
+    assert_equal [1, "GET /reports", nil], [@jobs.of(1).workers, @jobs.of(1).to_line, @jobs.of(0).to_line]
   end
 
   def test_the_most_frequent_are_named_and_the_others_counted

@@ -16,11 +16,19 @@ module ClusterSupport
     # Stands in for HTTP::ReactorSetup.
     class Setup
       attr_reader :reports, :jobs
-      attr_accessor :turns, :stuck, :blocked
+      attr_accessor :turns, :stuck
 
-      def initialize = @reports = @turns = 0
+      # @param pools [Array<Integer>] requests that wait for each pool
+      attr_writer :blocked
+
+      def initialize
+        @reports = @turns = 0
+        @blocked = [0, 0]
+      end
+
       def nudge = stuck || @turns += 1
-      def blocked? = !!blocked && !stuck
+      def blocked = stuck ? [0, 0] : @blocked
+      def about(pool, &block) = Pando::Events.about(pool: pool, &block)
       def waiting = [3]
       def routes = ""
       def state = { waiting: 3 }
@@ -94,8 +102,8 @@ module ClusterSupport
     def orders = reactors.last.link.orders
     def turn(stopping: false) = @supervisor.reconcile(stopping)
 
-    def worker(ready: true)
-      child = @roster.admit(:worker, @roster.size, 0, FakeLink.new, nil)
+    def worker(ready: true, pool: 0)
+      child = @roster.admit(:worker, @roster.size, 0, FakeLink.new, nil, pool)
       child.deadline = now + 20
       @lanes.open_for(child)
       child.adopt(FakePidfd.new(1000 + @roster.size))

@@ -19,7 +19,7 @@ module Chaos
       # Every mold with the defect writes its generation to this file.
       MARK = <<~RUBY
         before_fork do |server|
-          name = server.role.context.pool == "jobs" ? "sick nodes" : "sick"
+          name = { "jobs" => "sick nodes", "apart" => "sick apart" }.fetch(server.role.context.pool, "sick")
           File.write(File.join(folder, name), server.role.generation.to_s)
         end
       RUBY

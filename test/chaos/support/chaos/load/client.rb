@@ -11,6 +11,8 @@ module Chaos
       MIX = { "get" => 30, "post" => 24, "chunked" => 10, "stream" => 8, "large" => 8, "slow-app" => 4, "upload" => 4,
               "slow-post" => 3, "slow-head" => 3, "slow-reader" => 3, "slow-stream" => 3 }.freeze
       KINDS = MIX.flat_map { |kind, share| [kind] * share }.freeze
+      # Of all requests, if some paths have a pool of their own.
+      APART = 0.35
       # Seconds between two requests.
       PAUSE = 0.06
       # The most bytes of bodies to pipeline. A client that sends more than a socket can hold without reading the
@@ -21,18 +23,20 @@ module Chaos
       # @param number [#call] returns the next request's number
       # @param report [#call] gets each exchange
       # @param depth [Integer] requests that are pipelined from time to time
-      def initialize(connect, random, number, report, depth)
+      # @param apart [String, nil] path of the pool for some paths
+      def initialize(connect, random, number, report, depth, apart = nil)
         @connect = connect
         @random = random
         @number = number
         @report = report
         @depth = depth
+        @apart = apart
       end
 
       # @yieldreturn [Boolean] whether to stop
       def run
         until yield
-          exchanges = Array.new(pipelined) { Exchange.new(@number.call, KINDS.sample(random: @random), @random) }
+          exchanges = Array.new(pipelined) { Exchange.new(@number.call, KINDS.sample(random: @random), @random, place) }
           exchanges = exchanges.first(1) unless sent_ahead?(exchanges)
           perform(exchanges)
           sleep @random.rand * 2 * PAUSE
@@ -43,6 +47,7 @@ module Chaos
 
       private
 
+      def place = (@apart if @apart && @random.rand < APART)
       def pipelined = @random.rand < 0.15 ? @depth : 1
 
       def sent_ahead?(exchanges)

@@ -19,7 +19,9 @@ module Chaos
       # response), wrong, silent or unconnected; detail has more.
       attr_reader :outcome, :status, :pid, :detail, :began, :ended, :id, :kind
 
-      def initialize(id, kind, random)
+      # @param place [String, nil] the path of the pool that is to serve it, "/apart"; nil: the main one
+      def initialize(id, kind, random, place = nil)
+        @place = place
         @id = id
         @kind = kind
         @random = random
@@ -103,7 +105,8 @@ module Chaos
 
       # @return [Array<Array(String, Float)>] parts to send, and the pause before each
       def parts
-        head = "#{@verb} /#{@path}/#{id}#{"?#{@argument}" if @argument} HTTP/1.1\r\nHost: chaos\r\n#{length}\r\n"
+        target = "#{@place}/#{@path}/#{id}#{"?#{@argument}" if @argument}"
+        head = "#{@verb} #{target} HTTP/1.1\r\nHost: chaos\r\n#{length}\r\n"
         return head.scan(/.{1,12}/m).map { |part| [part, 0.05] } if kind == "slow-head"
 
         [[head, 0], *body_parts]
@@ -130,11 +133,14 @@ module Chaos
         @pid = answer.fields["x-pid"]
         return conclude(:refused) || (answer.kept? && @whole) unless status == 200
         return conclude(:wrong, "another's answer") unless answer.fields["x-id"] == id
+        return conclude(:wrong, "of pool #{answer.fields["x-pool"]}") unless of_its_pool?(answer)
         return conclude(:wrong, "#{answer.body.bytesize} bytes: #{answer.body[0, 80]}") unless answer.body == expected
 
         conclude(:answered)
         answer.kept? && @whole
       end
+
+      def of_its_pool?(answer) = (answer.fields["x-pool"] == "apart") == !@place.nil?
 
       def expected
         case @path

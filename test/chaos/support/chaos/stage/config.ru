@@ -28,7 +28,8 @@ run lambda { |env|
   kind, id = env["PATH_INFO"].split("/").last(2)
   forgets = truant && kind == "get" && id.end_with?("7")
   forgets || journal.syswrite("#{env["REQUEST_METHOD"]} #{id} #{Process.pid}\n")
-  headers = { "content-type" => "text/plain", "x-id" => id, "x-pid" => Process.pid.to_s }
+  headers = { "content-type" => "text/plain", "x-id" => id, "x-pid" => Process.pid.to_s,
+              "x-pool" => Lies.role.context.pool.to_s }
   argument = env["QUERY_STRING"]
 
   case kind

@@ -6,7 +6,7 @@ require "socket"
 # the role, and a hook or a request triggers a lie.
 module Lies
   class << self
-    attr_writer :role
+    attr_accessor :role
 
     # @param kind [String] see LIES; other kinds do nothing
     def tell(kind) = LIES[kind]&.call(@role, @role.instance_variable_get(:@link))

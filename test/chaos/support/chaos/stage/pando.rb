@@ -30,6 +30,7 @@ write_timeout 10
 body_memory 32 * 1024
 self_check timeout: 2
 stream_bodies "/upload"
+stream_bodies "/apart/upload"
 
 before_fork do |server|
   stuck.call("before_fork")
@@ -44,6 +45,10 @@ end
 after_worker_ready { stuck.call("after_worker_ready") }
 self_check { stuck.call("self_check") }
 service(:ticker) { |service| nil until service.wait(1) }
+
+if ENV.key?("CHAOS_APART")
+  pool :apart, paths: ["/apart"], workers: Integer(ENV.fetch("CHAOS_APART")), refork: [60, 150]
+end
 
 if ENV.key?("CHAOS_NODES")
   count, *manners = ENV.fetch("CHAOS_NODES").split

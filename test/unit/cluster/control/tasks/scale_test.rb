@@ -14,13 +14,17 @@ class ScaleTaskTest < Minitest::Test
     def leaving? = !ready
     def draining? = !!draining
   end
-  Roster = Struct.new(:workers)
+  Roster = Struct.new(:workers) do
+    def threads = 36
+  end
 
   # Stands for the pool's.
   class Rollout
     attr_reader :size
 
-    def resize(size) = @size = size
+    def scale(size) = (@size = size if size < 10)
+    def others = 700
+    def most(taken) = (1024 - taken) / 36
   end
 
   Generation = Struct.new(:forks?)
@@ -77,6 +81,14 @@ class ScaleTaskTest < Minitest::Test
     tell("fork.failed", slot: 1, reason: "out of memory")
 
     assert_equal "1 of 2 workers are ready after 3 failures: out of memory", @task.failure
+  end
+
+  def test_more_threads_than_the_server_can_have_are_refused
+    task = Pando::Cluster::Control::Tasks::Scale.new(Cluster.new, @pool, 10).tap(&:start)
+
+    assert_match(/\Ajobs can have 1 to 9 workers with 36 threads each: .* other pools need 700 of them/,
+                 task.failure)
+    assert_equal 2, @pool.rollout.size
   end
 
   def test_it_does_not_wait_for_ever

@@ -18,10 +18,11 @@ module Chaos
         [rackup, config.sub("QueueRunner.new(node, folder)", "QueueRunner.new(node, folder, #{plan["how"].inspect})")]
       end
 
-      def failed?(number) = !scene.chronicle.told("canary.failed", number, nodes: true).nil?
+      def failed?(number) = !scene.chronicle.told("canary.failed", number, pool: Roll::NODES).nil?
 
       def passed(number)
-        %w[canary.passed canary.unproven].filter_map { |name| scene.chronicle.told(name, number, nodes: true) }.first
+        names = %w[canary.passed canary.unproven]
+        names.filter_map { |name| scene.chronicle.told(name, number, pool: Roll::NODES) }.first
       end
 
       def decided = generation && (failed?(generation) || passed(generation)) && generation
