@@ -10,7 +10,7 @@ class CablePoolTest < Minitest::Test
 
   POOL = 'pool :live, paths: ["/cable", "/selector"], workers: 1, threads: 64, refork: false'
   CLIENTS = 6
-  REFORKS = Integer(ENV.fetch("PANDO_CABLE_REFORKS", 3))
+  REFORKS = Integer(ENV.fetch("PANDO_CABLE_REFORKS", 2))
   RELOADS = Integer(ENV.fetch("PANDO_CABLE_RELOADS", 1))
 
   def test_solid_cable = assert_reforks_are_not_felt("solid_cable")

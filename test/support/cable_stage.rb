@@ -55,6 +55,7 @@ module Support
     # @param config [String] for config/pando.rb
     def start(adapter, workers: 2, environment: "production", config: "")
       @adapter = adapter
+      @workers = workers
       start_broker
       File.write(File.join(@folder, "database.yml"), JSON.generate(environment => database))
       @server = ServerProcess.start(
@@ -97,7 +98,9 @@ module Support
     # @yieldparam pid [Integer]
     def on_each_worker
       @server.wait_for_leavers
-      pids = @server.workers.map(&:pid)
+      pids = wait_until(message: "the end of replaced workers") do
+        @server.workers.map(&:pid).then { |all| all if all.size == @workers }
+      end
       pids.each do |pid|
         holds = []
         holds << hold until (pids - [pid] - holds.map(&:pid)).empty?
