@@ -105,10 +105,10 @@ module Support
     end
 
     # Waits until all processes that were told to exit are gone: a refork has already finished when their successors
-    # serve.
+    # serve. Those that may keep their connections first (`drain`) are left alone.
     def wait_for_leavers
       gone = [*events("worker.exited"), *events("worker.lost")].map { |event| event["pid"] }
-      left = events("worker.leaving").map { |event| event["pid"] } - gone
+      left = events("worker.leaving").reject { |event| event["drain"] }.map { |event| event["pid"] } - gone
       left.each { |pid| wait_past("worker.exited", "worker.lost", pid: pid) }
     end
 

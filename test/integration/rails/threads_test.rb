@@ -5,13 +5,18 @@ require "json"
 require "support/load"
 require "support/rails_app"
 
-# A Rails app whose workers have several requests at once: each request has its own CurrentAttributes and its own
-# connection to the database, reforks and reloads go on, and the pool of connections is large enough or it is said.
+# A Rails app whose workers have several requests at once: each request has its own CurrentAttributes, its own
+# connection to the database and its own query cache, and runs in Rails' executor; reforks and reloads go on, and the
+# pool of connections is large enough or it is said.
 class RailsThreadsTest < Minitest::Test
   # More than Rails' database.yml has connections by itself.
   THREADS = 6
 
   CONTROLLERS = <<~RUBY.freeze
+    EXECUTIONS = Concurrent::AtomicFixnum.new
+    Rails.application.executor.to_run { EXECUTIONS.increment }
+    Rails.application.executor.to_complete { EXECUTIONS.decrement }
+
     class Current < ActiveSupport::CurrentAttributes
       attribute :number
     end
@@ -21,12 +26,18 @@ class RailsThreadsTest < Minitest::Test
       GATE = Queue.new
       around_action :number
 
-      # Each waits for all others, with a connection in its hand.
+      # Each waits for all others, with a connection in its hand. The second query is not sent: it is in the cache.
       def together
         ActiveRecord::Base.connection_pool.with_connection do |connection|
           ALL.wait(60) or raise "the others did not come"
-          render json: [Current.number, connection.object_id, connection.pool.size]
+          random = Array.new(2) { connection.select_value("SELECT random()") }
+          render json: [Current.number, connection.object_id, connection.pool.size, random]
         end
+      end
+
+      # How many requests are in Rails' executor.
+      def executor
+        render json: EXECUTIONS.value
       end
 
       def show
@@ -70,6 +81,7 @@ class RailsThreadsTest < Minitest::Test
       get "up" => "rails/health#show"
       get "together/:id" => "requests#together"
       get "open" => "requests#open"
+      get "executor" => "requests#executor"
       get "stream" => "stream#show"
       get ":id" => "requests#show"
     end
@@ -84,6 +96,14 @@ class RailsThreadsTest < Minitest::Test
     start("workers 1\nthreads #{THREADS}")
     3.times { assert_each_for_itself }
     assert_streams_beside_other_requests
+    wait_until(message: "one request in the executor") { @server.get("/executor").body == "1" }
+    assert_empty(@server.events("connections.few"))
+  end
+
+  # RAILS_MAX_THREADS is the largest number of threads that a pool has.
+  def test_a_pool_with_more_threads_than_the_others
+    start("workers 1\nthreads 2\npool :live, paths: [\"/together\"], threads: #{THREADS}")
+    assert_each_for_itself
     assert_empty(@server.events("connections.few"))
   end
 
@@ -130,9 +150,13 @@ class RailsThreadsTest < Minitest::Test
     answers = Array.new(THREADS) { |number| Thread.new { @server.get("/together/n#{number}") } }.map(&:value)
 
     assert_equal([200], answers.map(&:status).uniq)
-    numbers, connections, sizes = answers.map { |answer| JSON.parse(answer.body) }.transpose
+    numbers, connections, sizes, randoms = answers.map { |answer| JSON.parse(answer.body) }.transpose
     assert_equal(Array.new(THREADS) { |number| "n#{number}" }, numbers)
     assert_equal([THREADS, [THREADS]], [connections.uniq.size, sizes.uniq])
+    assert_equal([1], randoms.map { |two| two.uniq.size }.uniq, "the query cache is off")
+    assert_empty(randoms.map(&:first).tally.select { |_, times| times > 1 }, "a cache of another request")
+    assert_empty(randoms.map(&:first) & (@randoms || []), "the cache of an earlier request")
+    @randoms = randoms.map(&:first)
   end
 
   def assert_streams_beside_other_requests

@@ -13,12 +13,18 @@ module Pando
       # must not be forked until they are closed. Action Cable's own selector does not count while it is in use, because
       # {CableServer} closes it before a fork.
       #
+      # A selector's methods wait while another thread is in its #select, which may be for ever. So this module does not
+      # ask selectors whether they are closed, but notices their #close.
+      #
       # Lives in molds and workers.
       #
       # @api private
       module Selectors
         OBSTACLE = :nio4r
         REASON = "nio4r: a selector is open, and a child would share its epoll set"
+
+        # Seconds to ask a selector that was made before anybody looked. One that does not answer is in use.
+        ASK = 0.1
 
         # Notices new and closed selectors.
         module Watch
@@ -27,10 +33,11 @@ module Pando
             Selectors.made(self)
           end
 
-          def close(...) = super.tap { Selectors.review }
+          def close(...) = super.tap { Selectors.ended(self) }
         end
 
         @made = WeakSet.new
+        @closed = WeakSet.new
         @cable = WeakSet.new # those that belong to Action Cable
         @watched = false
 
@@ -44,7 +51,7 @@ module Pando
 
             @watched = true
             owner.prepend(Watch)
-            ObjectSpace.each_object(owner) { |selector| @made.add(selector) }
+            ObjectSpace.each_object(owner).each { |selector| add(selector) }
             nil
           end
 
@@ -53,6 +60,13 @@ module Pando
           def made(selector)
             @cable.add(selector) if CableServer.starting?
             @made.add(selector)
+            review
+          end
+
+          # @param selector [NIO::Selector]
+          # @return [nil]
+          def ended(selector)
+            @closed.add(selector)
             review
           end
 
@@ -65,7 +79,7 @@ module Pando
           end
 
           # @return [Array<NIO::Selector>] the open selectors
-          def live = @made.to_a.reject(&:closed?)
+          def live = @made.to_a.reject { |selector| @closed.include?(selector) }
 
           # Called in a process that is about to fork, after Action Cable has closed its own.
           #
@@ -77,6 +91,16 @@ module Pando
 
             ForkSafety.obstruct(OBSTACLE, REASON)
             raise Obstructed, REASON.delete_prefix("nio4r: ")
+          end
+
+          private
+
+          def add(selector)
+            @made.add(selector)
+            question = Thread.new { selector.closed? }
+            @closed.add(selector) if question.join(ASK)&.value
+          ensure
+            question&.kill
           end
         end
       end

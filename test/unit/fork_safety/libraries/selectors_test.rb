@@ -10,9 +10,14 @@ class SelectorsTest < Minitest::Test
     require "pando/fork_safety/libraries"
     module NIO
       class Selector
-        def initialize(backend = nil) = @backend = backend
-        def close = @closed = true
-        def closed? = !!@closed
+        def initialize(backend = nil)
+          @backend = backend
+          @lock = Mutex.new
+        end
+
+        def close = @lock.synchronize { @closed = true }
+        def closed? = @lock.synchronize { !!@closed }
+        def select(begun) = @lock.synchronize { begun << true and Queue.new.pop }
       end
     end
     Libraries = Pando::ForkSafety::Libraries
@@ -56,6 +61,24 @@ class SelectorsTest < Minitest::Test
       end
       selector.close
       puts "\#{safe?} \#{forked}"
+    RUBY
+  end
+
+  # It answers nobody meanwhile. Each thread would wait for it, and Ruby would end the process.
+  def test_one_that_a_thread_waits_at
+    assert_equal "true\nfalse\nfalse\n", run_ruby(<<~RUBY)
+      waiting = ->(selector) { Queue.new.tap { |begun| Thread.new { selector.select(begun) } }.pop }
+      waiting.call(NIO::Selector.new)
+      puts safe?
+      Libraries.watch
+      begin
+        forked
+      rescue Libraries::Unsafe
+        puts safe?
+      end
+      waiting.call(NIO::Selector.new)
+      NIO::Selector.new.close
+      puts safe?
     RUBY
   end
 
