@@ -110,12 +110,14 @@ class LiveConnectionsTest < Minitest::Test
 
   # A stop has a limit of its own, for those too that leave already.
   def test_a_stop_does_not_wait_for_them
-    start("#{LIVE}, drain: 600\n#{EXIT}")
+    start("stop_timeout 5\n#{LIVE}, drain: 600\n#{EXIT}")
     sockets = [open("/live/ws")]
     echo(sockets.first)
     reload
     sockets << open("/live/ws")
     pids = sockets.map { |one| echo(one) }
+    stream = open("/live/stream")
+    assert_equal(pids.last, line_of(stream))
     folder = File.dirname(@server.write("kept", ""))
     hooks = File.join(folder, "hooks")
     @server.signal("TERM")
@@ -123,6 +125,7 @@ class LiveConnectionsTest < Minitest::Test
     wait_until { File.exist?(hooks) && (pids - File.readlines(hooks, chomp: true)).empty? }
 
     assert_predicate(@server.wait_for_exit, :success?)
+    assert_empty(@server.complaints.map { |event| event["event"] } - ["requests.lost"]) # the stream
   end
 
   # The monitor takes the time up again.

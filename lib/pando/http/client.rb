@@ -78,6 +78,9 @@ module Pando
         @handed_over || false
       end
 
+      # @return [Boolean] whether the server ends the response, since its worker leaves
+      def cut? = false
+
       # @return [Boolean] whether the server can still answer as it likes
       def unanswered?
         !handed_over? && sent.zero?

@@ -107,7 +107,7 @@ module Pando
       rescue Exception => e # rubocop:disable Lint/RescueException
         came_to_nothing(e)
       ensure
-        failed(ThreadError.new("the thread was ended (Thread#kill)")) unless @whole || @error
+        failed(ThreadError.new("the thread was ended (Thread#kill)")) unless @whole || @error || @client.cut?
         # The application has rescued RequestTimeout. If it has raised something else, or its body was not usable,
         # the client has no answer yet.
         timed_out(@timeout.error(@error)) if @timeout&.fired? && !@error.is_a?(RequestTimeout)

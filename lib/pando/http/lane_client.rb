@@ -67,6 +67,9 @@ module Pando
       # The worker leaves: for the application this client is gone.
       def cut = @cut = true
 
+      # (see Client#cut?)
+      def cut? = @cut
+
       # @return [nil] the reactor deals with slow clients
       def slow_rate = nil
 

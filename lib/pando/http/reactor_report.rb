@@ -160,21 +160,11 @@ module Pando
         @stats = channel.stats
       end
 
-      # Emits what happened since the last call. Called about once a second.
+      # Emits what happened since the last call. Called about once a second. Only the queues know their pool.
       #
       # @param jobs [Cluster::Reactor::Jobs] the workers' current requests
       # @return [void]
-      def tick(jobs)
-        before = @stats
-        @stats = @channel.stats
-        @new = since(before, @stats)
-        tell("requests.refused", @new, REFUSED) { { advice: advice } }
-        tell("requests.shed", @new, @shed) { load_of(jobs, *@stats.values_at("queued", "connections")) }
-        tell("requests.lost", @new, LOST) { { slowest: (slowest_reader if @new["cut_readers"].positive?) } }
-        Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
-        tell_of_spool
-        @queues.each { |queue| queue.tick(jobs, @stats["connections"]) }
-      end
+      def tick(jobs) = @queues.one? ? tell_all(jobs) : Events.about(pool: nil) { tell_all(jobs) }
 
       # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
       def in_flight
@@ -190,6 +180,18 @@ module Pando
       end
 
       private
+
+      def tell_all(jobs)
+        before = @stats
+        @stats = @channel.stats
+        @new = since(before, @stats)
+        tell("requests.refused", @new, REFUSED) { { advice: advice } }
+        tell("requests.shed", @new, @shed) { load_of(jobs, *@stats.values_at("queued", "connections")) }
+        tell("requests.lost", @new, LOST) { { slowest: (slowest_reader if @new["cut_readers"].positive?) } }
+        Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
+        tell_of_spool
+        @queues.each { |queue| queue.tick(jobs, @stats["connections"]) }
+      end
 
       # Bytes that clients take, by kind.
       def buffers(stats)

@@ -13,6 +13,8 @@ module Pando
     class ThreadedHandler < ReactorHandler
       # Seconds that the requests have to end before a fork, at most; the monitor then asks another worker.
       DRAIN = 30.0
+      # Seconds that the application has to notice that its streams have ended, when the server stops.
+      STREAMS = 2.0
       # Seconds between two looks at the threads in a worker that ends.
       LOOK = 0.05
       ONE = [1].pack("Q").freeze # what an eventfd is written (eventfd(2))
@@ -113,12 +115,14 @@ module Pando
 
       # (see ReactorHandler#stop)
       #
-      # Streams end when the monitor stops waiting; at once if they have had the time of `drain`.
+      # Streams end a little before the monitor stops waiting; at once if they have had the time of `drain`.
       def stop(deadline = nil, by = nil)
         rest_a_moment while deadline && Sys.now < deadline && lanes.any?(&:waiting?)
         stop_threads
-        cut_streams if @drains
-        rest_a_moment while awaited?(by)
+        while awaited?(by)
+          cut_streams if @drains || (by && Sys.now >= by - STREAMS)
+          rest_a_moment
+        end
       end
 
       private

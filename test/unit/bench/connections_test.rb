@@ -111,9 +111,9 @@ class ConnectionsTest < Minitest::Test
   private
 
   # Its clients say on stderr what is wrong.
-  def connect(kind, count: 10, &)
-    capture_subprocess_io do
-      Bench::Connections.run(@listener.addr[1], count: count, kind: kind, path: "/", hosts: 3, &)
+  def connect(kind, count: 10, &block)
+    capture_subprocess_io do # Ruby 3.1 refuses an anonymous block in a block
+      Bench::Connections.run(@listener.addr[1], count: count, kind: kind, path: "/", hosts: 3, &block)
     end
   end
 

@@ -241,6 +241,15 @@ class HTTPReactorReportTest < Minitest::Test
     assert_empty tick
   end
 
+  # The report is made in the first pool's turn.
+  def test_what_concerns_no_queue_names_no_pool
+    two_pools
+
+    @counts.add(resets: 1, retried: 2)
+    told = Pando::Events.about(pool: "web") { tick }.map { |name, payload| [name, payload[:pool]] }
+    assert_equal [["requests.lost", nil], ["requests.retried", nil]], told
+  end
+
   def test_each_pool_has_delays_of_its_own
     two_pools
     @counts.wait(1, 19)
