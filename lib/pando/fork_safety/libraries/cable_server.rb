@@ -37,7 +37,9 @@ module Pando
             return true unless server
 
             connections.each { |connection| close(connection) }
-            connections.empty? && sockets.empty? && settled?(part(:@worker_pool)&.executor)
+            gone = connections.empty? && sockets.empty? && settled?(part(:@worker_pool)&.executor)
+            stop_heartbeat if gone
+            gone
           end
 
           # Stops all threads and closes the selector. Whatever is used afterwards starts again. It first writes the
@@ -93,6 +95,15 @@ module Pando
             connection.close(reason: ActionCable::INTERNAL[:disconnect_reasons][:server_restart], reconnect: true)
           rescue StandardError
             nil # its client has gone
+          end
+
+          # It pings open connections, and starts again with the next one. At the end of a worker it would pass for work
+          # that is left to do.
+          def stop_heartbeat
+            timer = server.mutex.synchronize do
+              part(:@heartbeat_timer).tap { server.instance_variable_set(:@heartbeat_timer, nil) }
+            end
+            timer&.shutdown
           end
 
           # Closes the sockets of clients that did not close in time, and of clients that came since.

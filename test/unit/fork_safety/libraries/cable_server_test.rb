@@ -113,6 +113,21 @@ class CableServerTest < Minitest::Test
     RUBY
   end
 
+  # A worker would take it for a task that is left to do, and a worker that stays needs a new one.
+  def test_the_heartbeat_ends_with_the_last_connection
+    assert_equal "false\n[nil]\n[:shutdown]\nnil\n", run_ruby(<<~RUBY)
+      timer = Struct.new(:calls) { def shutdown = calls << :shutdown }.new([])
+      set(:@heartbeat_timer, timer)
+      set(:@connections, [Connection.new])
+      p CABLE.say_goodbye
+      p [timer.calls.first]
+      get(:@connections).clear
+      CABLE.say_goodbye
+      p timer.calls
+      p get(:@heartbeat_timer)
+    RUBY
+  end
+
   def test_a_child_forgets_all_and_its_parents_name
     assert_equal "[nil, nil, nil, nil, nil]\n{:adapter=>\"fake\"}\nmine\n", run_ruby(<<~RUBY)
       names = %i[@heartbeat_timer @worker_pool @pubsub @event_loop @connections]
