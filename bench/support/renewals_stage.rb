@@ -53,6 +53,7 @@ module Bench
 
     # The application for the clients' checks.
     def direct? = @direct
+    def pools? = false
     def socket = @server.socket_path
 
     # @return [String] path of the record of all requests that reached the application

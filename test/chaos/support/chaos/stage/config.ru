@@ -29,7 +29,7 @@ run lambda { |env|
   forgets = truant && kind == "get" && id.end_with?("7")
   forgets || journal.syswrite("#{env["REQUEST_METHOD"]} #{id} #{Process.pid}\n")
   headers = { "content-type" => "text/plain", "x-id" => id, "x-pid" => Process.pid.to_s,
-              "x-pool" => Lies.role.context.pool.to_s }
+              "x-pool" => Lies.role&.context&.pool.to_s }
   argument = env["QUERY_STRING"]
 
   case kind
