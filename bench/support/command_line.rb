@@ -41,6 +41,15 @@ module Bench
       end
     end
 
+    # The parts of the program to run.
+    #
+    # @param all [Array<String>] known names
+    def sections_of(options, all)
+      options.on("--sections LIST", Array, "of #{all.join(",")} (default all)") do |list|
+        @sections = known(list, all)
+      end
+    end
+
     # The Rubies to measure, one after the other, and the seconds of each measurement.
     def rubies_of(options)
       options.on("--rubies LIST", Array, "paths; this: the one at hand (default: this and one with YJIT)") do |list|

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "json"
-require "open3"
-require "tmpdir"
+require "support/bench_run"
 
 # The benchmarks of the request path as they are run by hand, small, for Pando alone: that they run, measure what they
 # say, and leave figures. How large these are is not a test's business.
 class HTTPBenchTest < Minitest::Test
+  include Support::BenchRun
+
   parallelize_me! # they wait most of the time
 
   def test_http_measures_cpu_and_memory
@@ -47,15 +47,5 @@ class HTTPBenchTest < Minitest::Test
 
   private
 
-  def bench(name, *arguments)
-    Dir.mktmpdir do |folder|
-      figures = File.join(folder, "figures.json")
-      output, status = Support::Checkout.without_bundle do
-        Open3.capture2e(RbConfig.ruby, Support::Checkout.path("bench", name), *arguments, "--json", figures,
-                        "--ruby", "this")
-      end
-      assert_predicate status, :success?, output
-      JSON.parse(File.read(figures))
-    end
-  end
+  def bench(name, *arguments) = run_bench(name, *arguments, "--ruby", "this").last
 end

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "json"
-require "open3"
-require "tmpdir"
+require "support/bench_run"
 
 # bench/live as it is run by hand, small: that connections live through a refork and a reload, and that it measures what
 # it says. How large the figures are is not a test's business.
 class LiveBenchTest < Minitest::Test
+  include Support::BenchRun
+
   def test_sockets_live_through_a_refork_and_a_reload
     figures = bench("--sections", "sockets", "--sockets", "50", "--reforks", "1", "--reloads", "1")["sockets"]
 
@@ -44,15 +44,5 @@ class LiveBenchTest < Minitest::Test
 
   private
 
-  def bench(*arguments)
-    Dir.mktmpdir do |folder|
-      figures = File.join(folder, "figures.json")
-      output, status = Support::Checkout.without_bundle do
-        Open3.capture2e(RbConfig.ruby, Support::Checkout.path("bench/live"), *arguments, "--json", figures,
-                        "--ruby", "this")
-      end
-      assert_predicate status, :success?, output
-      JSON.parse(File.read(figures))
-    end
-  end
+  def bench(*arguments) = run_bench("live", *arguments, "--ruby", "this").last
 end

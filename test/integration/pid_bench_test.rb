@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "json"
-require "open3"
-require "tmpdir"
+require "support/bench_run"
 
 # The benchmark as it is run by hand, short: that it runs, and measures each way.
 class PidBenchTest < Minitest::Test
+  include Support::BenchRun
+
   WAYS = ["$$", "Process.pid", "Process.pid, pid_cache", "Pando.pid", "$$ != pid", "ForkCheck"].freeze
 
   def test_each_way_is_measured
@@ -28,14 +28,5 @@ class PidBenchTest < Minitest::Test
     assert_operator fastest["ForkCheck"] * 2, :<, fastest["$$ != pid"]
   end
 
-  def bench(*arguments)
-    Dir.mktmpdir do |folder|
-      figures = File.join(folder, "figures.json")
-      output, status = Support::Checkout.without_bundle do
-        Open3.capture2e(RbConfig.ruby, Support::Checkout.path("bench/pid"), *arguments, "--json", figures)
-      end
-      assert_predicate status, :success?, output
-      [output, JSON.parse(File.read(figures))]
-    end
-  end
+  def bench(*arguments) = run_bench("pid", *arguments)
 end

@@ -45,9 +45,7 @@ module Bench
 
       def parser
         @parser ||= OptionParser.new("Usage: #{program} [options]") do |options|
-          options.on("--sections LIST", Array, "of #{SECTIONS.join(",")} (default all)") do |list|
-            @sections = known(list, SECTIONS)
-          end
+          sections_of(options, SECTIONS)
           numbers_of(options, NUMBERS, WHOLE)
           ending(options, "limit")
         end

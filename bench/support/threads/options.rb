@@ -47,9 +47,7 @@ module Bench
 
       def parser
         @parser ||= OptionParser.new("Usage: #{program} [options]") do |options|
-          options.on("--sections LIST", Array, "of #{SECTIONS.join(",")} (default all)") do |list|
-            @sections = known(list, SECTIONS)
-          end
+          sections_of(options, SECTIONS)
           servers_options(options)
           options.on("--loads LIST", Array, "percent, in mixed (default #{@loads.join(",")})") do |list|
             @loads = list.map { |load| Integer(load) }

@@ -163,8 +163,9 @@ module Pando
       # Orders it to leave when its last connection has ended, or else after some time.
       # @param drain [Float] seconds for which it may keep them @param patience [Float] seconds that it has after that
       def ask_to_leave_last(reason, drain, patience)
-        leave(reason, Sys.now + drain + patience, patient: true)
-        @drains_until = Sys.now + drain
+        drained_by = Sys.now + drain
+        leave(reason, drained_by + patience, patient: true)
+        @drains_until = drained_by
         order(Message.hurry(:leave_last, drain))
       end
 
@@ -176,7 +177,10 @@ module Pando
       end
 
       # @return [Float, nil] seconds for which it may still keep its connections
-      def drain_left = @drains_until&.then { |by| by - Sys.now }&.then { |left| left if left.positive? }
+      def drain_left
+        left = @drains_until.to_f - Sys.now
+        left if left.positive?
+      end
 
       def become_gone
         @state = :gone

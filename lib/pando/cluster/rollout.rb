@@ -253,7 +253,8 @@ module Pando
       # @return [Boolean] whether one of them will leave soon
       def hurry_leavers
         leavers = @roster.everybody.workers.select(&:leaving?)
-        return leavers.any? unless leavers.any? && leavers.all?(&:draining?)
+        return false if leavers.empty?
+        return true unless leavers.all?(&:draining?)
 
         oldest = leavers.min_by(&:drain_left)
         Events.emit("worker.hurried", **oldest.identity, connections: oldest.connections + oldest.streams,

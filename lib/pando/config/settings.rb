@@ -30,6 +30,11 @@ module Pando
       # The variables that name the environment, in order of precedence.
       ENVIRONMENT_VARIABLES = %w[RAILS_ENV RACK_ENV APP_ENV].freeze
 
+      # The check of settings that only the reactor can obey; a value that is nil or false switches them off.
+      NEEDS_REACTOR = lambda { |value, config|
+        "needs the reactor, but the config says `reactor false`" if value && !config.reactor
+      }
+
       class << self
         # @return [Hash{String => Array<Setting>}] by the group's title
         attr_reader :groups

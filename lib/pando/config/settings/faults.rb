@@ -67,9 +67,7 @@ module Pando
                 See [live connections](live.md).
               MARKDOWN
               example: "drain 10.minutes",
-              check: lambda { |value, config|
-                "needs the reactor, but the config says `reactor false`" if value.positive? && !config.reactor
-              }
+              check: ->(value, config) { Settings::NEEDS_REACTOR.call(value.nonzero?, config) }
 
       setting :give_up_after,
               type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds",

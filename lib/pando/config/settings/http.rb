@@ -224,9 +224,6 @@ module Pando
     # What Pando tells load balancers about the server.
     Settings.group "Load balancers" do
       path = Types::Text.new("a path that begins with a slash", %r{\A/[\x21\x22\x24-\x3e\x40-\x7e]{0,200}\z})
-      reactors = lambda { |value, config|
-        "needs the reactor, but the config says `reactor false`" if value && !config.reactor
-      }
 
       setting :health,
               type: Types::OrOff.new(path), default: nil,
@@ -240,7 +237,7 @@ module Pando
                 wait, for at most `queue_timeout`. See [containers](containers.md).
               MARKDOWN
               example: 'health "/up"',
-              check: reactors
+              check: Settings::NEEDS_REACTOR
 
       setting :health_live,
               type: Types::OrOff.new(path), default: nil, within: :health, keyword: :live,
@@ -250,7 +247,7 @@ module Pando
                 next "must not be #{path}, which is the path of health: the two answer different questions" if
                   path && path == config.health
 
-                reactors.call(path, config)
+                Settings::NEEDS_REACTOR.call(path, config)
               }
 
       setting :drain_delay,
