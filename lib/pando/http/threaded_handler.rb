@@ -110,7 +110,8 @@ module Pando
       def drained?
         @drains = true
         stop_threads
-        !connected? && @threads.none?(&:alive?)
+        ended = @threads.none?(&:alive?) # asked first: a request may take its connection over as it ends
+        !connected? && ended
       end
 
       # (see ReactorHandler#stop)
