@@ -38,7 +38,7 @@ class HTTPReactorBindingTest < Minitest::Test
     assert_match(%r{\AHTTP/1.1 400}, client.read)
     assert_equal [1, 1], @channel.stats.values_at("accepted", "refused_malformed")
     client.close
-    @monitor.send([Reactor::DRAIN, 0, 0, 0].pack("L4"), 0)
+    @monitor.send([Reactor::DRAIN, 0, 0, 0, 0, 0].pack("L6"), 0)
     assert_equal [Reactor::DRAINED_ALL, 0, 0, 0], record
     assert_equal Reactor::DRAINED, status(pid)
   end
@@ -78,7 +78,7 @@ class HTTPReactorBindingTest < Minitest::Test
 
   def record
     assert @monitor.wait_readable(90), "no record from the reactor"
-    @monitor.recv(100).unpack("L4")
+    @monitor.recv(100).unpack("L6")
   end
 
   def status(pid)

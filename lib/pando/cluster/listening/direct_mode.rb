@@ -20,6 +20,8 @@ module Pando
         def due = nil
         def state = nil
         def waiting_for(_pool) = nil
+        def requests_of(_pool) = nil
+        def reopen_log = nil
         def told? = @listeners.leaving.empty?
         def heard_at(now) = now
         def to_state(_state) = nil
