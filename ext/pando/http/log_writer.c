@@ -26,9 +26,9 @@ static void signal_thread(const struct pando_log_writer *writer)
 
 /* --- the thread that writes --- */
 
-static void failed(struct pando_log_writer *writer)
+static void failed(const struct pando_log_writer *writer)
 {
-    atomic_store(&writer->failure, errno);
+    atomic_store(writer->failure, (uint64_t)errno);
 }
 
 static int opened(const struct pando_log_writer *writer)
@@ -73,7 +73,7 @@ static int write_out(struct pando_log_writer *writer)
             written += (uint64_t)bytes;
             atomic_store_explicit(&writer->written, written, memory_order_release);
             if (!atomic_load(&writer->reopen))
-                atomic_store(&writer->failure, 0);
+                atomic_store(writer->failure, 0);
         } else if (writer->file == -1) {
             return -1;
         } else if (bytes == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -90,7 +90,7 @@ static int write_out(struct pando_log_writer *writer)
 /* A path that cannot be opened anew has time until the next line. */
 static int anything_to_do(const struct pando_log_writer *writer)
 {
-    int reopen = atomic_load(&writer->reopen) && atomic_load(&writer->failure) == 0;
+    int reopen = atomic_load(&writer->reopen) && atomic_load(writer->failure) == 0;
     return atomic_load(&writer->put) != atomic_load(&writer->written) || reopen || atomic_load(&writer->stopped);
 }
 
@@ -149,10 +149,11 @@ static int begin(struct pando_log_writer *writer)
     return failure == 0 ? 0 : -1;
 }
 
-int pando_log_writer_start(struct pando_log_writer *writer, const char *path)
+int pando_log_writer_start(struct pando_log_writer *writer, const char *path, _Atomic uint64_t *failure)
 {
     memset(writer, 0, sizeof(*writer));
     writer->path = path;
+    writer->failure = failure;
     writer->file = -1;
     writer->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     writer->ring = malloc(PANDO_LOG_RING);

@@ -364,12 +364,12 @@ static void stop(struct pando_reactor *reactor)
     pando_reactor_pool_drop(&reactor->pool);
     pando_addresses_drop(&reactor->addresses);
     pando_reactor_requests_drop(reactor);
-    pando_access_log_stop(reactor);
+    int unused = pando_access_log_stop(reactor);
     pando_reactor_closer_stop(reactor);
     pando_reactor_reserve_release(reactor);
     if (reactor->epoll != -1)
         close(reactor->epoll);
-    if (reactor->channel.shared)
+    if (reactor->channel.shared && unused)
         pando_channel_unmap(&reactor->channel);
     close(reactor->config->wake);
     close(reactor->config->control);

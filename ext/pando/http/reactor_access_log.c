@@ -254,7 +254,6 @@ void pando_access_log_turn(struct pando_reactor *reactor)
         return;
     log->unannounced = 0;
     pando_log_writer_nudge(&log->writer);
-    pando_stat_set(&reactor->stats->log_error, (uint64_t)atomic_load(&log->writer.failure));
 }
 
 void pando_access_log_reopen(struct pando_reactor *reactor)
@@ -269,7 +268,7 @@ void pando_access_log_start(struct pando_reactor *reactor)
     if (!config->path)
         return;
     struct pando_access_log *log = calloc(1, sizeof(*log));
-    if (!log || pando_log_writer_start(&log->writer, config->path) == -1) {
+    if (!log || pando_log_writer_start(&log->writer, config->path, &reactor->stats->log_error) == -1) {
         pando_stat_set(&reactor->stats->log_error, (uint64_t)errno);
         free(log);
         return;
@@ -280,10 +279,12 @@ void pando_access_log_start(struct pando_reactor *reactor)
     reactor->access_log = log;
 }
 
-/* A thread that hangs in the kernel keeps the log's memory until the process ends. */
-void pando_access_log_stop(struct pando_reactor *reactor)
+int pando_access_log_stop(struct pando_reactor *reactor)
 {
-    if (reactor->access_log && pando_log_writer_stop(&reactor->access_log->writer, STOP))
-        free(reactor->access_log);
+    struct pando_access_log *log = reactor->access_log;
+    if (log && !pando_log_writer_stop(&log->writer, STOP))
+        return 0;
+    free(log);
     reactor->access_log = NULL;
+    return 1;
 }

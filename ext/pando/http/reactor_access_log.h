@@ -22,7 +22,8 @@ struct pando_access_log {
 
 /* Without memory, a descriptor or a thread for it the reactor serves on without the log. */
 void pando_access_log_start(struct pando_reactor *reactor);
-void pando_access_log_stop(struct pando_reactor *reactor);
+/* 0: its thread hangs in the kernel, and uses the log and the channel until the process ends. */
+int pando_access_log_stop(struct pando_reactor *reactor);
 void pando_access_log_note(struct pando_reactor *reactor, const struct pando_connection *connection);
 /* Once in each turn of the loop. */
 void pando_access_log_turn(struct pando_reactor *reactor);
