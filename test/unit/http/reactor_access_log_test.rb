@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "json"
+require "open3"
 require "pando/native"
 require "time"
 require "tmpdir"
@@ -219,6 +220,15 @@ class HTTPReactorAccessLogTest < Minitest::Test
     @stage.ok("drain")
 
     assert_equal 0, @stage.wait
+  end
+
+  # ThreadSanitizer watches both threads.
+  def test_lines_stay_whole_and_in_order
+    program = Support::CProgram.path("log_lines", %w[http/log_writer.c], sanitizers: Support::CProgram::THREAD)
+    output, status = Open3.capture2e(program, "20000")
+
+    assert_predicate status, :success?, output
+    assert_equal "20000 lines", output.chomp
   end
 
   def test_its_file_is_not_for_everybody
