@@ -56,10 +56,11 @@ module Pando
     # @return [Integer] how many there are
     def size = counts.sum
 
-    # @param earlier [Histogram] of the same times
+    # @param other [Histogram] of the same times, earlier
     # @return [Histogram] those since then
     def -(other)
-      Histogram.new(counts.each_with_index.map { |count, at| [count - other.counts.fetch(at, 0), 0].max }, sum - other.sum)
+      since = counts.each_with_index.map { |count, bucket| [count - other.counts.fetch(bucket, 0), 0].max }
+      Histogram.new(since, sum - other.sum)
     end
 
     # @param share [Float] 0.99 for the 99th percentile

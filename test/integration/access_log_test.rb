@@ -121,7 +121,7 @@ class AccessLogTest < Minitest::Test
     wait_until(message: -> { "#{sent.size} lines, not #{lines.size}" }) { lines.size >= sent.size }
 
     assert_operator sent.size, :>, 100
-    assert_equal sent, lines.to_h { |line| [line["path"][/\d+\z/].to_i, line["status"]] }
+    assert_equal(sent, lines.to_h { |line| [line["path"][/\d+\z/].to_i, line["status"]] })
     assert_equal [sent.size, sent.size], [lines.size, counted]
     assert_operator lines.map { |line| line["generation"] }.uniq.size, :>=, 3
     assert(lines.all? { |line| line["request_id"] == "id-#{line["path"][/\d+\z/]}" || line["status"] >= 500 })

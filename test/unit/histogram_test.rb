@@ -23,14 +23,14 @@ class HistogramTest < Minitest::Test
     times = histogram({ 35 => 50, 39 => 48, 75 => 2 })
 
     assert_equal 100, times.size
-    assert_equal [0.001, 0.002, 1.024], [0.5, 0.98, 0.99].map { |share| times.percentile(share).round(9) }
+    assert_equal([0.001, 0.002, 1.024], [0.5, 0.98, 0.99].map { |share| times.percentile(share).round(9) })
     assert_nil histogram({}).percentile(0.99)
   end
 
   def test_how_many_were_shorter_than_a_power_of_two
     times = histogram({ 0 => 1, 35 => 2, 36 => 4, 75 => 8, 111 => 16 })
 
-    assert_equal [3, 7, 7, 15], [0.001, 0.002, 0.512, 1.024].map { |seconds| times.below(seconds) }
+    assert_equal([3, 7, 7, 15], [0.001, 0.002, 0.512, 1.024].map { |seconds| times.below(seconds) })
     assert_equal 15, times.below(65.536)
   end
 

@@ -167,14 +167,15 @@ module Pando
 
       # In the order of the numbers that the reactor has for them.
       FORMATS = %i[common combined json].freeze
-      STDOUT = "-"
+      STANDARD_OUTPUT = "-"
 
       # Whether the access log can be written, as far as that can be known now.
       # @param config [Config]
       # @raise [BootError]
       def self.check_access_log(config)
         path = config.access_log
-        return if path.nil? || path == STDOUT || File.exist?(path) && !File.file?(path) # a pipe without a reader
+        return if path.nil? || path == STANDARD_OUTPUT
+        return if File.exist?(path) && !File.file?(path) # a pipe without a reader
 
         File.open(path, File::WRONLY | File::APPEND | File::CREAT, 0o640, &:close)
       rescue SystemCallError => e

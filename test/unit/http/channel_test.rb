@@ -29,7 +29,7 @@ class HTTPChannelTest < Minitest::Test
     assert_empty %w[connections idle in_flight queued accepted requests] - channel.stats.keys
     counts, nanoseconds = channel.queue_times(0)
     assert_equal [0], [*channel.stats.values, *channel.pool_stats(15).values, *counts, nanoseconds].uniq
-    assert_equal [112, 112], [channel.queue_times(15), channel.durations(15)].map { |times, _| times.size }
+    assert_equal([112, 112], [channel.queue_times(15), channel.durations(15)].map { |times, _| times.size })
     assert_equal %w[GET HEAD POST PUT PATCH DELETE OPTIONS other], channel.answers(0).keys
     assert_equal [[0] * 6], channel.answers(15).values.uniq
     assert_empty channel.pool_stats(0).keys - channel.stats.keys

@@ -12,7 +12,9 @@ require_relative "support/reactor_case"
 class HTTPReactorAccessLogTest < Minitest::Test
   include HTTPSupport::ReactorCase
 
-  COMMON, COMBINED, JSON_LINES = 0, 1, 2
+  COMMON = 0
+  COMBINED = 1
+  JSON_LINES = 2
   CLOCK = %r{\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\]}
 
   def setup
@@ -74,11 +76,12 @@ class HTTPReactorAccessLogTest < Minitest::Test
   end
 
   def test_json
-    stage(lanes: 0, access_log: @path, log_format: JSON_LINES, pools: 2, pool_paths: "1/reports", pool_names: "web,reports")
+    stage(lanes: 0, access_log: @path, log_format: JSON_LINES, pools: 2, pool_paths: "1/reports",
+          pool_names: "web,reports")
     @stage.ok("name", 1, 3, 7)
     @stage.ok("open", 1, 1)
     exchange(post = "POST /reports?b=1 HTTP/1.1\r\nHost: shop\r\nX-Request-Id: mine\r\nX-Forwarded-For: 192.0.2.7\r\n" \
-             "Referer: r\r\nUser-Agent: u\r\ncontent-length: 3\r\n\r\nabc", lane: 1)
+                    "Referer: r\r\nUser-Agent: u\r\ncontent-length: 3\r\n\r\nabc", lane: 1)
     line = json.first
 
     assert_equal({ "remote" => "127.0.0.1", "method" => "POST", "path" => "/reports?b=1", "protocol" => "HTTP/1.1",
@@ -105,7 +108,7 @@ class HTTPReactorAccessLogTest < Minitest::Test
     bad, *shed = json(3)
 
     assert_equal [400, nil, nil], bad.values_at("status", "method", "worker")
-    assert_equal [[503, "GET", nil]] * 2, shed.map { |line| line.values_at("status", "method", "worker") }
+    assert_equal([[503, "GET", nil]] * 2, shed.map { |line| line.values_at("status", "method", "worker") })
     assert_operator shed.last["queue"], :>=, 0.19
   end
 
@@ -123,7 +126,7 @@ class HTTPReactorAccessLogTest < Minitest::Test
     stage_with_log(COMBINED)
     exchange("GET / HTTP/1.1\r\nhost: a\r\nuser-agent: ".b << hostile << "\r\n\r\n")
 
-    assert_equal ["\"a\\x22\\x5c\\x09\\xff\\xc3\\xa9\\xf0\\x9f\\x98\\x80\""], lines.map { |line| line[/"[^"]*"\z/] }
+    assert_equal(["\"a\\x22\\x5c\\x09\\xff\\xc3\\xa9\\xf0\\x9f\\x98\\x80\""], lines.map { |line| line[/"[^"]*"\z/] })
   end
 
   def test_hostile_values_are_json
@@ -149,7 +152,7 @@ class HTTPReactorAccessLogTest < Minitest::Test
     20.times { @stage.answer(@stage.take(0)) && body_of(client) }
     exchange(CLOSE, "HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")
 
-    assert_equal [500], lines.map { |line| line[/" (\d+) /, 1].to_i }
+    assert_equal([500], lines.map { |line| line[/" (\d+) /, 1].to_i })
     counts("answers" => 21, "log_lines" => 1)
   end
 
@@ -196,7 +199,7 @@ class HTTPReactorAccessLogTest < Minitest::Test
   def test_a_pipe_that_nobody_reads
     File.mkfifo(@path)
     stage_with_log(JSON_LINES)
-    long = "GET / HTTP/1.1\r\nhost: a\r\nreferer: ".b << "\xFF".b * 1024 << "\r\n\r\n"
+    long = "GET / HTTP/1.1\r\nhost: a\r\nreferer: ".b << ("\xFF".b * 1024) << "\r\n\r\n"
     exchange(long) until @stage.stats.fetch("log_dropped").positive?
     written = @stage.stats.fetch("log_lines")
     assert_operator written, :>, 200

@@ -14,8 +14,8 @@ class HTTPReactorExchangeTest < Minitest::Test
   # @return [Hash{String => Hash{Integer => Integer}}] by method and class of status, without those that are 0
   def answers(pool = 0)
     METHODS.each_with_index.filter_map do |method, number|
-      counts = @stage.answers(pool, number).each_with_index.filter_map { |count, kind| [kind, count] if count.positive? }
-      [method, counts.to_h] if counts.any?
+      counts = @stage.answers(pool, number).each_with_index.to_h { |count, kind| [kind, count] }.select { |_, n| n > 0 }
+      [method, counts] if counts.any?
     end.to_h
   end
 

@@ -45,7 +45,7 @@ class HTTPReactorReportTest < Minitest::Test
 
     # n requests that waited a little less than 2**power microseconds
     def wait(requests, power, pool: 0)
-      bucket = (0...112).find { |number| Pando::Histogram.edge(number) > 0.97e-6 * (2**power) }
+      bucket = (0...112).find { |number| Pando::Histogram.edge(number) > 0.97 * (2**power) / 1e6 }
       @waits[pool][bucket] += requests
     end
   end

@@ -6,7 +6,8 @@ module Pando
       # One record on the reactor's link, as ext/pando/http/reactor.h declares it. The reactor is C, and its records
       # differ from those of other children (Message).
       class Message
-        FORMAT = "L6" # kind, lane or number of a listener, cause or its flags; and of a worker: pool, slot, generation
+        # Kind, lane or number of a listener, cause or its flags; and of a worker its pool, slot and generation.
+        FORMAT = "L6"
         BYTES = 24
         KINDS = {
           # orders, from the monitor
@@ -26,8 +27,8 @@ module Pando
         def self.opening(listener) = new(:listener_open, lane: listener.number, detail: listener.flags)
         def self.closing(listener) = new(:listener_close, lane: listener.number)
 
-        # @param worker [Array(Integer, Integer, Integer)] the number of its pool, its slot and its generation, for a lane
-        #   that opens
+        # @param worker [Array(Integer, Integer, Integer)] the number of its pool, its slot and its generation, for a
+        #   lane that opens
         def initialize(kind, lane: 0, cause: :died, detail: CAUSES.fetch(cause), worker: NONE)
           @kind = kind
           @lane = lane

@@ -6,7 +6,9 @@ module Pando
     Settings.group "Observability" do
       setting :access_log,
               type: Types::OrOff.new(Types::Text.new("the path of a file, or :stdout", /\A[^\0]+\z/)), default: nil,
-              resolve: ->(path, directory) { %w[stdout -].include?(path) ? "-" : path && File.expand_path(path, directory) },
+              resolve: lambda { |path, directory|
+                %w[stdout -].include?(path) ? "-" : path && File.expand_path(path, directory)
+              },
               help: "The file to which the reactor writes a line for each request, or :stdout.",
               notes: <<~MARKDOWN,
                 The format and a share of all requests may follow: `access_log "log/access.log", :json, sample: 0.1`.
@@ -27,7 +29,7 @@ module Pando
               type: Types::Share.new, default: 1.0,
               within: :access_log, keyword: :sample,
               help: "The share of requests that are logged. Answers with a status of 500 or more are always logged.",
-              example: 'access_log :stdout, :json, sample: 0.05'
+              example: "access_log :stdout, :json, sample: 0.05"
     end
   end
 end
