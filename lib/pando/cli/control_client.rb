@@ -19,10 +19,11 @@ module Pando
       class Late < Silent; end
 
       # @param path [String]
+      # @param socket [UNIXSocket] that leads to the monitor
       # @raise [UsageError] no server listens there
-      def initialize(path)
+      def initialize(path, socket = UNIXSocket.new(path))
         @path = path
-        @socket = UNIXSocket.new(path)
+        @socket = socket
       rescue Errno::ENOENT, Errno::ECONNREFUSED
         raise UsageError, "no server listens at #{path}. Is it running, with this `control` setting? " \
                           "To use another socket, add --control PATH#{elsewhere(path)}"

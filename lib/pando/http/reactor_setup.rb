@@ -104,6 +104,14 @@ module Pando
       # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
       def in_flight = @report.in_flight
 
+      # All statistics of http/stats.h, those of the pools added up.
+      # @return [Hash{String => Integer}]
+      def counters = @channel.stats
+
+      # @param pool [Integer] its number
+      # @return [Hash{String => Integer}]
+      def counters_of(pool) = @channel.pool_stats(pool)
+
       # @return [Hash{Symbol => Integer}] see {ReactorReport#state}
       def state = @report.state
 

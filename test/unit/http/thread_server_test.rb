@@ -82,7 +82,7 @@ class HTTPThreadServerTest < Minitest::Test
   private
 
   def serve(app)
-    server = Pando::HTTP::ThreadServer.new(app, "127.0.0.1", @port)
+    server = Pando::HTTP::ThreadServer.new(app, [TCPServer.new("127.0.0.1", @port)])
     @thread = Thread.new { server.run }
   end
 

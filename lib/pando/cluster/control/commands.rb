@@ -25,8 +25,9 @@ module Pando
         def call(line, session)
           word, arguments = Line.decode(line)
           case word
-          when "status", "pages" then answer(word, arguments, session)
+          when "status", "figures", "pages" then answer(word, arguments, session)
           when "stop" then stop(arguments)
+          when "events" then Tasks::Follow.new(@cluster, session, arguments["names"].to_s.split(","))
           else
             task = task(word, arguments) or raise Refused, "there is no such command"
             raise Refused, "the server is stopping" if @cluster.ending?
@@ -39,13 +40,18 @@ module Pando
 
         # @return [nil] the client need not wait
         def answer(word, arguments, session)
-          word == "pages" ? pages(arguments, session) : status(session)
+          word == "pages" ? pages(arguments, session) : status(session, figures: word == "figures")
           session.finish("ok")
           nil
         end
 
-        def status(session)
-          Snapshot.new(@cluster).each { |role, pairs| session.say(role, pairs) }
+        # @param figures [Boolean] whether the client is to get those of the metrics as well
+        def status(session, figures:)
+          snapshot = Snapshot.new(@cluster)
+          session.gather do
+            snapshot.each { |role, pairs| session.say(role, pairs) }
+            snapshot.each_figure { |role, pairs| session.say(role, pairs) } if figures
+          end
         end
 
         # The worker writes to the client's own file; the monitor reads none of it.

@@ -37,6 +37,19 @@ module Pando
           [word, pairs.to_h { |key, value| [key, unescape(value).force_encoding(Encoding::UTF_8).scrub("?")] }]
         end
 
+        # @param pairs [Hash{String => String}]
+        # @return [Hash{String => Object}] with numbers and true for what looks like them
+        def typed(pairs)
+          pairs.transform_values do |value|
+            case value
+            when /\A-?\d+\z/ then value.to_i
+            when /\A-?\d+\.\d+(?:e[+-]?\d+)?\z/ then value.to_f
+            when "true" then true
+            else value
+            end
+          end
+        end
+
         # @param bytes [String] in BINARY
         def escape(bytes) = bytes.gsub(PLAIN) { |byte| format("%%%02X", byte.ord) }
 

@@ -19,6 +19,8 @@ module Pando
         def open_for(_child) = []
         def due = nil
         def state = nil
+        def counters = nil
+        def counters_of(_pool) = nil
         def waiting_for(_pool) = nil
         def told? = @listeners.leaving.empty?
         def heard_at(now) = now

@@ -1,0 +1,234 @@
+# frozen_string_literal: true
+
+require "pando/admin/exposition"
+require "pando/admin/metrics_source"
+
+module Pando
+  module Admin
+    # The table of all metrics: name, type, unit, labels, help and where the values come from. The text of /metrics and
+    # docs/metrics.md are made of it. Names and units follow Prometheus' conventions: base units, and `_total` for what
+    # only grows. A counter goes on over reforks, reloads and upgrades, and begins anew with a new server.
+    #
+    # Labels have few values: pools, roles, states, and causes that the table names. None comes from a client.
+    module Metrics
+      # One row.
+      Known = Struct.new(:name, :type, :unit, :labels, :help, :value) do
+        # @param source [MetricsSource]
+        # @return [Family]
+        def family(source) = Family.new(name, type, unit, help, value.call(source))
+      end
+
+      @known = []
+
+      class << self
+        # @return [Array<Known>] in the order of the docs
+        attr_reader :known
+
+        # @param snapshot [Snapshot] @param survey [#[]] the memory of each process
+        # @return [Array<Family>]
+        def families(snapshot, survey)
+          source = MetricsSource.new(snapshot, survey)
+          known.map { |one| one.family(source) }
+        end
+
+        # @return [String] the table of docs/metrics.md
+        def markdown
+          rows = known.map do |one|
+            "| `#{one.name}` | #{one.type} | #{one.labels.map { |label| "`#{label}`" }.join(", ")} | #{one.help} |"
+          end
+          ["| name | type | labels | meaning |", "|---|---|---|---|", *rows].join("\n") << "\n"
+        end
+
+        private
+
+        # @yieldparam source [MetricsSource]
+        # @yieldreturn [Hash{Hash{Symbol => Object} => Numeric, Histogram}] values by labels; empty: there are none
+        def define(name, type, labels, help, unit: nil, &value)
+          unit ||= name.delete_suffix("_total")[/_(seconds|bytes)\z/, 1]
+          @known << Known.new("pando_#{name}", type, unit, labels, help, value).freeze
+        end
+
+        def gauge(name, labels, help, &value) = define(name, :gauge, labels, help, &value)
+        def counter(name, labels, help, &value) = define(name, :counter, labels, help, &value)
+      end
+
+      # The server.
+
+      gauge("build_info", %i[version ruby], "Always 1: the versions of Pando and Ruby.") do |s|
+        { { version: s.server["version"], ruby: RUBY_VERSION } => 1 }
+      end
+      gauge("start_time_seconds", [], "When the server started, as a UNIX time.") { |s| { {} => s.start_time } }
+      gauge("server_state", %i[state], "1 for the state of the server, 0 for the others.") do |s|
+        %w[booting serving draining stopping].to_h { |state| [{ state: state }, s.server["state"] == state ? 1 : 0] }
+      end
+      counter("events_total", %i[event pool], "How often each event has happened. See docs/events.md.") do |s|
+        s.totals { |event, pool, _| { event: event, pool: pool }.compact }
+      end
+      counter("log_lines_lost_total", [], "Lines that are missing in the log, because its reader was too slow.") do |s|
+        { {} => s.count("lines_lost") }
+      end
+
+      # Clients.
+
+      gauge("connections", %i[state],
+            "Connections of clients that the reactor holds: idle between two requests, or active.") do |s|
+        s.traffic do |counts|
+          { { state: "idle" } => counts["idle"], { state: "active" } => [counts["connections"] - counts["idle"], 0].max }
+        end
+      end
+      gauge("live_connections", %i[pool kind],
+            "WebSockets and other connections that the app has taken over (connection), and responses that are " \
+            "being streamed (stream).") do |s|
+        s.pools.each_with_object({}) do |pool, values|
+          values[{ pool: pool, kind: "connection" }] = s.workers(pool).sum { |one| one["connections"].to_i }
+          values[{ pool: pool, kind: "stream" }] = s.workers(pool).sum { |one| one["streams"].to_i }
+        end
+      end
+      counter("connections_accepted_total", [], "Connections that the reactor has accepted.") { |s| s.traffic("accepted") }
+      counter("connections_hijacked_total", [], "Connections that were handed over to the app.") { |s| s.traffic("hijacked") }
+      gauge("listener_backlog_connections", %i[listen],
+            "Connections that wait in the kernel to be accepted, by address. The kernel tells it of TCP only.") do |s|
+        s.all("listener").select { |one| one["waiting"] }.to_h { |one| [{ listen: one["listen"] }, one["waiting"]] }
+      end
+      gauge("buffer_bytes", %i[kind],
+            "Memory of the reactor for request heads, request bodies and answers.") do |s|
+        s.traffic do |counts|
+          { "heads" => "head_bytes", "bodies" => "body_bytes", "answers" => "answer_bytes" }
+            .to_h { |kind, name| [{ kind: kind }, counts[name]] }
+        end
+      end
+      gauge("spool_bytes", %i[kind], "Disk space that request bodies and answers take.") do |s|
+        s.traffic do |counts|
+          %w[bodies answers].to_h { |kind| [{ kind: kind }, counts["spooled_#{kind}"]] }
+        end
+      end
+      counter("spool_failures_total", [], "Writes to the spool that have failed.") { |s| s.traffic("spool_failed") }
+
+      # Requests. The counts by method and status, and the histograms of durations and of times in the queue, belong
+      # here: a value may be a Histogram.
+
+      gauge("requests_in_flight", [], "Requests that wait for a worker or are being served.") { |s| s.traffic("in_flight") }
+      counter("requests_received_total", [], "Complete requests that the reactor has received for workers.") do |s|
+        s.traffic("requests")
+      end
+      counter("responses_total", %i[pool], "Complete responses of workers.") { |s| s.queue("responses") }
+      gauge("queue_requests", %i[pool], "Requests that no worker has taken yet.") { |s| s.queue("queued") }
+      counter("queue_wait_seconds_total", %i[pool], "Time that requests have spent in the queue, added up.") do |s|
+        s.queue("queue_nanoseconds") { |nanoseconds| nanoseconds / 1e9 }
+      end
+      counter("queue_shed_total", %i[pool reason], "Requests answered with 503, by the limit of the pool's queue.") do |s|
+        { "max_queue" => "shed_queue", "queue_timeout" => "shed_queue_time" }.map do |reason, name|
+          s.queue(name).transform_keys { |labels| { **labels, reason: reason } }
+        end.reduce(:merge)
+      end
+      counter("requests_shed_total", %i[reason],
+              "Requests answered with 503, and connections closed, because a limit was reached.") do |s|
+        s.traffic_by(:reason, MetricsSource::SHED)
+      end
+      counter("requests_refused_total", %i[reason], "Requests refused as malformed, too large or too slow.") do |s|
+        s.traffic_by(:reason, MetricsSource::REFUSED)
+      end
+      counter("requests_lost_total", %i[reason],
+              "Clients that did not get their answer: its worker died (bad_gateway), was killed for its deadline " \
+              "(gateway_timeout), died after the answer had begun (reset), or the client read too slowly.") do |s|
+        s.traffic_by(:reason, MetricsSource::LOST)
+      end
+      counter("requests_retried_total", [], "Safe requests that another worker has served, because theirs died.") do |s|
+        s.traffic("retried")
+      end
+      counter("requests_timed_out_total", %i[pool kind],
+              "Requests that exceeded their soft timeout, after which the worker leaves, or their hard one, at which it " \
+              "is killed.") do |s|
+        soft = s.totals("worker.leaving", cause: "timeout") { |_, pool, _| { pool: s.pool(pool), kind: "soft" } }
+        { **soft, **s.totals("request.killed") { |_, pool, _| { pool: s.pool(pool), kind: "hard" } } }
+      end
+      counter("health_checks_total", %i[result], "Health checks that the reactor has answered.") do |s|
+        s.traffic_by(:result, "well" => "health_well", "unwell" => "health_unwell")
+      end
+
+      # Processes.
+
+      gauge("workers_wanted", %i[pool], "Workers or nodes that the pool is to have.") { |s| s.of_pools("workers") }
+      gauge("workers_ready", %i[pool], "Workers or nodes that are ready.") { |s| s.of_pools("ready") }
+      gauge("processes", %i[role pool state],
+            "Processes by role and state. A worker is idle or busy, or on its way in or out.") do |s|
+        s.processes.reject { |role, _| role == "monitor" }.map { |role, one| { **s.place(role, one), state: one["state"] } }.tally
+      end
+      gauge("workers_fork_unsafe", %i[pool], "Ready workers that cannot become a mold.") do |s|
+        s.pools.to_h { |pool| [{ pool: pool }, s.workers(pool).count { |one| one["unsafe"] }] }
+      end
+      counter("process_exits_total", %i[role pool outcome],
+              "Processes that have ended: as told (exited), before they were ready (failed), killed by the monitor " \
+              "(killed), or unexpectedly (lost).") do |s|
+        s.totals do |event, pool, _|
+          role, outcome = event.split(".")
+          next unless MetricsSource::ROLES.include?(role) && MetricsSource::OUTCOMES.include?(outcome)
+
+          { role: role, pool: (s.pool(pool) unless %w[reactor admin].include?(role)), outcome: outcome }.compact
+        end
+      end
+      counter("workers_killed_total", %i[pool cause],
+              "Workers that the monitor has killed: for timeout, standstill, late_start, late_exit, self_check, " \
+              "blocked_queue or another cause.") do |s|
+        s.totals("worker.killed") { |_, pool, cause| { pool: s.pool(pool), cause: cause || "other" } }
+      end
+      counter("workers_oom_killed_total", %i[pool], "Workers that the kernel has killed for lack of memory.") do |s|
+        s.totals("worker.lost", cause: "oom") { |_, pool, _| { pool: s.pool(pool) } }
+      end
+      counter("workers_outgrown_total", %i[pool], "Workers replaced for the memory that they took.") do |s|
+        s.totals("worker.leaving", cause: "memory") { |_, pool, _| { pool: s.pool(pool) } }
+      end
+      counter("restarts_throttled_total", %i[pool], "Restarts put off because a process died again and again.") do |s|
+        s.totals("restart.throttled") { |_, pool, _| { pool: s.pool(pool) } }
+      end
+
+      # Generations.
+
+      gauge("generation_number", %i[pool], "The generation that serves.") { |s| s.current("number") }
+      gauge("generation_age_seconds", %i[pool], "Time since its mold was started.") { |s| s.current("age") }
+      counter("reforks_total", %i[pool outcome], "Reforks: started, finished, refused or withheld.") do |s|
+        s.totals do |event, pool, _|
+          noun, outcome = event.split(".")
+          { pool: s.pool(pool), outcome: outcome } if noun == "refork" && MetricsSource::REFORKS.include?(outcome)
+        end
+      end
+      counter("generations_discarded_total", %i[pool cause],
+              "New generations that failed, by what failed: canary, watch, mold, worker, check, fork or spawn.") do |s|
+        s.totals("generation.discarded") { |_, pool, cause| { pool: s.pool(pool), cause: cause || "other" } }
+      end
+      gauge("refork_suspended", %i[pool], "1 if too many reforks in a row have failed, so that Pando tries no more.") do |s|
+        s.of_pools("suspended", 0) { |value| value ? 1 : 0 }
+      end
+      counter("reloads_total", %i[outcome], "Reloads: started, finished or failed.") do |s|
+        %w[started finished failed].to_h { |one| [{ outcome: one }, s.total("reload.#{one}")] }
+      end
+      counter("upgrades_total", %i[outcome], "Upgrades of the monitor: finished or failed.") do |s|
+        { { outcome: "finished" } => s.total("monitor.upgraded"), { outcome: "failed" } => s.total("upgrade.failed") }
+      end
+
+      # Memory and work.
+
+      { pss: "Memory of processes, with shared pages divided among the processes that share them (PSS)",
+        private: "Memory that only one process has",
+        shared: "Memory that processes share, each page counted once: PSS less private memory" }.each do |kind, text|
+        gauge("memory_#{kind}_bytes", %i[role pool], "#{text}. Measured in the background.") { |s| s.memory(kind) }
+      end
+      gauge("jit_code_bytes", %i[pool], "Machine code that Ruby's JIT has compiled, in the worker with the most.") do |s|
+        s.pools.to_h { |pool| [{ pool: pool }, s.workers(pool).map { |one| one["code"].to_i }.max || 0] }
+      end
+      counter("worker_cpu_seconds_total", %i[pool], "CPU time of workers, as of their last samples.") { |s| s.work("cpu") }
+      counter("worker_page_faults_total", %i[pool],
+              "Pages that workers were given without reading from disk, mostly copied on write.") { |s| s.work("faults") }
+      counter("worker_gc_total", %i[pool kind], "Garbage collections in workers: minor or major.") do |s|
+        %w[minor major].map { |kind| s.work("#{kind}_gcs").transform_keys { |labels| { **labels, kind: kind } } }.reduce(:merge)
+      end
+
+      # Jobs.
+
+      counter("jobs_total", %i[pool], "Jobs that nodes have done.") { |s| s.work("requests", jobs: true) }
+      counter("jobs_failed_total", %i[pool], "Jobs that have failed.") { |s| s.work("failures", jobs: true) }
+      gauge("jobs_running", %i[pool], "Jobs that run now.") { |s| s.jobs("running", :sum) }
+      gauge("jobs_waiting", %i[pool], "Jobs that wait, where the broker tells.") { |s| s.jobs("lag", :max) }
+    end
+  end
+end

@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+require "pando/admin/monitor"
+
+module Pando
+  module Admin
+    # What the table of metrics reads its values from: the monitor's records of one moment, and what the admin process
+    # has measured. Made for each answer.
+    class MetricsSource
+      # The pool of a server that has no other.
+      ONLY = "web"
+      ROLES = %w[worker mold reactor service admin].freeze
+      OUTCOMES = %w[exited failed killed lost].freeze
+      REFORKS = %w[started finished refused withheld].freeze
+      # Counters of http/stats.h by the value of a label.
+      SHED = { "max_connections" => "shed_connections", "max_connections_per_address" => "shed_address",
+               "max_queue" => "shed_queue", "queue_timeout" => "shed_queue_time", "stopping" => "shed_stopping",
+               "spool" => "shed_spool", "buffer_memory" => "shed_memory", "file_size" => "shed_file_size",
+               "resources" => "shed_resources", "idle" => "evicted" }.freeze
+      REFUSED = { "malformed" => "refused_malformed", "cut_off" => "refused_cut_off",
+                  "too_large" => "refused_too_large", "max_body_bytes" => "refused_body_size",
+                  "spool" => "refused_spool_size", "unsupported" => "refused_unsupported",
+                  "proxy_header" => "refused_proxy", "header_timeout" => "refused_header_time",
+                  "body_timeout" => "refused_body_time" }.freeze
+      LOST = { "bad_gateway" => "failed_502", "gateway_timeout" => "failed_504", "reset" => "resets",
+               "slow_client" => "slow_readers", "no_room" => "cut_readers" }.freeze
+
+      # @param snapshot [Snapshot] @param survey [#[]]
+      def initialize(snapshot, survey)
+        @snapshot = snapshot
+        @survey = survey
+      end
+
+      def all(word) = @snapshot.all(word)
+      def server = @snapshot.one("server")
+      def processes = @processes ||= @snapshot.processes
+
+      # @return [Float] rounded, since the monitor's uptime is
+      def start_time = (Time.now.to_f - server["uptime"]).round
+
+      # @param name [String, nil]
+      # @return [String]
+      def pool(name) = name || ONLY
+
+      # @return [Array<String>]
+      def pools = @pools ||= all("work").map { |one| pool(one["pool"]) }
+
+      # @return [Array<Hash{String => Object}>]
+      def workers(pool)
+        @workers ||= all("worker").group_by { |one| pool(one["pool"]) }
+        @workers.fetch(pool, [])
+      end
+
+      # The labels of a process.
+      def place(role, facts)
+        { role: role, pool: (pool(facts["pool"]) unless %w[monitor reactor admin].include?(role)) }.compact
+      end
+
+      # @param name [String] of a counter of the reactor
+      # @return [Hash] empty in direct mode
+      def traffic(name = nil)
+        counts = @snapshot.one("traffic") or return {}
+        name ? { {} => counts[name] } : yield(counts)
+      end
+
+      # @param names [Hash{String => String}] counters by the value of the label
+      def traffic_by(label, names) = traffic { |counts| names.to_h { |value, name| [{ label => value }, counts[name]] } }
+
+      # @return [Hash] by pool, if it has a queue
+      def queue(name)
+        all("pool_traffic").to_h do |one|
+          [{ pool: pool(one["pool"]) }, block_given? ? yield(one[name]) : one[name]]
+        end
+      end
+
+      # @return [Hash] by pool: what its workers have done
+      def work(name, jobs: false)
+        records = all("work")
+        records = records.select { |one| nodes?(one["pool"]) } if jobs
+        records.to_h { |one| [{ pool: pool(one["pool"]) }, one[name]] }
+      end
+
+      # @return [Hash] by pool of nodes
+      def jobs(name, sum)
+        pools.select { |pool| nodes?(pool) }.to_h do |pool|
+          [{ pool: pool }, workers(pool).map { |one| one[name].to_i }.public_send(sum) || 0]
+        end
+      end
+
+      # Values of the records of pools, or of the server that has one pool.
+      def of_pools(key, default = nil)
+        records = all("pool")
+        records = [server] if records.empty?
+        records.to_h do |one|
+          value = block_given? ? yield(one[key]) : one.fetch(key, default)
+          [{ pool: pool(one["name"]) }, value]
+        end
+      end
+
+      # @return [Hash] by pool: of the generation that serves
+      def current(key)
+        all("generation").select { |one| one["state"] == "current" }.to_h { |one| [{ pool: pool(one["pool"]) }, one[key]] }
+      end
+
+      # Counts of events, by labels: those of one event, or of all.
+      # @yieldparam event [String] @yieldparam pool [String, nil] @yieldparam cause [String, nil]
+      # @yieldreturn [Hash, nil] the labels; nil: it does not count
+      def totals(event = nil, cause: nil)
+        all("total").each_with_object(Hash.new(0)) do |one, sums|
+          next if (event && one["event"] != event) || (cause && one["cause"] != cause)
+
+          labels = yield(one["event"], one["pool"], one["cause"])
+          sums[labels] += one["count"] if labels
+        end
+      end
+
+      # @return [Integer] how often an event has happened
+      def total(event) = totals(event) { { of: event } }.values.sum
+
+      # @return [Integer] one of the counts of `pando status`
+      def count(name) = @snapshot.one("counts").to_h.fetch(name, 0)
+
+      # @param kind [Symbol] :pss, :private or :shared
+      def memory(kind)
+        processes.each_with_object(Hash.new(0)) do |(role, facts), sums|
+          usage = @survey[facts["pid"]] or next
+          sums[place(role, facts)] += kind == :shared ? usage.pss - usage.private : usage.public_send(kind)
+        end
+      end
+
+      private
+
+      def nodes?(pool) = @snapshot.kinds[pool] == "node"
+    end
+  end
+end
