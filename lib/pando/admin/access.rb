@@ -50,7 +50,7 @@ module Pando
       private
 
       def foreign(env)
-        host = env["HTTP_HOST"].to_s
+        host = env["HTTP_HOST"].to_s.b
         return Denied.new(421, "the name in Host is not known here: ask for localhost or an IP address, or add the " \
                                "name to `admin hosts:`") unless known?(host)
 
@@ -74,7 +74,7 @@ module Pando
 
       def unauthorized(env)
         expected = token or return Denied.new(403, absence)
-        given = env["HTTP_AUTHORIZATION"].to_s[/\ABearer +(\S+)\s*\z/i, 1]
+        given = env["HTTP_AUTHORIZATION"].to_s.b[/\ABearer +(\S+)\s*\z/i, 1]
         return Denied.new(401, "this needs the token: Authorization: Bearer TOKEN") unless given
         return if same?(given, expected)
 

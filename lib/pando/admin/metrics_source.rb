@@ -25,6 +25,11 @@ module Pando
       LOST = { "bad_gateway" => "failed_502", "gateway_timeout" => "failed_504", "reset" => "resets",
                "slow_client" => "slow_readers", "no_room" => "cut_readers" }.freeze
 
+      class << self
+        # @return [Integer] always the same, though the monitor tells its uptime in tenths of a second
+        def start_time(uptime) = @start_time ||= (Time.now.to_f - uptime).round
+      end
+
       # @param snapshot [Snapshot] @param survey [#[]]
       def initialize(snapshot, survey)
         @snapshot = snapshot
@@ -35,8 +40,8 @@ module Pando
       def server = @snapshot.one("server")
       def processes = @processes ||= @snapshot.processes
 
-      # @return [Float] rounded, since the monitor's uptime is
-      def start_time = (Time.now.to_f - server["uptime"]).round
+      # @return [Integer] seconds, as a UNIX time
+      def start_time = MetricsSource.start_time(server["uptime"])
 
       # @param name [String, nil]
       # @return [String]

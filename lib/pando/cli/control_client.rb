@@ -19,11 +19,11 @@ module Pando
       class Late < Silent; end
 
       # @param path [String]
-      # @param socket [UNIXSocket] that leads to the monitor
+      # @param socket [UNIXSocket, nil] that leads to the monitor; nil: it is reached by the path
       # @raise [UsageError] no server listens there
-      def initialize(path, socket = UNIXSocket.new(path))
+      def initialize(path, socket = nil)
         @path = path
-        @socket = socket
+        @socket = socket || UNIXSocket.new(path)
       rescue Errno::ENOENT, Errno::ECONNREFUSED
         raise UsageError, "no server listens at #{path}. Is it running, with this `control` setting? " \
                           "To use another socket, add --control PATH#{elsewhere(path)}"

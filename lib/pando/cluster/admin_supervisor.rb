@@ -102,6 +102,15 @@ module Pando
         ending = @process.reap and gone(ending)
       end
 
+      # @param pid [Integer] of a dead process
+      # @return [Boolean] whether it was this one
+      def reap(pid)
+        return false unless @process&.pid == pid
+
+        hear
+        true
+      end
+
       # Called at each turn of the monitor's loop, also while the server stops: a stop can be watched.
       def reconcile(now = Sys.now)
         return watch(now) if @process

@@ -164,7 +164,7 @@ module Pando
 
       def build_watch
         @inbox = Inbox.new(roster, @poller, pools.child_event_router)
-        @reaper = Reaper.new(roster, @inbox, pools.child_event_router)
+        @reaper = Reaper.new(roster, @inbox, pools.child_event_router) { |pid| @admin.reap(pid) }
         @examiner = Examiner.new(@poller, @payload.examination_command)
         @systemd.ready_when { pools.serve? }
       end

@@ -26,8 +26,8 @@ module Pando
         def during(_timeout) = yield
       end
 
-      # A thread, and whether its request has arrived.
-      Served = Struct.new(:thread, :answering)
+      # A connection: its thread, its socket, and whether its request has arrived.
+      Served = Struct.new(:thread, :socket, :answering)
 
       # Seconds without accepting after the kernel had no descriptor or thread.
       PAUSE = 0.1
@@ -81,7 +81,7 @@ module Pando
       # @return [Boolean] whether there was a connection without a request
       def make_room
         oldest = @served.find { |one| !one.answering } or return false
-        oldest.thread.kill
+        finish(oldest, PATIENCE)
         @served.delete(oldest)
         true
       end
@@ -89,7 +89,7 @@ module Pando
       def serve(socket, listener, environment)
         remote = socket.remote_address.then { |address| address.ip_address if address.ip? }
         socket.nonblock = true
-        served = Served.new(nil, false)
+        served = Served.new(nil, socket, false)
         context = context(served, listener)
         served.thread = Thread.new { converse(socket, remote, context, environment) }
         @served << served
@@ -97,8 +97,18 @@ module Pando
 
       def converse(socket, remote, context, environment)
         Thread.current.report_on_exception = false # what the app raises is answered, and in the event
-        client = SocketClient.new(Sys.disown(socket), @limits.write_timeout, remote)
-        Connection.new(context).serve(client, environment)
+        Thread.handle_interrupt(Object => :never) do
+          client = SocketClient.new(Sys.disown(socket), @limits.write_timeout, remote)
+          Thread.handle_interrupt(Object => :immediate) { Connection.new(context).serve(client, environment) }
+        ensure
+          client&.reset # if the thread was killed before its work began
+        end
+      end
+
+      # A thread that is killed at its very beginning leaves the socket open.
+      def finish(served, patience)
+        served.thread.kill.join(patience)
+        served.socket.close
       end
 
       def context(served, listener)
@@ -112,10 +122,9 @@ module Pando
       end
 
       def end_threads
-        threads = @served.map(&:thread)
-        threads.each(&:kill)
+        @served.each { |one| one.thread.kill }
         deadline = Sys.now + PATIENCE
-        threads.each { |thread| thread.join([deadline - Sys.now, 0].max) }
+        @served.each { |one| finish(one, [deadline - Sys.now, 0].max) }
       end
     end
   end
