@@ -8,7 +8,8 @@ require "pando/admin/metrics"
 class MetricsPage
   PATH = File.expand_path("../../docs/metrics.md", __dir__)
   # The table stands between these lines.
-  MARKS = ["<!-- Generated from lib/pando/admin/metrics.rb: edit the table there. -->\n", "<!-- End of the table. -->\n"].freeze
+  MARKS = ["<!-- Generated from lib/pando/admin/metrics.rb: edit the table there. -->\n",
+           "<!-- End of the table. -->\n"].freeze
 
   # @param text [String] of the page
   # @return [String] with the table of today

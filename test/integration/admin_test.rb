@@ -82,8 +82,9 @@ class AdminTest < Minitest::Test
     assert_empty(@server.events("refork.started"))
     done = @admin.post("/refork")
 
-    assert_equal(["200", "ok"], [done.code, JSON.parse(done.body)["outcome"]], done.body)
-    assert_equal(["409", "failed"], @admin.post("/scale?workers=0").then { |one| [one.code, JSON.parse(one.body)["outcome"]] })
+    assert_equal(%w[200 ok], [done.code, JSON.parse(done.body)["outcome"]], done.body)
+    refused = @admin.post("/scale?workers=0")
+    assert_equal(%w[409 failed], [refused.code, JSON.parse(refused.body)["outcome"]])
     assert_equal("400", @admin.post("/scale?wrong=1").code)
     assert_equal("202", @admin.post("/reload?wait=0").code)
     @server.wait_past("reload.finished")
@@ -130,7 +131,8 @@ class AdminTest < Minitest::Test
   def test_slow_clients_and_many_connections_do_not_stop_it
     start
     silent = Array.new(100) { TCPSocket.new("127.0.0.1", @port).tap { |one| one.write("GET /metrics HT") } }
-    greedy = Array.new(30) { TCPSocket.new("127.0.0.1", @port).tap { |one| one.write("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n") } }
+    request = "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    greedy = Array.new(30) { TCPSocket.new("127.0.0.1", @port).tap { |one| one.write(request) } }
 
     3.times { assert_equal("200", @admin.get("/livez").code) }
     assert_equal(1, @server.events("admin.ready").size)
@@ -168,7 +170,8 @@ class AdminTest < Minitest::Test
   def test_other_machines_may_read_no_more_than_metrics_and_health
     start(host: "0.0.0.0")
 
-    assert_equal(%w[200 200 200 401 401], %w[/metrics /livez /readyz /status.json /events].map { |path| @admin.get(path).code })
+    codes = %w[/metrics /livez /readyz /status.json /events].map { |path| @admin.get(path).code }
+    assert_equal(%w[200 200 200 401 401], codes)
     assert_equal("200", @admin.get("/status.json", { "authorization" => "Bearer #{@admin.token}" }).code)
     assert_equal("0.0.0.0:#{@port}", @server.wait_past("admin.exposed")["listen"])
   end
@@ -232,7 +235,7 @@ class AdminTest < Minitest::Test
     assert_equal("200", @admin.post("/quiet").code)
   end
 
-  PROMTOOL = ENV.fetch("PATH").split(":").map { |folder| File.join(folder, "promtool") }.find { |path| File.executable?(path) }
+  PROMTOOL = ENV.fetch("PATH").split(":").map { |one| File.join(one, "promtool") }.find { |one| File.executable?(one) }
 
   def test_promtool_finds_no_fault
     skip "promtool is not installed (Debian's package prometheus)" unless PROMTOOL
@@ -265,7 +268,8 @@ class AdminTest < Minitest::Test
   end
 
   def upgrade(versions)
-    Open3.capture3(RbConfig.ruby, "-W0", "-I", File.join(versions.current, "lib"), File.join(versions.current, "exe/pando"),
-                   "upgrade", "-c", "pando.rb", chdir: @server.folder)
+    folder = versions.current
+    Open3.capture3(RbConfig.ruby, "-W0", "-I", File.join(folder, "lib"), File.join(folder, "exe/pando"), "upgrade",
+                   "-c", "pando.rb", chdir: @server.folder)
   end
 end

@@ -21,8 +21,8 @@ module Pando
       # A host name with its port (RFC 9110 section 7.2).
       HOST = /\A(\[[\h:.]+\]|[\w.-]+)(?::\d{1,5})?\z/
 
-      # @param settings [Hash{String => String}] "token_file", "token_env", "hosts"; "token": the path of a token that is
-      #   made if there is none
+      # @param settings [Hash{String => String}] "token_file", "token_env", "hosts"; "token": the path of a token that
+      #   is made if there is none
       def initialize(settings, environment = ENV)
         @hosts = ["localhost", *settings["hosts"].to_s.split(",").map(&:downcase)]
         @file = settings["token_file"]
@@ -51,8 +51,10 @@ module Pando
 
       def foreign(env)
         host = env["HTTP_HOST"].to_s.b
-        return Denied.new(421, "the name in Host is not known here: ask for localhost or an IP address, or add the " \
-                               "name to `admin hosts:`") unless known?(host)
+        unless known?(host)
+          return Denied.new(421, "the name in Host is not known here: ask for localhost or an IP address, or add the " \
+                                 "name to `admin hosts:`")
+        end
 
         origin = env["HTTP_ORIGIN"]
         return if origin.nil? || ["http://#{host}", "https://#{host}"].include?(origin)
@@ -103,7 +105,7 @@ module Pando
 
       # A token outlives the server, so that whoever has read it need not read it again.
       def make(path)
-        return if token && File.stat(path).then { |stat| stat.owned? && (stat.mode & 0o077).zero? }
+        return if token && File.stat(path).then { |stat| stat.owned? && stat.mode.nobits?(0o077) }
 
         fresh = "#{path}.#{::Process.pid}"
         File.open(fresh, File::WRONLY | File::CREAT | File::EXCL, 0o600) { |file| file.puts(SecureRandom.urlsafe_base64(32)) }

@@ -143,10 +143,13 @@ module Pando
         end
       end
 
-      def decoded(text) = text.to_s.tr("+", " ").b.gsub(/%(\h\h)/) { Regexp.last_match(1).hex.chr }.force_encoding("UTF-8").scrub("?")
+      def decoded(text)
+        text.to_s.tr("+", " ").b.gsub(/%(\h\h)/) { Regexp.last_match(1).hex.chr }.force_encoding("UTF-8").scrub("?")
+      end
 
       def json(status, object) = respond(status, "application/json", "#{JSON.generate(object)}\n")
       def text(status, text) = respond(status, "text/plain; charset=utf-8", text)
+
       def failure(status, reason, more = {})
         more = { **more, "www-authenticate" => "Bearer" } if status == 401
         json(status, { "error" => reason }).tap { |answer| answer[1].merge!(more) }

@@ -7,8 +7,8 @@ require "pando/telemetry/received_event"
 
 module Pando
   module Admin
-    # Follows the monitor's events, and passes them on to the clients of /events as server-sent events. One thread of the
-    # admin process listens to the monitor, however many clients there are.
+    # Follows the monitor's events, and passes them on to the clients of /events as server-sent events. One thread of
+    # the admin process listens to the monitor, however many clients there are.
     class EventFeed
       # Clients at a time.
       FOLLOWERS = 16

@@ -9,7 +9,7 @@ module Pando
 
     # Times or sizes by the buckets that they fall into. `buckets` has cumulative counts by upper bound, in order and
     # without the last one, which has no bound.
-    Histogram = Struct.new(:buckets, :sum, :count)
+    Histogram = Struct.new(:buckets, :total, :number)
 
     # Writes metrics as text: Prometheus' format 0.0.4, or OpenMetrics 1.0. The two differ in the names of counters'
     # heads, in units and in the end.
@@ -33,10 +33,14 @@ module Pando
       private
 
       def family(text, family)
-        name = @openmetrics && family.type == :counter ? family.name.delete_suffix("_total") : family.name
-        text << "# HELP " << name << " " << help(family.help) << "\n# TYPE " << name << " " << family.type.name << "\n"
-        text << "# UNIT " << name << " " << family.unit << "\n" if @openmetrics && unit?(family, name)
+        name = head(family)
+        text << "# HELP #{name} #{help(family.help)}\n# TYPE #{name} #{family.type}\n"
+        text << "# UNIT #{name} #{family.unit}\n" if @openmetrics && unit?(family, name)
         family.samples.each { |labels, value| sample(text, family.name, labels, value) }
+      end
+
+      def head(family)
+        @openmetrics && family.type == :counter ? family.name.delete_suffix("_total") : family.name
       end
 
       # OpenMetrics wants the unit at the end of the name.
@@ -52,9 +56,9 @@ module Pando
         histogram.buckets.each do |bound, count|
           sample(text, "#{name}_bucket", { **labels, le: number(bound.to_f) }, count)
         end
-        sample(text, "#{name}_bucket", { **labels, le: "+Inf" }, histogram.count)
-        sample(text, "#{name}_sum", labels, histogram.sum)
-        sample(text, "#{name}_count", labels, histogram.count)
+        sample(text, "#{name}_bucket", { **labels, le: "+Inf" }, histogram.number)
+        sample(text, "#{name}_sum", labels, histogram.total)
+        sample(text, "#{name}_count", labels, histogram.number)
       end
 
       def labels(labels)

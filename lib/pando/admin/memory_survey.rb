@@ -5,15 +5,15 @@ require "pando/sys/memory"
 
 module Pando
   module Admin
-    # Measures the memory of each process in the background, one after the other: the kernel needs a millisecond and more
-    # for that, and a scrape must not wait for it. A pause of a thousand times as long follows, so that it takes a
+    # Measures the memory of each process in the background, one after the other: the kernel needs a millisecond and
+    # more for that, and a scrape must not wait for it. A pause of a thousand times as long follows, so that it takes a
     # thousandth of a core. Runs on a thread of the admin process.
     class MemorySurvey
       # How many times as long as a measurement the pause is: before all processes have been measured once, and after.
       FIRST = 50
       LATER = 1000
       # The shortest and the longest pause, in seconds, and the least that a round takes.
-      PAUSES = (0.01..30.0).freeze
+      PAUSES = (0.01..30.0)
       ROUND = 4.0
 
       # @param monitor [Monitor]

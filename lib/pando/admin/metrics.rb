@@ -73,7 +73,8 @@ module Pando
       gauge("connections", %i[state],
             "Connections of clients that the reactor holds: idle between two requests, or active.") do |s|
         s.traffic do |counts|
-          { { state: "idle" } => counts["idle"], { state: "active" } => [counts["connections"] - counts["idle"], 0].max }
+          { { state: "idle" } => counts["idle"],
+            { state: "active" } => [counts["connections"] - counts["idle"], 0].max }
         end
       end
       gauge("live_connections", %i[pool kind],
@@ -84,8 +85,12 @@ module Pando
           values[{ pool: pool, kind: "stream" }] = s.workers(pool).sum { |one| one["streams"].to_i }
         end
       end
-      counter("connections_accepted_total", [], "Connections that the reactor has accepted.") { |s| s.traffic("accepted") }
-      counter("connections_hijacked_total", [], "Connections that were handed over to the app.") { |s| s.traffic("hijacked") }
+      counter("connections_accepted_total", [], "Connections that the reactor has accepted.") do |s|
+        s.traffic("accepted")
+      end
+      counter("connections_hijacked_total", [], "Connections that were handed over to the app.") do |s|
+        s.traffic("hijacked")
+      end
       gauge("listener_backlog_connections", %i[listen],
             "Connections that wait in the kernel to be accepted, by address. The kernel tells it of TCP only.") do |s|
         s.all("listener").select { |one| one["waiting"] }.to_h { |one| [{ listen: one["listen"] }, one["waiting"]] }
@@ -107,7 +112,9 @@ module Pando
       # Requests. The counts by method and status, and the histograms of durations and of times in the queue, belong
       # here: a value may be a Histogram.
 
-      gauge("requests_in_flight", [], "Requests that wait for a worker or are being served.") { |s| s.traffic("in_flight") }
+      gauge("requests_in_flight", [], "Requests that wait for a worker or are being served.") do |s|
+        s.traffic("in_flight")
+      end
       counter("requests_received_total", [], "Complete requests that the reactor has received for workers.") do |s|
         s.traffic("requests")
       end
@@ -116,7 +123,8 @@ module Pando
       counter("queue_wait_seconds_total", %i[pool], "Time that requests have spent in the queue, added up.") do |s|
         s.queue("queue_nanoseconds") { |nanoseconds| nanoseconds / 1e9 }
       end
-      counter("queue_shed_total", %i[pool reason], "Requests answered with 503, by the limit of the pool's queue.") do |s|
+      counter("queue_shed_total", %i[pool reason],
+              "Requests answered with 503, by the limit of the pool's queue.") do |s|
         { "max_queue" => "shed_queue", "queue_timeout" => "shed_queue_time" }.map do |reason, name|
           s.queue(name).transform_keys { |labels| { **labels, reason: reason } }
         end.reduce(:merge)
@@ -137,98 +145,16 @@ module Pando
         s.traffic("retried")
       end
       counter("requests_timed_out_total", %i[pool kind],
-              "Requests that exceeded their soft timeout, after which the worker leaves, or their hard one, at which it " \
-              "is killed.") do |s|
+              "Requests that exceeded their soft timeout, after which the worker leaves, or their hard one, at which " \
+              "it is killed.") do |s|
         soft = s.totals("worker.leaving", cause: "timeout") { |_, pool, _| { pool: s.pool(pool), kind: "soft" } }
         { **soft, **s.totals("request.killed") { |_, pool, _| { pool: s.pool(pool), kind: "hard" } } }
       end
       counter("health_checks_total", %i[result], "Health checks that the reactor has answered.") do |s|
         s.traffic_by(:result, "well" => "health_well", "unwell" => "health_unwell")
       end
-
-      # Processes.
-
-      gauge("workers_wanted", %i[pool], "Workers or nodes that the pool is to have.") { |s| s.of_pools("workers") }
-      gauge("workers_ready", %i[pool], "Workers or nodes that are ready.") { |s| s.of_pools("ready") }
-      gauge("processes", %i[role pool state],
-            "Processes by role and state. A worker is idle or busy, or on its way in or out.") do |s|
-        s.processes.reject { |role, _| role == "monitor" }.map { |role, one| { **s.place(role, one), state: one["state"] } }.tally
-      end
-      gauge("workers_fork_unsafe", %i[pool], "Ready workers that cannot become a mold.") do |s|
-        s.pools.to_h { |pool| [{ pool: pool }, s.workers(pool).count { |one| one["unsafe"] }] }
-      end
-      counter("process_exits_total", %i[role pool outcome],
-              "Processes that have ended: as told (exited), before they were ready (failed), killed by the monitor " \
-              "(killed), or unexpectedly (lost).") do |s|
-        s.totals do |event, pool, _|
-          role, outcome = event.split(".")
-          next unless MetricsSource::ROLES.include?(role) && MetricsSource::OUTCOMES.include?(outcome)
-
-          { role: role, pool: (s.pool(pool) unless %w[reactor admin].include?(role)), outcome: outcome }.compact
-        end
-      end
-      counter("workers_killed_total", %i[pool cause],
-              "Workers that the monitor has killed: for timeout, standstill, late_start, late_exit, self_check, " \
-              "blocked_queue or another cause.") do |s|
-        s.totals("worker.killed") { |_, pool, cause| { pool: s.pool(pool), cause: cause || "other" } }
-      end
-      counter("workers_oom_killed_total", %i[pool], "Workers that the kernel has killed for lack of memory.") do |s|
-        s.totals("worker.lost", cause: "oom") { |_, pool, _| { pool: s.pool(pool) } }
-      end
-      counter("workers_outgrown_total", %i[pool], "Workers replaced for the memory that they took.") do |s|
-        s.totals("worker.leaving", cause: "memory") { |_, pool, _| { pool: s.pool(pool) } }
-      end
-      counter("restarts_throttled_total", %i[pool], "Restarts put off because a process died again and again.") do |s|
-        s.totals("restart.throttled") { |_, pool, _| { pool: s.pool(pool) } }
-      end
-
-      # Generations.
-
-      gauge("generation_number", %i[pool], "The generation that serves.") { |s| s.current("number") }
-      gauge("generation_age_seconds", %i[pool], "Time since its mold was started.") { |s| s.current("age") }
-      counter("reforks_total", %i[pool outcome], "Reforks: started, finished, refused or withheld.") do |s|
-        s.totals do |event, pool, _|
-          noun, outcome = event.split(".")
-          { pool: s.pool(pool), outcome: outcome } if noun == "refork" && MetricsSource::REFORKS.include?(outcome)
-        end
-      end
-      counter("generations_discarded_total", %i[pool cause],
-              "New generations that failed, by what failed: canary, watch, mold, worker, check, fork or spawn.") do |s|
-        s.totals("generation.discarded") { |_, pool, cause| { pool: s.pool(pool), cause: cause || "other" } }
-      end
-      gauge("refork_suspended", %i[pool], "1 if too many reforks in a row have failed, so that Pando tries no more.") do |s|
-        s.of_pools("suspended", 0) { |value| value ? 1 : 0 }
-      end
-      counter("reloads_total", %i[outcome], "Reloads: started, finished or failed.") do |s|
-        %w[started finished failed].to_h { |one| [{ outcome: one }, s.total("reload.#{one}")] }
-      end
-      counter("upgrades_total", %i[outcome], "Upgrades of the monitor: finished or failed.") do |s|
-        { { outcome: "finished" } => s.total("monitor.upgraded"), { outcome: "failed" } => s.total("upgrade.failed") }
-      end
-
-      # Memory and work.
-
-      { pss: "Memory of processes, with shared pages divided among the processes that share them (PSS)",
-        private: "Memory that only one process has",
-        shared: "Memory that processes share, each page counted once: PSS less private memory" }.each do |kind, text|
-        gauge("memory_#{kind}_bytes", %i[role pool], "#{text}. Measured in the background.") { |s| s.memory(kind) }
-      end
-      gauge("jit_code_bytes", %i[pool], "Machine code that Ruby's JIT has compiled, in the worker with the most.") do |s|
-        s.pools.to_h { |pool| [{ pool: pool }, s.workers(pool).map { |one| one["code"].to_i }.max || 0] }
-      end
-      counter("worker_cpu_seconds_total", %i[pool], "CPU time of workers, as of their last samples.") { |s| s.work("cpu") }
-      counter("worker_page_faults_total", %i[pool],
-              "Pages that workers were given without reading from disk, mostly copied on write.") { |s| s.work("faults") }
-      counter("worker_gc_total", %i[pool kind], "Garbage collections in workers: minor or major.") do |s|
-        %w[minor major].map { |kind| s.work("#{kind}_gcs").transform_keys { |labels| { **labels, kind: kind } } }.reduce(:merge)
-      end
-
-      # Jobs.
-
-      counter("jobs_total", %i[pool], "Jobs that nodes have done.") { |s| s.work("requests", jobs: true) }
-      counter("jobs_failed_total", %i[pool], "Jobs that have failed.") { |s| s.work("failures", jobs: true) }
-      gauge("jobs_running", %i[pool], "Jobs that run now.") { |s| s.jobs("running", :sum) }
-      gauge("jobs_waiting", %i[pool], "Jobs that wait, where the broker tells.") { |s| s.jobs("lag", :max) }
     end
   end
 end
+
+require "pando/admin/metrics_of_processes"

@@ -69,7 +69,9 @@ module Pando
       end
 
       # @param names [Hash{String => String}] counters by the value of the label
-      def traffic_by(label, names) = traffic { |counts| names.to_h { |value, name| [{ label => value }, counts[name]] } }
+      def traffic_by(label, names)
+        traffic { |counts| names.to_h { |value, name| [{ label => value }, counts[name]] } }
+      end
 
       # @return [Hash] by pool, if it has a queue
       def queue(name)
@@ -104,7 +106,8 @@ module Pando
 
       # @return [Hash] by pool: of the generation that serves
       def current(key)
-        all("generation").select { |one| one["state"] == "current" }.to_h { |one| [{ pool: pool(one["pool"]) }, one[key]] }
+        serving = all("generation").select { |one| one["state"] == "current" }
+        serving.to_h { |one| [{ pool: pool(one["pool"]) }, one[key]] }
       end
 
       # Counts of events, by labels: those of one event, or of all.

@@ -56,7 +56,7 @@ module Pando
       # @return [Array(String, Hash{String => String})] "ok" and text, or "failed" and reason
       # @raise [Unavailable]
       def command(word, pairs, timeout, &progress)
-        count { client.ask(word, pairs, timeout: timeout, &(progress || proc {})) }.tap { @snapshot = nil }
+        count { client.ask(word, pairs, timeout: timeout, &progress || proc {}) }.tap { @snapshot = nil }
       rescue CLI::ControlClient::Silent, SystemCallError => e
         raise Unavailable, "#{e.message}; the server may still be working on the command: see /status.json"
       end

@@ -8,8 +8,8 @@ require "pando/telemetry/text_format"
 
 module Pando
   module CLI
-    # `pando events -f [NAME...]`: shows the monitor's events as they happen, as the log does, until it is interrupted or
-    # the server has stopped. With names, only events whose name begins with one of them.
+    # `pando events -f [NAME...]`: shows the monitor's events as they happen, as the log does, until it is interrupted
+    # or the server has stopped. With names, only events whose name begins with one of them.
     #
     # @api private
     class FollowEvents < ControlCommand
@@ -26,11 +26,15 @@ module Pando
       def operands = ["NAME"] * NAMES
 
       def perform
-        raise UsageError, "pando events shows what happens from now on: pando events -f. The log has what has happened" unless
-          flags[:follow]
+        unless flags[:follow]
+          raise UsageError,
+                "pando events shows what happens from now on: pando events -f. The log has what has happened"
+        end
 
         format = chosen_format == "json" ? Telemetry::JSONFormat.new : Telemetry::TextFormat.new
-        outcome, said = ControlClient.new(path).ask("events", { names: words.join(",") }) { |*record| show(*record, format) }
+        outcome, said = ControlClient.new(path).ask("events", { names: words.join(",") }) do |*record|
+          show(*record, format)
+        end
         outcome == "ok" ? CLI::OK : report_failure(said["reason"])
       rescue ControlClient::Silent => e
         report_failure(e.message)

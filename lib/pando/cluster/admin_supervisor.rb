@@ -38,8 +38,8 @@ module Pando
       LIMITS = { lost: { limit: 1.0, free: 3 }, failed: { limit: 30.0, free: 1 } }.freeze
       # Variables for Ruby that the monitor was started with, and that the admin process must not obey.
       UNSET = %w[RUBYOPT RUBYLIB RUBY_YJIT_ENABLE BUNDLE_GEMFILE].freeze
-      ADVICE = "everybody who can reach this address may read /metrics, /livez and /readyz; /status.json, /events and " \
-               "all commands need the token, which travels unencrypted"
+      ADVICE = "everybody who can reach this address may read /metrics, /livez and /readyz; /status.json, /events " \
+               "and all commands need the token, which travels unencrypted"
 
       # @param spec [Spec, nil] nil: there is to be no such process
       # @param control [Control] that serves its commands
@@ -207,7 +207,7 @@ module Pando
 
       def environment
         variables = { **ENV.to_h.except(*UNSET), **@spec.environment,
-                      "PANDO_MONITOR" => "#{Process.pid}:#{@listeners.size}" }
+          "PANDO_MONITOR" => "#{Process.pid}:#{@listeners.size}" }
         variables.map { |name, text| "#{name}=#{text}" }
       end
 

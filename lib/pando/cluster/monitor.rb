@@ -123,9 +123,13 @@ module Pando
         @turns = TurnWatch.new
         @poller = Sys::Poller.new
         @poller.add(@signals, [:signal, nil])
+        build_contacts
+        build
+      end
+
+      def build_contacts
         @control = @start.control(self, @payload.options.control, @poller)
         @admin = @start.admin(@control, @payload.options.admin, @poller)
-        build
       end
 
       def build
@@ -236,10 +240,9 @@ module Pando
         @orders.proceed
         children(ready, :exit).each { |child| @reaper.reap(child) }
         children(ready, :control).each { |session| @control.hear(session) }
-        @admin.hear
+        [@admin, upgrade].each(&:hear)
         examiner.proceed
         reload.attend
-        upgrade.hear
         @reaper.reap_orphans if signals.include?("CHLD")
       end
 

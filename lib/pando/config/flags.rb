@@ -14,8 +14,8 @@ module Pando
     #
     # @api private
     class Flags
-      # A flag that belongs to a command and is not a setting. A repeatable one collects all of its arguments. An argument
-      # in brackets is a number that may be left out.
+      # A flag that belongs to a command and is not a setting. A repeatable one collects all of its arguments. An
+      # argument in brackets is a number that may be left out.
       Switch = Struct.new(:name, :flags, :argument, :help, :repeatable, keyword_init: true)
 
       # A setting, the text that was given for it and the flag as typed; nil for a positional one.

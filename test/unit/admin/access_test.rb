@@ -23,7 +23,9 @@ class AdminAccessTest < Minitest::Test
     [@local, @open].each(&:close)
   end
 
-  def access(**settings) = Pando::Admin::Access.new({ "token_file" => @file, **settings.transform_keys(&:to_s) }.compact, {})
+  def access(**settings)
+    Pando::Admin::Access.new({ "token_file" => @file, **settings.transform_keys(&:to_s) }.compact, {})
+  end
 
   def status(access = self.access, listener: @local, open: false, command: false, **fields)
     env = { "HTTP_HOST" => "localhost:9394", "pando.listener" => listener,
@@ -51,7 +53,9 @@ class AdminAccessTest < Minitest::Test
   end
 
   def test_names_in_host
-    %w[localhost LOCALHOST 127.0.0.1 127.0.0.1:80 [::1]:80 10.1.2.3].each { |name| assert_nil(status(host: name), name) }
+    %w[localhost LOCALHOST 127.0.0.1 127.0.0.1:80 [::1]:80 10.1.2.3].each do |name|
+      assert_nil(status(host: name), name)
+    end
     ["evil.example", "localhost.evil.example", "", "1.2.3", "localhost:x", "[::1", "a b"].each do |name|
       assert_equal(421, status(host: name), name)
     end

@@ -28,14 +28,14 @@ class AdminExpositionTest < Minitest::Test
   end
 
   def test_help_is_escaped
-    assert_includes(prometheus(GAUGE), '# HELP pando_things Things \\\\ "quoted"\\nhere.' "\n")
-    assert_includes(openmetrics(GAUGE), '# HELP pando_things Things \\\\ \\"quoted\\"\\nhere.' "\n")
+    assert_includes(prometheus(GAUGE), "# HELP pando_things Things \\\\ \"quoted\"\\nhere.\n")
+    assert_includes(openmetrics(GAUGE), "# HELP pando_things Things \\\\ \\\"quoted\\\"\\nhere.\n")
   end
 
   def test_label_values_are_escaped
     family = Family.new("pando_things", :gauge, nil, "Things.", { { of: "a\\b\"c\nd", and: "é" } => 1 })
 
-    assert_includes(prometheus(family), 'pando_things{of="a\\\\b\\"c\\nd",and="é"} 1' "\n")
+    assert_includes(prometheus(family), "pando_things{of=\"a\\\\b\\\"c\\nd\",and=\"é\"} 1\n")
   end
 
   def test_numbers_that_are_none

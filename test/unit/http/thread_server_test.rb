@@ -101,7 +101,7 @@ class HTTPThreadServerTest < Minitest::Test
     assert_raises(EOFError, Errno::ECONNRESET) { get("/") }
     gate << "done"
     assert_equal "done", slow.value
-    assert_equal "fine", wait_until { get("/").body rescue nil } # rubocop:disable Style/RescueModifier
+    assert_equal("fine", wait_until { get("/").body rescue nil }) # rubocop:disable Style/RescueModifier
   end
 
   def test_several_listeners_and_no_thread_is_left_behind
