@@ -157,6 +157,15 @@ class AdminTest < Minitest::Test
     refute_path_exists("/proc/#{pid}")
   end
 
+  def test_one_that_stands_still_is_replaced
+    start
+    Process.kill("STOP", @admin.pid)
+    lost = @server.wait_for("admin.lost")
+
+    assert_equal("it stood still: signal KILL", lost["reason"])
+    @server.wait_past("admin.ready", patience: 5)
+  end
+
   def test_an_address_that_is_taken_stops_the_boot
     taken = TCPServer.new("127.0.0.1", 0)
     start(port: taken.addr[1], ready: false)

@@ -91,7 +91,7 @@ module Pando
       end
 
       def status(_env)
-        report = CLI::StatusReport.new(@monitor.snapshot.records, memory: @survey.method(:[]))
+        report = CLI::StatusReport.new(@monitor.snapshot("status").records, memory: @survey.method(:[]))
         json(200, { "schema" => SCHEMA, **report.to_h })
       end
 

@@ -45,9 +45,9 @@ module Pando
       end
 
       def round(factor)
-        pids = @monitor.snapshot(fresh: ROUND).processes.map { |_, facts| facts["pid"] }
+        pids = @monitor.snapshot(fresh: ROUND).processes.map(&:last)
         @usages = @usages.slice(*pids).freeze
-        pids.each do |pid|
+        pids.sort_by { |pid| @usages.key?(pid) ? 1 : 0 }.each do |pid|
           before = used
           usage = Sys::Memory.usage(pid)
           @usages = { **@usages, pid => usage }.freeze if usage

@@ -80,10 +80,9 @@ module Pando
       gauge("live_connections", %i[pool kind],
             "WebSockets and other connections that the app has taken over (connection), and responses that are " \
             "being streamed (stream).") do |s|
-        s.pools.each_with_object({}) do |pool, values|
-          values[{ pool: pool, kind: "connection" }] = s.workers(pool).sum { |one| one["connections"].to_i }
-          values[{ pool: pool, kind: "stream" }] = s.workers(pool).sum { |one| one["streams"].to_i }
-        end
+        %w[connection stream].map do |kind|
+          s.work("#{kind}s").transform_keys { |labels| { **labels, kind: kind } }
+        end.reduce(:merge)
       end
       counter("connections_accepted_total", [], "Connections that the reactor has accepted.") do |s|
         s.traffic("accepted")

@@ -10,11 +10,10 @@ module Pando
       gauge("workers_ready", %i[pool], "Workers or nodes that are ready.") { |s| s.of_pools("ready") }
       gauge("processes", %i[role pool state],
             "Processes by role and state. A worker is idle or busy, or on its way in or out.") do |s|
-        children = s.processes.drop(1) # the first one is the monitor
-        children.map { |role, one| { **s.place(role, one), state: one["state"] } }.tally
+        s.all("group").to_h { |one| [{ **s.place(one["role"], one["pool"]), state: one["state"] }, one["count"]] }
       end
       gauge("workers_fork_unsafe", %i[pool], "Ready workers that cannot become a mold.") do |s|
-        s.pools.to_h { |pool| [{ pool: pool }, s.workers(pool).count { |one| one["unsafe"] }] }
+        s.work("unsafe")
       end
       counter("process_exits_total", %i[role pool outcome],
               "Processes that have ended: as told (exited), before they were ready (failed), killed by the monitor " \
@@ -75,7 +74,7 @@ module Pando
       end
       gauge("jit_code_bytes", %i[pool],
             "Machine code that Ruby's JIT has compiled, in the worker with the most.") do |s|
-        s.pools.to_h { |pool| [{ pool: pool }, s.workers(pool).map { |one| one["code"].to_i }.max || 0] }
+        s.work("code")
       end
       counter("worker_cpu_seconds_total", %i[pool], "CPU time of workers, as of their last samples.") do |s|
         s.work("cpu")
@@ -96,8 +95,8 @@ module Pando
 
       counter("jobs_total", %i[pool], "Jobs that nodes have done.") { |s| s.work("requests", jobs: true) }
       counter("jobs_failed_total", %i[pool], "Jobs that have failed.") { |s| s.work("failures", jobs: true) }
-      gauge("jobs_running", %i[pool], "Jobs that run now.") { |s| s.jobs("running", :sum) }
-      gauge("jobs_waiting", %i[pool], "Jobs that wait, where the broker tells.") { |s| s.jobs("lag", :max) }
+      gauge("jobs_running", %i[pool], "Jobs that run now.") { |s| s.work("running", jobs: true) }
+      gauge("jobs_waiting", %i[pool], "Jobs that wait, where the broker tells.") { |s| s.work("lag", jobs: true) }
     end
   end
 end

@@ -38,7 +38,6 @@ module Pando
 
       def all(word) = @snapshot.all(word)
       def server = @snapshot.one("server")
-      def processes = @processes ||= @snapshot.processes
 
       # @return [Integer] seconds, as a UNIX time
       def start_time = MetricsSource.start_time(server["uptime"])
@@ -47,18 +46,9 @@ module Pando
       # @return [String]
       def pool(name) = name || ONLY
 
-      # @return [Array<String>]
-      def pools = @pools ||= all("work").map { |one| pool(one["pool"]) }
-
-      # @return [Array<Hash{String => Object}>]
-      def workers(pool)
-        @workers ||= all("worker").group_by { |one| pool(one["pool"]) }
-        @workers.fetch(pool, [])
-      end
-
       # The labels of a process.
-      def place(role, facts)
-        { role: role, pool: (pool(facts["pool"]) unless %w[monitor reactor admin].include?(role)) }.compact
+      def place(role, pool)
+        { role: role, pool: (pool(pool) unless %w[monitor reactor admin].include?(role)) }.compact
       end
 
       # @param name [String] of a counter of the reactor
@@ -80,18 +70,11 @@ module Pando
         end
       end
 
-      # @return [Hash] by pool: what its workers have done
+      # @return [Hash] by pool: what its workers have done, or have now
       def work(name, jobs: false)
         records = all("work")
         records = records.select { |one| nodes?(one["pool"]) } if jobs
         records.to_h { |one| [{ pool: pool(one["pool"]) }, one[name]] }
-      end
-
-      # @return [Hash] by pool of nodes
-      def jobs(name, sum)
-        pools.select { |pool| nodes?(pool) }.to_h do |pool|
-          [{ pool: pool }, workers(pool).map { |one| one[name].to_i }.public_send(sum) || 0]
-        end
       end
 
       # Values of the records of pools, or of the server that has one pool.
@@ -128,15 +111,25 @@ module Pando
       # @return [Integer] one of the counts of `pando status`
       def count(name) = @snapshot.one("counts").to_h.fetch(name, 0)
 
+      # A process that is not measured yet counts like the mean of the others in its place, so that a rollout makes no
+      # dip.
       # @param kind [Symbol] :pss, :private or :shared
       def memory(kind)
-        processes.each_with_object(Hash.new(0)) do |(role, facts), sums|
-          usage = @survey[facts["pid"]] or next
-          sums[place(role, facts)] += kind == :shared ? usage.pss - usage.private : usage.public_send(kind)
+        places = @snapshot.processes.group_by { |role, pool, _| place(role, pool) }
+        sums = places.map do |labels, processes|
+          sizes = processes.filter_map { |_, _, pid| size(kind, @survey[pid]) }
+          [labels, sizes.sum * processes.size / sizes.size] if sizes.any?
         end
+        sums.compact.to_h
       end
 
       private
+
+      def size(kind, usage)
+        return unless usage
+
+        kind == :shared ? usage.pss - usage.private : usage.public_send(kind)
+      end
 
       def nodes?(pool) = @snapshot.kinds[pool] == "node"
     end

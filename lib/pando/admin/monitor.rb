@@ -25,6 +25,7 @@ module Pando
         @asking = Mutex.new
         @counting = Mutex.new
         @commands = 0
+        @snapshots = {}
       end
 
       # @param word [String]
@@ -36,17 +37,17 @@ module Pando
       # @return [Boolean] whether the monitor has closed its end of the link
       def gone?(seconds) = !@link.wait_readable(seconds).nil?
 
-      # The state of the server with the figures of the metrics. Whoever asks within a second gets the same.
+      # The state of the server. Whoever asks within a second gets the same.
+      # @param word [String] "figures", for metrics, or "status", with each process
       # @param fresh [Float] seconds
       # @return [Snapshot]
       # @raise [Unavailable]
-      def snapshot(fresh: FRESH)
+      def snapshot(word = "figures", fresh: FRESH)
         @asking.synchronize do
-          return @snapshot if @snapshot && Sys.now - @snapshot.taken_at < fresh
+          known = @snapshots[word]
+          return known if known && Sys.now - known.taken_at < fresh
 
-          records = []
-          client.ask("figures", timeout: ANSWER) { |*record| records << record }
-          @snapshot = Snapshot.new(records)
+          @snapshots[word] = ask(word)
         end
       rescue CLI::ControlClient::Silent, SystemCallError => e
         raise Unavailable, "the monitor does not answer: #{e.message}"
@@ -56,7 +57,7 @@ module Pando
       # @return [Array(String, Hash{String => String})] "ok" and text, or "failed" and reason
       # @raise [Unavailable]
       def command(word, pairs, timeout, &progress)
-        count { client.ask(word, pairs, timeout: timeout, &progress || proc {}) }.tap { @snapshot = nil }
+        count { client.ask(word, pairs, timeout: timeout, &progress || proc {}) }.tap { @asking.synchronize { @snapshots.clear } }
       rescue CLI::ControlClient::Silent, SystemCallError => e
         raise Unavailable, "#{e.message}; the server may still be working on the command: see /status.json"
       end
@@ -66,6 +67,14 @@ module Pando
       def follow(&block) = client.ask("events", &block)
 
       private
+
+      def ask(word)
+        records = []
+        outcome, said = client.ask(word, timeout: ANSWER) { |*record| records << record }
+        raise Unavailable, "the monitor failed: #{said["reason"]}" if outcome == "failed"
+
+        Snapshot.new(records)
+      end
 
       # @return [CLI::ControlClient] for one command
       def client
@@ -121,10 +130,12 @@ module Pando
         "no worker is ready" unless server["ready"].to_i.positive?
       end
 
-      # @return [Array<Array(String, Hash)>] role and facts of each process
+      # @return [Array<Array(String, String, Integer)>] role, pool (nil: the only one, or none) and pid of each process
       def processes
-        children = %w[reactor mold worker service admin].flat_map { |role| all(role).map { |facts| [role, facts] } }
-        [["monitor", one("server").slice("pid")], *children].select { |_, facts| facts["pid"] }
+        children = all("pids").flat_map do |one|
+          one["pids"].to_s.split(",").map { |pid| [one["role"], one["pool"], pid.to_i] }
+        end
+        [["monitor", nil, one("server")["pid"]], *children]
       end
 
       # @return [Hash{String => String}] the kind of each pool: node or worker

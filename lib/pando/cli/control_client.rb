@@ -75,14 +75,16 @@ module Pando
 
       # Reads the next line.
       def line(deadline)
-        @buffer ||= +""
-        until (whole = @buffer.slice!(/\A[^\n]*\n/))
+        @lines ||= []
+        @rest ||= +""
+        while @lines.empty?
           left = deadline && [deadline - now, 0].max
           raise Late, "there was no answer within #{@timeout} s" unless @socket.wait_readable(left)
 
-          @buffer << @socket.readpartial(65_536)
+          @rest << @socket.readpartial(65_536)
+          @lines = @rest.slice!(0..@rest.rindex("\n")).lines if @rest.include?("\n")
         end
-        whole
+        @lines.shift
       rescue EOFError
         raise Silent, "the server is gone"
       end

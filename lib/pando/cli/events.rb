@@ -42,6 +42,7 @@ module Pando
 
       def show(word, pairs, format)
         case word
+        when "following" then terminal.err.puts "pando: following the events of the server at #{path}"
         when "missed"
           terminal.err.puts "pando: #{pairs["count"]} events were left out, because the output was read too slowly"
         when "event"

@@ -58,17 +58,19 @@ module Pando
       def add_lost_lines(number) = @counts[LINES] += number
 
       # The work of all workers since the start, whether they live or not.
-      # @param pool [Integer] its number @param workers [Array<Child>] that live
+      # @param pool [Integer] its number @param workers [Hash{Child => Sys::Sample, nil}] that live
       # @return [Hash{Symbol => Numeric}] see WORK
       def work(pool, workers)
-        workers.select(&:pidfd).each_with_object(@work[pool].dup) do |worker, sums|
-          done_by(worker).each { |name, number| sums[name] += number }
+        workers.each_with_object(@work[pool].dup) do |(worker, sample), sums|
+          done_by(worker, sample).each { |name, number| sums[name] += number }
         end
       end
 
       # The worker has ended, and its row is still its own.
       def retire(worker)
-        done_by(worker).each { |name, number| @work[worker.pool][name] += number } if worker.worker? && worker.pidfd
+        return unless worker.worker? && worker.pidfd
+
+        done_by(worker, worker.sample).each { |name, number| @work[worker.pool][name] += number }
       end
 
       # Adds the counts of before an upgrade.
@@ -96,8 +98,7 @@ module Pando
 
       private
 
-      def done_by(worker)
-        sample = worker.sample
+      def done_by(worker, sample)
         { requests: worker.requests, failures: worker.row.failures, cpu: sample&.cpu || 0.0,
           faults: sample&.faults || 0, minor_gcs: sample&.minor_gcs || 0, major_gcs: sample&.major_gcs || 0 }
       end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/control/snapshot"
+require "pando/cluster/control/figures"
 require "pando/cluster/control/tasks"
 require "pando/errors"
 
@@ -40,18 +40,17 @@ module Pando
 
         # @return [nil] the client need not wait
         def answer(word, arguments, session)
-          word == "pages" ? pages(arguments, session) : status(session, figures: word == "figures")
+          case word
+          when "pages" then pages(arguments, session)
+          when "status" then tell(Snapshot.new(@cluster), session)
+          when "figures" then tell(Figures.new(@cluster), session)
+          end
           session.finish("ok")
           nil
         end
 
-        # @param figures [Boolean] whether the client is to get those of the metrics as well
-        def status(session, figures:)
-          snapshot = Snapshot.new(@cluster)
-          session.gather do
-            snapshot.each { |role, pairs| session.say(role, pairs) }
-            snapshot.each_figure { |role, pairs| session.say(role, pairs) } if figures
-          end
+        def tell(records, session)
+          session.gather { records.each { |word, pairs| session.say(word, pairs) } }
         end
 
         # The worker writes to the client's own file; the monitor reads none of it.

@@ -32,23 +32,6 @@ module Pando
           yield "admin", admin if admin
         end
 
-        # The figures of the metrics, which have no place in `pando status`: all that the reactor counts, each pool's
-        # queue and work, and how often each event has happened.
-        # @yieldparam word [String] @yieldparam pairs [Hash{Symbol => Object}]
-        def each_figure
-          counters = @cluster.reactors.counters
-          yield "traffic", counters if counters
-          @cluster.pools.each do |pool|
-            name = pool.name if named?(pool)
-            queue = pool.reactors.counters_of(pool.number) if pool.serves?
-            yield "pool_traffic", { pool: name, **queue } if queue
-            yield "work", { pool: name, **@cluster.tally.work(pool.number, pool.roster.workers) }
-          end
-          @cluster.tally.totals.each do |(event, pool, cause), count|
-            yield "total", { event: event, pool: pool, cause: cause, count: count }
-          end
-        end
-
         private
 
         # A server with one pool of HTTP workers has no pool names.
