@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "open3"
+require "pando/cli/control_client"
 require "support/admin_client"
 require "support/folder_jobs"
 require "support/pando_versions"
@@ -219,14 +220,17 @@ class AdminTest < Minitest::Test
     start(code: versions.current)
     @server.refork
     before = @admin.pid
+    seen = follow_events
     versions.add("1.0.2").link("1.0.2")
-    @server.wait_for("admin.ready") { @admin.post("/reload?now=1") && upgrade(versions) }
+    @server.wait_for("admin.ready") { upgrade(versions) }
 
     refute_equal(before, @admin.pid)
     assert_includes(@admin.metrics, 'pando_build_info{version="1.0.2"')
     assert_equal(1, @admin.metric('pando_reforks_total{pool="web",outcome="finished"}'))
     assert_equal(1, @admin.metric('pando_upgrades_total{outcome="finished"}'))
     assert_empty(@server.events("admin.lost") + @server.events("orphan.reaped"))
+    assert_predicate(@server.stop, :success?)
+    assert_empty(%w[monitor.upgrading monitor.upgraded monitor.stopped] - seen.value)
   ensure
     versions&.remove
   end
@@ -260,6 +264,19 @@ class AdminTest < Minitest::Test
   end
 
   private
+
+  # @return [Thread] the names of events until the server ends, as a client of the control socket hears of them
+  def follow_events
+    client = Pando::CLI::ControlClient.new(File.join(@server.folder, "control.sock"))
+    told = Queue.new
+    thread = Thread.new do
+      names = []
+      client.ask("events") { |word, pairs| word == "following" ? told << word : names << pairs["event"] }
+      names
+    end
+    told.pop
+    thread
+  end
 
   # One that the kernel had accepted is reset.
   def refused?(admin)

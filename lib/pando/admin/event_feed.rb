@@ -44,6 +44,8 @@ module Pando
         loop do
           @monitor.follow { |word, pairs| hear(word, pairs) }
         rescue CLI::ControlClient::Silent, SystemCallError
+          nil # the monitor closes the connection of a client that reads too slowly
+        ensure
           sleep(PAUSE)
         end
       end

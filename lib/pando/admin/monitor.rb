@@ -56,10 +56,12 @@ module Pando
       # Gives the monitor a command and waits for its outcome.
       # @return [Array(String, Hash{String => String})] "ok" and text, or "failed" and reason
       # @raise [Unavailable]
-      def command(word, pairs, timeout, &progress)
-        count { client.ask(word, pairs, timeout: timeout, &progress || proc {}) }.tap { @asking.synchronize { @snapshots.clear } }
+      def command(word, pairs, timeout)
+        count { client.ask(word, pairs, timeout: timeout) { nil } }
       rescue CLI::ControlClient::Silent, SystemCallError => e
         raise Unavailable, "#{e.message}; the server may still be working on the command: see /status.json"
+      ensure
+        @asking.synchronize { @snapshots.clear } # what it has changed is shown at once
       end
 
       # Yields each record about events until the monitor ends.

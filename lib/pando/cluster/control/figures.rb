@@ -44,7 +44,7 @@ module Pando
           live = workers.keys
           { connections: live.sum(&:connections), streams: live.sum(&:streams),
             unsafe: live.count { |worker| worker.ready? && !worker.fork_safe? },
-            code: workers.values.map { |sample| sample&.code_bytes.to_i }.max || 0,
+            code: workers.values.compact.map(&:code_bytes).max || 0,
             running: live.sum { |worker| worker.row.running }, lag: live.map { |worker| worker.row.lag }.max || 0 }
         end
 

@@ -34,7 +34,8 @@ class FollowTaskTest < Minitest::Test
 
   def test_an_event_is_told_as_the_log_writes_it
     task = follow
-    task.observe(event("worker.lost", slot: 1, name: "x y", list: %w[a b], ratio: 0.12345678, backtrace: ["long"], no: nil))
+    payload = { slot: 1, name: "x y", list: %w[a b], ratio: 0.12345678, backtrace: ["long"], no: nil }
+    task.observe(event("worker.lost", **payload))
 
     assert_equal([["following", {}],
                   ["event", { "event" => "worker.lost", "time" => "1234.568", "slot" => "1", "name" => "x y",
