@@ -6,7 +6,7 @@ require "capybara"
 # the default where the bundle has no Puma, which is Capybara's own default.
 Capybara.register_server(:pando) do |app, port, host|
   require "pando/http/thread_server"
-  Pando::HTTP::ThreadServer.new(app, host, port).run
+  Pando::HTTP::ThreadServer.new(app, [TCPServer.new(host, port)]).run
 end
 
 puma = Gem.loaded_specs.key?("puma")

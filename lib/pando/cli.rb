@@ -24,6 +24,8 @@ module Pando
       "serve" => Known.new(:Serve, "pando/cli/serve", "Serve an application (the default command)."),
       "swarm" => Known.new(:Swarm, "pando/cli/swarm", "Run job nodes only, without serving requests."),
       "status" => Known.new(:Status, "pando/cli/status", "Show what the running server is doing."),
+      "events" => Known.new(:FollowEvents, "pando/cli/events",
+                            "Show what happens in the running server: pando events -f."),
       "refork" => Known.new(:Refork, CONTROL, "Make a warm worker the next mold, and wait for the rollout."),
       "reload" => Known.new(:Reload, CONTROL, "Boot the code that is on disk now, and wait."),
       "upgrade" => Known.new(:Upgrade, CONTROL,

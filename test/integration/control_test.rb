@@ -143,7 +143,45 @@ class ControlTest < Minitest::Test
                  second.events("control.unavailable").first["reason"])
   end
 
+  def test_events_are_followed_until_the_server_ends
+    all, some = [["-f"], ["-f", "--format", "json", "worker.", "mold.retired"]].map do |arguments|
+      follower("events", *arguments)
+    end
+    @server.wait_for("worker.ready") { Process.kill("KILL", @server.workers.first.pid) }
+    @server.stop
+    text, told = [all, some].map { |thread| thread.value.first }
+    lines = told.lines.map { |line| JSON.parse(line) }
+
+    assert_match(/ pando ERROR worker\.lost slot=\d generation=0 pid=\d+ reason="signal KILL"/, text)
+    assert_match(/ pando monitor\.stopped pid=#{@server.pid} status=0\n\z/, text)
+    assert_equal([["worker.lost", "error"]], lines.first(1).map { |line| line.values_at("event", "level") })
+    assert_empty(lines.map { |line| line["event"] }.grep_v(/\Aworker\./))
+    assert_equal([0, 0], [all, some].map { |thread| thread.value.last })
+  end
+
+  def test_events_without_the_flag_is_wrong_usage
+    assert_equal(2, pando("events").last)
+  end
+
+  def test_status_is_shown_again_and_again
+    options = ["-C", @server.folder, "--control", "control.sock"]
+    IO.popen(Support::Checkout.pando("status", "--watch", "0.1", *options)) do |io|
+      3.times { nil until io.gets.start_with?("pando ") }
+      Process.kill("KILL", io.pid)
+    end
+
+    assert_equal(2, pando("status", "--watch", "0").last)
+  end
+
   private
+
+  # @return [Thread] once the monitor knows of it
+  def follower(*arguments)
+    command = Support::Checkout.pando(*arguments, "-C", @server.folder, "--control", "control.sock")
+    _, output, complaint, process = Open3.popen3(*command)
+    assert_match(/\Apando: following the events of the server at /, complaint.gets)
+    Thread.new { [output.read, process.value.exitstatus] }
+  end
 
   def socket = File.join(@server.folder, "control.sock")
   def workers(processes) = processes.select { |process| process["role"] == "worker" }

@@ -13,13 +13,14 @@ class LeanMonitorTest < Minitest::Test
   # Measured with YJIT, which takes 5 MiB of it: 22 to 28 MiB on Ruby 3.3, 28 to 31 on 4.0. The app alone has 40 more.
   MOST_PSS_KIB = 35 * 1024
   MOST_REACTOR_PSS_KIB = 3 * 1024 # measured: 0.3 MiB at its start, then 0.6 to 0.9
-  NOT_LOADED = %r{/rack(\.rb|/|-\d)|/pando/(http|fork_safety|swarm)(\.rb|/(?!reactor_))}
+  NOT_LOADED = %r{/rack(\.rb|/|-\d)|/pando/(http|fork_safety|swarm|admin)(\.rb|/(?!reactor_))}
 
   # The event is emitted by the monitor alone.
   CONFIG = <<~RUBY
     require "json"
     workers 2
     refork :manual
+    admin "unix:admin.sock"
     on("refork.finished") do |_event|
       facts = { pid: Process.pid, features: $LOADED_FEATURES, threads: Thread.list.size,
                 constants: %w[Rack AppPart].select { |name| Object.const_defined?(name, false) } }

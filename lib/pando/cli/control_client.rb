@@ -19,10 +19,11 @@ module Pando
       class Late < Silent; end
 
       # @param path [String]
+      # @param socket [UNIXSocket, nil] that leads to the monitor; nil: it is reached by the path
       # @raise [UsageError] no server listens there
-      def initialize(path)
+      def initialize(path, socket = nil)
         @path = path
-        @socket = UNIXSocket.new(path)
+        @socket = socket || UNIXSocket.new(path)
       rescue Errno::ENOENT, Errno::ECONNREFUSED
         raise UsageError, "no server listens at #{path}. Is it running, with this `control` setting? " \
                           "To use another socket, add --control PATH#{elsewhere(path)}"
@@ -74,14 +75,16 @@ module Pando
 
       # Reads the next line.
       def line(deadline)
-        @buffer ||= +""
-        until (whole = @buffer.slice!(/\A[^\n]*\n/))
+        @lines ||= []
+        @rest ||= +""
+        while @lines.empty?
           left = deadline && [deadline - now, 0].max
           raise Late, "there was no answer within #{@timeout} s" unless @socket.wait_readable(left)
 
-          @buffer << @socket.readpartial(65_536)
+          @rest << @socket.readpartial(65_536)
+          @lines = @rest.slice!(0..@rest.rindex("\n")).lines if @rest.include?("\n")
         end
-        whole
+        @lines.shift
       rescue EOFError
         raise Silent, "the server is gone"
       end

@@ -6,7 +6,8 @@ require "pando/cli/status_report"
 
 module Pando
   module CLI
-    # `pando status`: the processes, their generations, and what each one is doing.
+    # `pando status`: the processes, their generations, and what each one is doing. With --watch it shows them again and
+    # again, until it is interrupted or the server has ended.
     #
     # @api private
     class Status < ControlCommand
@@ -14,19 +15,53 @@ module Pando
 
       # Seconds. A healthy monitor answers within milliseconds.
       ANSWER = 10.0
+      # Seconds between two reports, and the least of them.
+      INTERVAL = 2.0
+      SHORTEST = 0.1
+      WATCH = Switch.new(name: :watch, flags: %w[--watch], argument: "[SECONDS]",
+                         help: "With `status`: show it again every 2 seconds, or as often as you say.").freeze
 
       def self.switches
-        [Format::TEXT_OR_JSON]
+        [Format::TEXT_OR_JSON, WATCH]
       end
 
       private
 
       def perform
-        report = StatusReport.new(records)
-        terminal.out.puts(chosen_format == "json" ? report.json : report.text)
-        CLI::OK
+        return show || CLI::OK unless (seconds = interval)
+
+        loop do
+          clear
+          show
+          terminal.out.flush
+          sleep(seconds)
+        end
       rescue ControlClient::Silent => e
         report_failure(e.message)
+      end
+
+      def show
+        report = StatusReport.new(records)
+        terminal.out.puts(chosen_format == "json" ? report.json : report.text)
+      end
+
+      # A file or a pipe gets one report after the other.
+      def clear
+        return unless terminal.out.tty? && chosen_format == "text"
+
+        require "io/console"
+        terminal.out.clear_screen
+      end
+
+      # @return [Float, nil] nil: once is enough
+      def interval
+        wanted = flags[:watch] or return
+        return INTERVAL if wanted == true
+
+        seconds = Float(wanted, exception: false)
+        return seconds if seconds && seconds >= SHORTEST
+
+        raise UsageError, "--watch: must be a number of seconds from #{SHORTEST}, but is #{wanted.inspect}."
       end
 
       def records

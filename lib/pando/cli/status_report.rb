@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cli/status_lines"
+require "pando/cluster/control/line"
 require "pando/counted"
 require "pando/mebibytes"
 require "pando/sys/memory"
@@ -16,7 +17,7 @@ module Pando
       include Mebibytes
       include StatusLines
 
-      PROCESSES = %w[reactor mold worker service].freeze
+      PROCESSES = %w[reactor mold worker service admin].freeze
       COLUMNS = { "role" => "ROLE", "generation" => "GEN", "pid" => "PID", "state" => "STATE", "requests" => "REQUESTS",
                   "pss" => "PSS", "private" => "PRIVATE", "job" => "" }.freeze
       RIGHT = %w[generation pid requests pss private].freeze
@@ -26,14 +27,21 @@ module Pando
       private_constant :PROCESSES, :COLUMNS, :RIGHT, :STANDINGS
 
       # @param records [Array<Array(String, Hash{String => String})>]
-      def initialize(records)
-        @records = records.map { |word, pairs| [word, pairs.transform_values { |value| typed(value) }] }
+      # @param memory [#call] gives the memory of a process by its pid
+      def initialize(records, memory: Sys::Memory.method(:usage))
+        @records = records.map { |word, pairs| [word, Cluster::Control::Line.typed(pairs)] }
+        @memory = memory
       end
 
       # @return [String]
       def json
         require "json"
-        JSON.pretty_generate(
+        JSON.pretty_generate(to_h)
+      end
+
+      # @return [Hash{String => Object}]
+      def to_h
+        {
           "server" => one("server"), **pools, "listeners" => all("listener"), "queue" => one("queue"),
           "generations" => all("generation"), "refork" => one("refork"),
           "leaks" => all("leak"),
@@ -41,7 +49,7 @@ module Pando
           "refused_paths" => all("refused_path"), "throttled_restarts" => all("throttle"),
           "counts" => one("counts") || {},
           "processes" => processes.map { |role, pairs| { "role" => role, **pairs } }
-        )
+        }
       end
 
       # @return [String]
@@ -50,15 +58,6 @@ module Pando
       end
 
       private
-
-      def typed(value)
-        case value
-        when /\A-?\d+\z/ then value.to_i
-        when /\A-?\d+\.\d+(?:e[+-]?\d+)?\z/ then value.to_f
-        when "true" then true
-        else value
-        end
-      end
 
       def all(word) = @records.filter_map { |role, pairs| pairs if role == word }
       def one(word) = all(word).first
@@ -73,7 +72,7 @@ module Pando
 
       # Bytes. Empty if the process has ended or lives in another namespace.
       def memory(pid)
-        usage = Sys::Memory.usage(pid) if pid
+        usage = @memory.call(pid) if pid
         usage ? { "pss" => usage.pss, "private" => usage.private } : {}
       end
 

@@ -82,6 +82,15 @@ module Pando
         forget_closed
       end
 
+      # A client has come another way than by the socket (AdminSupervisor).
+      # @param socket [Socket] which is now its session's
+      def welcome(socket)
+        @sessions.shift.close if @sessions.size >= SESSIONS
+        @sessions << Session.new(socket, @poller)
+      rescue SystemCallError
+        socket.close
+      end
+
       # Called at each turn of the monitor's loop.
       def proceed
         resume
@@ -167,8 +176,7 @@ module Pando
         return if socket == :wait_readable
         return socket.close unless [0, Process.euid].include?(socket.getpeereid.first)
 
-        @sessions.shift.close if @sessions.size >= SESSIONS
-        @sessions << Session.new(socket, @poller)
+        welcome(socket)
       rescue Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS => e
         socket.close if socket.respond_to?(:close)
         pause(e)
@@ -209,7 +217,7 @@ module Pando
         @sessions.each do |session|
           next unless session.task
 
-          session.say("event", name: event.name, **event.payload.except(:backtrace, :name))
+          session.say("event", name: event.name, **event.payload.except(:backtrace, :name)) unless session.task.quiet?
           session.task.observe(event)
         end
       end

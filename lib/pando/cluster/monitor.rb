@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster"
+require "pando/cluster/admin_supervisor"
 require "pando/cluster/brief"
 require "pando/cluster/control"
 require "pando/cluster/drain"
@@ -40,7 +41,7 @@ module Pando
       LOG_PATIENCE = 0.5
 
       attr_reader :listeners, :roster, :pools, :shutdown, :reload, :inbox, :examiner, :drain, :tally, :reaper, :systemd,
-                  :control, :upgrade, :quiet, :began_at, :payload
+                  :control, :admin, :upgrade, :quiet, :began_at, :payload
 
       # Those of the first pool, which is the only one of most servers.
       def_delegators :first_pool, :generations, :rollout, :reactors, :lanes
@@ -95,6 +96,7 @@ module Pando
       def dismiss(child)
         @poller.remove(child.link) unless child.link.closed?
         @poller.remove(child.pidfd) if child.pidfd
+        tally.retire(child)
         roster.dismiss(child)
       end
 
@@ -104,6 +106,7 @@ module Pando
         reload&.abandon
         @listeners&.close
         @control&.close
+        @admin&.close
         @pid_file&.release
       end
 
@@ -120,8 +123,13 @@ module Pando
         @turns = TurnWatch.new
         @poller = Sys::Poller.new
         @poller.add(@signals, [:signal, nil])
-        @control = @start.control(self, @payload.options.control, @poller)
+        build_contacts
         build
+      end
+
+      def build_contacts
+        @control = @start.control(self, @payload.options.control, @poller)
+        @admin = @start.admin(@control, @payload.options.admin, @poller)
       end
 
       def build
@@ -160,13 +168,13 @@ module Pando
 
       def build_watch
         @inbox = Inbox.new(roster, @poller, pools.child_event_router)
-        @reaper = Reaper.new(roster, @inbox, pools.child_event_router)
+        @reaper = Reaper.new(roster, @inbox, pools.child_event_router) { |pid| @admin.reap(pid) }
         @examiner = Examiner.new(@poller, @payload.examination_command)
         @systemd.ready_when { pools.serve? }
       end
 
       def build_changes
-        addresses = Reload::Addresses.new(listeners, @control, reactors)
+        addresses = Reload::Addresses.new(listeners, @control, @admin, reactors)
         @reload = Reload.new(pools.releases, @payload, @poller, addresses, method(:renew))
         @upgrade = Upgrade.new(self, @payload, @poller, @signals, @image)
       end
@@ -201,18 +209,22 @@ module Pando
         reactors.reconcile(shutdown.begun?)
         drain.proceed
         @control.proceed
+        @admin.reconcile
         @systemd.reconcile { status_line }
       end
 
       def wait
         asked = [due - Sys.now, 0].max
-        @poller.wait(asked).tap { pools.postpone(@turns.turned(asked)) }
+        @poller.wait(asked).tap do
+          seconds = @turns.turned(asked)
+          [pools, @admin].each { |part| part.postpone(seconds) } if seconds.positive?
+        end
       end
 
       def status_line = "#{pools.summary}#{", draining" if drain.begun?}"
 
       def due
-        always = [pools.deadline, *[@systemd, reactors, drain, @orders].filter_map(&:due)].min
+        always = [pools.deadline, *[@systemd, reactors, drain, @orders, @admin].filter_map(&:due)].min
         return always if shutdown.begun? # no other part has work then
 
         [always, *[pools, examiner, reload, upgrade, @restart_file].filter_map(&:due)].min
@@ -228,9 +240,9 @@ module Pando
         @orders.proceed
         children(ready, :exit).each { |child| @reaper.reap(child) }
         children(ready, :control).each { |session| @control.hear(session) }
+        [@admin, upgrade].each(&:hear)
         examiner.proceed
         reload.attend
-        upgrade.hear
         @reaper.reap_orphans if signals.include?("CHLD")
       end
 

@@ -21,6 +21,7 @@ module Pando
     #   check_timeout   from a step of a child's self-check to the next one; nil: as long as it takes
     #   oom_score_adj   of workers; nil: unchanged
     #   control         the control socket, see Control::Spec; nil: none
+    #   admin           see AdminSupervisor::Spec; nil: there is no admin process
     #   pidfile         where the monitor writes its process id; nil: nowhere
     #   restart_file    a file that users touch to reload the application; nil: none
     #   memory          see Memory::Limits
@@ -37,10 +38,19 @@ module Pando
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
                          :stop_timeout, :drain, :drain_delay, :health, :grace, :give_up_after, :longest_request,
-                         :longest_wait, :check_timeout, :oom_score_adj, :control, :pidfile, :restart_file, :memory,
+                         :longest_wait, :check_timeout, :oom_score_adj, :control, :admin, :pidfile, :restart_file,
+                         :memory,
                          :canary, :refork_failures, :trainee, :prefault, :mold, :exclusive, :shared, :jobs, :poison,
                          :services,
                          keyword_init: true)
+
+    class AdminSupervisor
+      # The admin process: its addresses, the command that starts it, and what the command finds in its environment.
+      # Processes of the same Spec are alike.
+      #
+      #   listen       Array of Config::Listen, or of what answers alike
+      Spec = Struct.new(:listen, :command, :environment)
+    end
 
     class Control
       # Where the control socket is, with the interface that ListenerSocket needs. Only its owner may connect.

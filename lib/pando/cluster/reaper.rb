@@ -17,10 +17,13 @@ module Pando
       # @return [Integer] orphans reaped so far
       attr_reader :strangers
 
-      def initialize(roster, inbox, observer)
+      # @yieldparam pid [Integer] of a dead process that is none of the children
+      # @yieldreturn [Boolean] whether its owner has reaped it; without a block it has none
+      def initialize(roster, inbox, observer, &reap_other)
         @roster = roster
         @inbox = inbox
         @observer = observer
+        @reap_other = reap_other
         @strangers = 0
       end
 
@@ -40,6 +43,7 @@ module Pando
         while (pid = Sys.ended_child)
           child = @roster.by_pid(pid)
           next reap(child) if child
+          next if @reap_other&.call(pid)
 
           Process.wait(pid, Process::WNOHANG)
           @strangers += 1

@@ -168,25 +168,27 @@ module Pando
         @known = false
       end
 
-      # The addresses that a reload may change: the application's listeners and the control socket. New ones are opened
-      # before anything changes, and then either used or closed again.
+      # The addresses that a reload may change: the application's listeners, the control socket and those of the admin
+      # process. New ones are opened before anything changes, and then either used or closed again.
       #
       # Owned by the monitor.
       #
       # @api private
       class Addresses
         # @param reactors [Reactor::Supervisor, Listening::DirectMode] told of changed listeners
-        def initialize(listeners, control, reactors)
+        def initialize(listeners, control, admin, reactors)
           @listeners = listeners
           @control = control
+          @admin = admin
           @reactors = reactors
         end
 
-        # @param renewal [#listen, #control]
+        # @param renewal [#listen, #control, #admin]
         # @raise [BootError] the server cannot listen on one of them
         def prepare(renewal)
           @change = @listeners.prepare(renewal.listen)
           @control.prepare(renewal.control)
+          @admin.prepare(renewal.admin)
         end
 
         # @return [Array<Listener>] that the new release accepts from
@@ -196,12 +198,14 @@ module Pando
           before = @listeners.to_a
           @reactors.listeners_changed(@listeners.adopt(@change))
           @control.adopt
+          @admin.adopt
           tell(before)
           @change = nil
         end
 
         def give_up
           @control.give_up
+          @admin.give_up
           @listeners.give_up(@change) if @change
           @change = nil
         end

@@ -28,6 +28,7 @@ module Pando
       def reactor(payload) = shared { payload.reactor }
       def systemd = Systemd.from(ENV)
       def control(cluster, spec, poller) = Control.open(spec, cluster, poller)
+      def admin(control, spec, poller) = AdminSupervisor.open(spec, control, poller)
 
       # Called when all parts are built, and before any child is ordered.
       def begin(monitor)

@@ -5,7 +5,9 @@ require "pando/line_writer"
 
 module Pando
   module Cluster
-    # Counts, from the logged events, what has gone wrong since the start. Owned by the monitor.
+    # Counts, from the logged events, what has gone wrong since the start, and for metrics every event by its pool and
+    # its cause. Adds up the work of workers that have ended. No count ever falls: a reload, a refork or an upgrade of
+    # the monitor does not begin anew. Owned by the monitor.
     class Tally
       EVENTS = %w[worker.failed worker.lost worker.killed mold.failed mold.lost mold.killed reactor.failed reactor.lost
                   reactor.killed service.failed service.lost request.killed spawn.failed fork.failed
@@ -20,8 +22,28 @@ module Pando
       LINES = "lines.lost"
       NAMES = [*EVENTS, *REQUESTS, OOM, FAT, LINES].freeze
 
+      # Events that may make Pando discard their generation.
+      FAILURES = %w[canary.failed watch.failed check.failed mold.failed mold.killed mold.lost worker.failed worker.lost
+                    worker.killed fork.failed spawn.failed].freeze
+      # Why a worker was killed, or left, by the beginning of the reason.
+      CAUSES = { "hard timeout" => "timeout", "timeout" => "timeout", "its jobs make no progress" => "timeout",
+                 "it stood still" => "standstill", "it did not leave in time" => "late_exit",
+                 "it was not ready in time" => "late_start", "it is stuck in its self-check" => "self_check",
+                 "requests waited" => "blocked_queue", "replaced" => "replaced", "scaled down" => "scaled" }.freeze
+      # Events whose reason is looked up there.
+      CAUSED = %w[worker.killed worker.exited mold.killed reactor.killed].freeze
+      # What the workers of a pool have done.
+      WORK = %i[requests failures cpu faults minor_gcs major_gcs].freeze
+
+      # @return [Hash{Array(String, String, String) => Integer}] by event, pool (nil: there is only one) and cause (nil:
+      #   the event has none); requests count one by one where an event reports several
+      attr_reader :totals
+
       def initialize
         @counts = Hash.new(0)
+        @totals = Hash.new(0)
+        @work = Hash.new { |work, pool| work[pool] = WORK.to_h { |name| [name, 0] } }
+        @failures = {}
         @lines_before = LineWriter.lost
         @subscription = Events.subscribe { |event| count(event) }
       end
@@ -35,26 +57,79 @@ module Pando
       # Counts lines lost in another process's log.
       def add_lost_lines(number) = @counts[LINES] += number
 
+      # The work of all workers since the start, whether they live or not.
+      # @param pool [Integer] its number @param workers [Hash{Child => Sys::Sample, nil}] that live
+      # @return [Hash{Symbol => Numeric}] see WORK
+      def work(pool, workers)
+        workers.each_with_object(@work[pool].dup) do |(worker, sample), sums|
+          done_by(worker, sample).each { |name, number| sums[name] += number }
+        end
+      end
+
+      # The worker has ended, and its row is still its own.
+      def retire(worker)
+        return unless worker.worker? && worker.pidfd
+
+        done_by(worker, worker.sample).each { |name, number| @work[worker.pool][name] += number }
+      end
+
       # Adds the counts of before an upgrade.
       def restore(counts) = counts.slice(*NAMES).each { |name, number| @counts[name] += number }
 
       def to_state(state)
         counts.each { |name, number| state.add("count", of: name, number: number) }
+        totals.each { |(of, pool, cause), number| state.add("total", of: of, in: pool, cause: cause, number: number) }
+        @work.each { |pool, sums| state.add("work", in: pool, **sums) }
       end
 
       def from_state(state)
         restore(state.all("count").to_h { |record| [record.text(:of), record.integer(:number)] })
+        state.all("total").each do |record|
+          key = [record.text(:of), record.read(:in, :text), record.read(:cause, :text)]
+          @totals[key] += record.integer(:number)
+        end
+        state.all("work").each do |record|
+          sums = @work[record.integer(:in)]
+          WORK.each { |name| sums[name] += record.read(name, name == :cpu ? :number : :integer) || 0 }
+        end
       end
 
       def close = Events.unsubscribe(@subscription)
 
       private
 
+      def done_by(worker, sample)
+        { requests: worker.requests, failures: worker.row.failures, cpu: sample&.cpu || 0.0,
+          faults: sample&.faults || 0, minor_gcs: sample&.minor_gcs || 0, major_gcs: sample&.major_gcs || 0 }
+      end
+
       def count(event)
+        count_total(event)
         @counts[event.name] += 1 if EVENTS.include?(event.name)
         @counts[event.name] += event[:count] if REQUESTS.include?(event.name)
         @counts[OOM] += 1 if event[:cause] == :oom
         @counts[FAT] += 1 if event.name == "worker.leaving" && event[:cause] == :memory
+      end
+
+      def count_total(event)
+        number = REQUESTS.include?(event.name) || event.name == "requests.retried" ? event[:count] : 1
+        @totals[[event.name, event[:pool], cause(event)]] += number
+        @failures[event[:pool]] = [event[:generation], event.name] if FAILURES.include?(event.name)
+      end
+
+      # @return [String, nil] one of a few
+      def cause(event)
+        return event[:cause].to_s if event[:cause].is_a?(Symbol)
+        return failure_of(event) if event.name == "generation.discarded"
+        return unless CAUSED.include?(event.name)
+
+        CAUSES.find { |text, _| event[:reason].to_s.start_with?(text) }&.last || "other"
+      end
+
+      # What made Pando discard this generation.
+      def failure_of(event)
+        generation, name = @failures[event[:pool]]
+        generation == event[:generation] ? name.split(".").first : "other"
       end
     end
   end

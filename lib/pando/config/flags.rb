@@ -14,7 +14,8 @@ module Pando
     #
     # @api private
     class Flags
-      # A flag that belongs to a command and is not a setting. A repeatable one collects all of its arguments.
+      # A flag that belongs to a command and is not a setting. A repeatable one collects all of its arguments. An
+      # argument in brackets is a number that may be left out.
       Switch = Struct.new(:name, :flags, :argument, :help, :repeatable, keyword_init: true)
 
       # A setting, the text that was given for it and the flag as typed; nil for a positional one.
@@ -51,7 +52,7 @@ module Pando
       end
 
       # @param name [Symbol] of a Switch
-      # @return [String, Array<String>, true, nil] its argument, or true if it takes none; nil if it was not given
+      # @return [String, Array<String>, true, nil] its argument, or true if it has none; nil if it was not given
       def [](name)
         @switched[name]
       end
@@ -96,6 +97,8 @@ module Pando
 
       # No value begins with a dash, so a word that does is the next flag.
       def next_text(flag, taker, rest)
+        return rest.first&.match?(/\A\d/) ? rest.shift : true if taker.argument.start_with?("[")
+
         raise UsageError, "#{flag} needs a value: #{flag} #{taker.argument}" if rest.empty? || rest.first.match?(/\A-./)
 
         rest.shift

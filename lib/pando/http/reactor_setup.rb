@@ -99,14 +99,12 @@ module Pando
       # What the reactor has counted of the requests to one pool, since the server's start.
       # @param pool [Integer] its number
       # @return [Hash{Symbol => Object}] `answers` by method and class of status, see {Channel}; `queue` and `duration`:
-      #   a {Histogram} each; bytes `received` and `sent`
+      #   a {Histogram} each
       def requests_of(pool)
-        stats = @channel.pool_stats(pool)
         queue, duration = [@channel.queue_times(pool), @channel.durations(pool)].map do |counts, nanoseconds|
           Histogram.new(counts, nanoseconds / 1e9)
         end
-        { answers: @channel.answers(pool), queue: queue, duration: duration,
-          received: stats["received_bytes"], sent: stats["sent_bytes"] }
+        { answers: @channel.answers(pool), queue: queue, duration: duration }
       end
 
       # @return [Array<Integer>] by pool, the requests that no worker has taken
@@ -117,6 +115,14 @@ module Pando
 
       # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
       def in_flight = @report.in_flight
+
+      # All statistics of http/stats.h, those of the pools added up.
+      # @return [Hash{String => Integer}]
+      def counters = @channel.stats
+
+      # @param pool [Integer] its number
+      # @return [Hash{String => Integer}]
+      def counters_of(pool) = @channel.pool_stats(pool)
 
       # @return [Hash{Symbol => Integer}] see {ReactorReport#state}
       def state = @report.state

@@ -14,12 +14,13 @@ module Pando
     #
     # @api private
     class PandoSubject < Subject
-      OURS = %i[listen control pidfile workers environment log_format log_level config_file].freeze
+      OURS = %i[listen control admin pidfile workers environment log_format log_level config_file].freeze
       # A minute of the load stands for many of production, see Server::TimeScale.
       TIME_SCALE = "10"
       WITHOUT_NODES = <<~RUBY
         def node(*, **) = nil
         def service(*) = nil
+        def admin(*, **) = nil
         eval(File.read(%<path>s), binding, %<path>s, 1)
       RUBY
       private_constant :OURS, :TIME_SCALE, :WITHOUT_NODES

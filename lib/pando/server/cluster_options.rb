@@ -6,6 +6,7 @@ require "pando/cluster/poison"
 require "pando/cluster/canary/criteria"
 require "pando/errors"
 require "pando/server/kinds"
+require "pando/server/launch"
 require "pando/sys/control_group"
 
 module Pando
@@ -18,6 +19,17 @@ module Pando
       # @return [Cluster::Options]
       def self.of(config) = new(config).options
 
+      # @param folders [Array<String>] where the Pando of a new release is
+      # @return [Cluster::AdminSupervisor::Spec, nil] nil: the configuration has no `admin` line
+      def self.admin(config, *folders)
+        return if config.admin.empty?
+
+        listen = config.admin.map do |one|
+          one.kind == :unix && one.mode.nil? ? Config::Listen.parse(one.to_s, mode: 0o600) : one
+        end
+        Cluster::AdminSupervisor::Spec.new(listen, *Launch.admin(config, *folders))
+      end
+
       def initialize(config)
         @config = config
       end
@@ -29,6 +41,7 @@ module Pando
           surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
           oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys,
           health: @config.health || @config.health_live, control: control, memory: memory, canary: canary,
+          admin: ClusterOptions.admin(@config),
           pidfile: @config.pidfile, restart_file: @config.restart_file,
           refork_failures: @config.refork_failures, trainee: @config.jit == :trainee, prefault: @config.refork_prefault,
           mold: @config.mold, poison: poison,

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/cold_boot_command"
+require "pando/cluster/control/line"
 require "pando/server/allocator"
 require "pando/server/release_directory"
 require "pando/yjit"
@@ -41,6 +42,16 @@ module Pando
         [RbConfig.ruby, "--disable=gems", "-W0", "-I", LIBRARY, EXAMINATION]
       end
 
+      # Starts the admin process, in no bundle. It finds its settings in a variable of its environment.
+      # @return [Array(Array<String>, Hash{String => String})] for exec
+      def admin(config, *folders)
+        path, script = code("pando/admin/main.rb", folders)
+        settings = { token_file: config.admin_token_file || nil, token_env: config.admin_token_env || nil,
+                     token: ("#{config.control}.token" if config.control), hosts: config.admin_hosts.join(",") }
+        [[RbConfig.ruby, "--disable=did_you_mean", "--disable=error_highlight", "-W0", *path, script],
+         { "PANDO_ADMIN" => Cluster::Control::Line.encode("admin", settings) }]
+      end
+
       # Yields what the server would be if it were started now, by the same command in the same folder: a link may lead
       # to another release by now, with another Gemfile and another Pando. The block runs in that folder.
       # @param config [Config] in use
@@ -59,9 +70,15 @@ module Pando
       end
 
       def image(script, config, folders)
+        path, script = code(script, folders)
+        [RbConfig.ruby, *jit, *path, script, *config.argv]
+      end
+
+      # @return [Array(Array<String>, String)] the flags for the load path, and the script's own path
+      def code(script, folders)
         path = folders.empty? ? load_path : folders.flat_map { |folder| ["-I", folder] }
         library = folders.find { |folder| File.file?(File.join(folder, script)) } || LIBRARY
-        [RbConfig.ruby, *jit, *path, File.join(library, script), *config.argv]
+        [path, File.join(library, script)]
       end
 
       # The flags that put Pando's library on the load path. The extension of an installed gem may live in a

@@ -72,6 +72,9 @@ module Pando
       # @return [Cluster::Control::Spec, nil]
       def control = ClusterOptions.of(config).control
 
+      # @return [Cluster::AdminSupervisor::Spec, nil]
+      def admin = ClusterOptions.admin(config, *@folders)
+
       # @return [Array<Symbol, String>] settings that differ from those at the server's start, and need a restart
       def kept
         settings = [*AT_START, *(OF_REACTOR if @first.reactor)].reject { |name| same?(name) }

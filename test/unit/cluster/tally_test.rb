@@ -3,6 +3,7 @@
 require "test_helper"
 require "pando/cluster"
 require "pando/cluster/tally"
+require "pando/cluster/upgrade/state"
 
 # What has gone wrong since the start.
 class ClusterTallyTest < Minitest::Test
@@ -53,6 +54,52 @@ class ClusterTallyTest < Minitest::Test
   ensure
     successor&.close
   end
+
+  def test_for_metrics_every_event_counts_by_pool_and_cause
+    Pando::Events.emit("worker.ready", pool: "web")
+    Pando::Events.emit("worker.killed", reason: "hard timeout: signal KILL")
+    Pando::Events.emit("worker.killed", reason: "it stood still for 9 s")
+    Pando::Events.emit("worker.killed", reason: "something new")
+    Pando::Events.emit("requests.shed", count: 7, reason: "max_queue (7)")
+
+    assert_equal({ ["worker.ready", "web", nil] => 1, ["worker.killed", nil, "timeout"] => 1,
+                   ["worker.killed", nil, "standstill"] => 1, ["worker.killed", nil, "other"] => 1,
+                   ["requests.shed", nil, nil] => 7 }, @tally.totals)
+  end
+
+  def test_a_discarded_generation_counts_by_what_failed
+    Pando::Events.emit("canary.failed", generation: 3)
+    Pando::Events.emit("generation.discarded", generation: 3, reason: "slow")
+    Pando::Events.emit("generation.discarded", generation: 4, reason: "unknown")
+
+    assert_equal([["generation.discarded", nil, "canary"], ["generation.discarded", nil, "other"]],
+                 @tally.totals.keys.last(2))
+  end
+
+  def test_totals_and_work_survive_an_upgrade
+    Pando::Events.emit("refork.finished", pool: "web")
+    @tally.retire(worker(requests: 5, cpu: 1.5))
+    document = Pando::Cluster::Upgrade::State.new
+    @tally.to_state(document)
+    successor = Pando::Cluster::Tally.new
+    successor.from_state(Pando::Cluster::Upgrade::State.new(Pando::Cluster::Upgrade::Document.parse(document.to_s)))
+    Pando::Events.emit("refork.finished", pool: "web")
+
+    live = worker(requests: 2, cpu: 0.5)
+    assert_equal(2, successor.totals[["refork.finished", "web", nil]])
+    assert_equal([7, 2.0], successor.work(0, { live => live.sample }).values_at(:requests, :cpu))
+  ensure
+    successor&.close
+  end
+
+  Sample = Struct.new(:cpu, :faults, :minor_gcs, :major_gcs)
+  Row = Struct.new(:failures)
+  Worker = Struct.new(:pool, :requests, :row, :sample) do
+    def worker? = true
+    def pidfd = true
+  end
+
+  def worker(requests:, cpu:) = Worker.new(0, requests, Row.new(0), Sample.new(cpu, 10, 2, 1))
 
   def test_a_successor_counts_on
     @tally.restore("worker.lost" => 3, "oom.killed" => 1, "of.another" => 5)

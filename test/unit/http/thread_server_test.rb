@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "fileutils"
+require "tmpdir"
 require "net/http"
 require "pando/http/thread_server"
 
@@ -79,10 +81,56 @@ class HTTPThreadServerTest < Minitest::Test
     assert_equal "fine", get("/").body
   end
 
+  def test_a_newcomer_replaces_the_oldest_connection_without_a_request
+    serve(->(_env) { [200, {}, ["fine"]] }, most: 2)
+    silent = Array.new(2) { TCPSocket.new("127.0.0.1", @port).tap { |one| one.write("GET / HTT") } }
+
+    assert_equal "fine", get("/").body
+    wait_until { ended?(silent.first) }
+    assert_nil ended?(silent.last)
+  ensure
+    silent&.each(&:close)
+  end
+
+  def test_requests_that_are_being_answered_are_not_replaced
+    gate = Queue.new
+    serve(->(env) { [200, {}, [env["PATH_INFO"] == "/slow" ? gate.pop : "fine"]] }, most: 1)
+    slow = Thread.new { get("/slow").body }
+    wait_until { gate.num_waiting == 1 }
+
+    assert_raises(EOFError, Errno::ECONNRESET) { get("/") }
+    gate << "done"
+    assert_equal "done", slow.value
+    assert_equal("fine", wait_until { get("/").body rescue nil }) # rubocop:disable Style/RescueModifier
+  end
+
+  def test_several_listeners_and_no_thread_is_left_behind
+    path = File.join(Dir.mktmpdir, "s")
+    serve(->(env) { [200, {}, [env["pando.listener"].class.name]] }, UNIXServer.new(path))
+    before = Thread.list.size
+    idle = TCPSocket.new("127.0.0.1", @port)
+
+    assert_equal "TCPServer", get("/").body
+    answer = UNIXSocket.open(path) { |one| one.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n") && one.read }
+    assert_match(/UNIXServer\z/, answer)
+    @thread.kill.join
+    assert_operator Thread.list.size, :<, before
+  ensure
+    idle&.close
+    FileUtils.rm_rf(File.dirname(path))
+  end
+
   private
 
-  def serve(app)
-    server = Pando::HTTP::ThreadServer.new(app, "127.0.0.1", @port)
+  # @return [true, nil] nil: it is open
+  def ended?(socket)
+    socket.read_nonblock(1, exception: false).nil? || nil
+  rescue Errno::ECONNRESET
+    true
+  end
+
+  def serve(app, *more, **options)
+    server = Pando::HTTP::ThreadServer.new(app, [TCPServer.new("127.0.0.1", @port), *more], **options)
     @thread = Thread.new { server.run }
   end
 

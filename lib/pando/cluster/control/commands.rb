@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/control/snapshot"
+require "pando/cluster/control/figures"
 require "pando/cluster/control/tasks"
 require "pando/errors"
 
@@ -25,8 +25,9 @@ module Pando
         def call(line, session)
           word, arguments = Line.decode(line)
           case word
-          when "status", "pages" then answer(word, arguments, session)
+          when "status", "figures", "pages" then answer(word, arguments, session)
           when "stop" then stop(arguments)
+          when "events" then Tasks::Follow.new(@cluster, session, arguments["names"].to_s.split(","))
           else
             task = task(word, arguments) or raise Refused, "there is no such command"
             raise Refused, "the server is stopping" if @cluster.ending?
@@ -39,13 +40,17 @@ module Pando
 
         # @return [nil] the client need not wait
         def answer(word, arguments, session)
-          word == "pages" ? pages(arguments, session) : status(session)
+          case word
+          when "pages" then pages(arguments, session)
+          when "status" then tell(Snapshot.new(@cluster), session)
+          when "figures" then tell(Figures.new(@cluster), session)
+          end
           session.finish("ok")
           nil
         end
 
-        def status(session)
-          Snapshot.new(@cluster).each { |role, pairs| session.say(role, pairs) }
+        def tell(records, session)
+          session.gather { records.each { |word, pairs| session.say(word, pairs) } }
         end
 
         # The worker writes to the client's own file; the monitor reads none of it.

@@ -21,8 +21,8 @@ module Pando
         # @param pairs [Hash{Symbol => Object}] nil is left out
         # @return [String] with a newline at its end
         def encode(word, pairs = {})
-          fields = pairs.compact.map { |key, value| "#{key}=#{escape(value.to_s.b[0, VALUE_LIMIT])}" }
-          line = [word, *fields].join(" ")
+          line = +word.to_s
+          pairs.each { |key, value| line << " " << key.to_s << "=" << written(value) unless value.nil? }
           line = line[0, LIMIT - 1].sub(/ [^ ]*\z/, "") if line.bytesize >= LIMIT
           "#{line}\n"
         end
@@ -30,11 +30,47 @@ module Pando
         # @param line [String] untrusted
         # @return [Array(String, Hash{String => String}), nil] nil if it is malformed
         def decode(line)
-          word, *fields = line.b.chomp.split
-          pairs = fields.map { |field| field.split("=", 2) }
-          return unless word && WORD.match?(word) && pairs.all? { |key, value| value && WORD.match?(key) }
+          word, *fields = line.b.split
+          return unless word && WORD.match?(word)
 
-          [word, pairs.to_h { |key, value| [key, unescape(value).force_encoding(Encoding::UTF_8).scrub("?")] }]
+          pairs = {}
+          fields.each do |field|
+            key, equals, value = field.partition("=")
+            return nil if equals.empty? || !WORD.match?(key)
+
+            pairs[key] = plain(value)
+          end
+          [word, pairs]
+        end
+
+        # @return [String] in UTF-8
+        def plain(value)
+          value = unescape(value) if value.include?("%")
+          value.force_encoding(Encoding::UTF_8)
+          value.valid_encoding? ? value : value.scrub("?")
+        end
+
+        # @param pairs [Hash{String => String}]
+        # @return [Hash{String => Object}] with numbers and true for what looks like them
+        def typed(pairs)
+          pairs.transform_values do |value|
+            case value
+            when /\A-?\d+\z/ then value.to_i
+            when /\A-?\d+\.\d+(?:e[+-]?\d+)?\z/ then value.to_f
+            when "true" then true
+            else value
+            end
+          end
+        end
+
+        # Most values are plain.
+        def written(value)
+          return value.to_s if value.is_a?(Integer)
+
+          text = value.to_s
+          text = text.b unless text.ascii_only?
+          text = text[0, VALUE_LIMIT] if text.bytesize > VALUE_LIMIT
+          PLAIN.match?(text) ? escape(text.b) : text
         end
 
         # @param bytes [String] in BINARY

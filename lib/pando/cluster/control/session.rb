@@ -17,6 +17,8 @@ module Pando
 
         # Bytes of output that may wait for a slow client.
         BACKLOG = 1_048_576
+        # Bytes that may wait for a client that follows events: then it misses some.
+        PROMPT = 65_536
         # Descriptors that a command may bring.
         DESCRIPTORS = 2
         # Seconds that a client may take to send its command, and to read the outcome.
@@ -89,8 +91,21 @@ module Pando
           return if closed?
 
           @output << Line.encode(word, pairs)
-          @output.bytesize > BACKLOG ? close : flush
+          return close if @output.bytesize > BACKLOG
+
+          flush unless @gathering
         end
+
+        # What is said in the block is sent at its end.
+        def gather
+          @gathering = true
+          yield
+        ensure
+          @gathering = false
+        end
+
+        # @return [Boolean] whether the client has read nearly all that it was sent
+        def prompt? = @output.bytesize < PROMPT
 
         # Tells the client once what its task waits for.
         def tell_obstacle

@@ -26,6 +26,9 @@ module Pando
           # @return [Boolean] whether the monitor can tell after an upgrade how the task ended
           def lasting? = false
 
+          # @return [Boolean] whether the client is spared the events of the server
+          def quiet? = false
+
           def over? = !(@achieved || @failure).nil?
 
           # Events that it causes at once are told to #observe before it returns.
@@ -86,6 +89,51 @@ module Pando
           end
 
           def start = achieve(@work.call)
+        end
+
+        # Sends all events to its client until one of the two ends. A client that reads slowly is told how many it has
+        # missed.
+        class Follow < Task
+          # @param session [Session] of its client
+          # @param prefixes [Array<String>] of the names that the client wants; empty: all
+          def initialize(cluster, session, prefixes)
+            super(cluster)
+            @session = session
+            @prefixes = prefixes
+            @missed = 0
+          end
+
+          def quiet? = true
+          def lasting? = true
+          def start = @session.say("following")
+
+          # The monitor ends right after the last event.
+          def observe(event)
+            tell(event) if @prefixes.empty? || event.name.start_with?(*@prefixes)
+            achieve("the server has stopped") if event.name == "monitor.stopped"
+          end
+
+          private
+
+          def tell(event)
+            return @missed += 1 unless @session.prompt?
+
+            @session.say("missed", count: @missed) if @missed.positive?
+            @missed = 0
+            payload = event.payload.except(:backtrace, :event, :time)
+            @session.say("event", event: event.name, time: format("%.3f", event.time.to_f),
+                                  **payload.transform_values { |value| text(value) })
+          end
+
+          # As the log writes it.
+          def text(value)
+            case value
+            when Float then value.round(6)
+            when Array then value.join(",")
+            when Exception then "#{value.class}: #{value.message}"
+            else value
+            end
+          end
         end
 
         # Takes the server out of the load balancers' rotation, and waits for the last request.

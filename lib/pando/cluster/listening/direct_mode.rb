@@ -19,6 +19,8 @@ module Pando
         def open_for(_child) = []
         def due = nil
         def state = nil
+        def counters = nil
+        def counters_of(_pool) = nil
         def waiting_for(_pool) = nil
         def requests_of(_pool) = nil
         def reopen_log = nil

@@ -96,6 +96,14 @@ module Pando
         # @return [Hash{Symbol => Integer}]
         def state = @setup.state
 
+        # All that the reactors count since the server's start, and what the present one holds.
+        # @return [Hash{String => Integer}]
+        def counters = @setup.counters
+
+        # @param pool [Integer] its number
+        # @return [Hash{String => Integer}] likewise
+        def counters_of(pool) = @setup.counters_of(pool)
+
         # @param pool [Integer] its number
         # @return [Integer] requests that wait for its workers
         def waiting_for(pool) = @setup.waiting.fetch(pool)

@@ -96,6 +96,11 @@ module Pando
           Control.taken_up(@state, cluster, spec, poller)
         end
 
+        def admin(control, spec, poller)
+          compare(:admin, AdminSupervisor::LISTENER, spec.to_a.first.to_a)
+          AdminSupervisor.taken_up(@state, control, spec, poller)
+        end
+
         # @return [Object, nil] in the mode that the workers were started in
         def reactor(payload)
           record = @state.any("channel")

@@ -22,7 +22,7 @@ module Pando
       # @api private
       class State
         # Owners in the order in which they are restored: those that refer to another come after it.
-        OWNERS = %i[tally listeners roster lanes pools reactors drain reload reaper systemd control quiet].freeze
+        OWNERS = %i[tally listeners roster lanes pools reactors drain reload reaper systemd control admin quiet].freeze
 
         # @param monitor [Monitor]
         # @param image [ProcessImage] that the monitor runs, to go back to

@@ -61,6 +61,54 @@ module Pando
               MARKDOWN
               example: 'control "/run/shop/pando.sock"'
 
+      setting :admin,
+              type: Types::AdminOn.new, traits: %i[repeatable], default: [].freeze,
+              flags: %w[--admin], argument: "ADDRESS",
+              resolve: ->(listen, directory) { listen.in(directory) },
+              check: ->(all, _) { "names #{all.tally.key(all.tally.values.max)} twice" if all.uniq.size < all.size },
+              help: "An address at which a process of its own shows metrics, status and events: HOST:PORT, [v6]:PORT " \
+                    "or unix:PATH. Repeatable.",
+              notes: <<~MARKDOWN,
+                Without this line there is no such process. A bare `PORT` means `127.0.0.1:PORT`. A unix socket has mode
+                0600 unless you set one. At an address that other machines can reach, only `/metrics`, `/livez` and
+                `/readyz` are open to readers without the token, and the event `admin.exposed` says so.
+                [More](observability.md).
+              MARKDOWN
+              example: 'admin "127.0.0.1:9394"',
+              options: [
+                Option.new(name: :mode, type: Types::FileMode.new, default: nil,
+                           help: "The permission bits of a unix socket's file. [0600]")
+              ]
+
+      setting :admin_token_file,
+              type: Types::OrOff.new(Types::Text.new("the path of a file", /\A[^\0]+\z/)), default: nil,
+              within: :admin, keyword: :token_file,
+              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
+              serves: ->(config) { config.admin.any? },
+              help: "A file with the token for commands at the admin address.",
+              notes: <<~MARKDOWN,
+                A token has 16 characters or more. Pando reads the file for each command, so you may replace it. Without
+                this line and without `token_env:`, Pando makes a token and writes it beside the control socket, into a
+                file with mode 0600 (`tmp/pando.sock.token`).
+              MARKDOWN
+              example: 'admin "127.0.0.1:9394", token_file: "/run/secrets/pando"'
+
+      setting :admin_token_env,
+              type: Types::OrOff.new(Types::Text.new("the name of an environment variable", /\A[A-Za-z_]\w*\z/)),
+              default: nil, within: :admin, keyword: :token_env, serves: ->(config) { config.admin.any? },
+              help: "The environment variable with the token for commands at the admin address.",
+              example: 'admin "127.0.0.1:9394", token_env: "PANDO_ADMIN_TOKEN"'
+
+      setting :admin_hosts,
+              type: Types::Texts.new("a list of host names", pattern: /\A[\w.-]+\z/), default: [].freeze,
+              within: :admin, keyword: :hosts, serves: ->(config) { config.admin.any? },
+              help: "Host names under which clients may ask at the admin address.",
+              notes: <<~MARKDOWN,
+                Requests for `localhost` and for IP addresses are always served. Any other name in the `Host` field is
+                refused, because a web page could have made a browser send the request (DNS rebinding).
+              MARKDOWN
+              example: 'admin "0.0.0.0:9394", hosts: ["pando.internal"]'
+
       setting :pidfile,
               type: Types::OrOff.new(Types::Text.new("the path of a file", /\A[^\0]+\z/)), default: nil,
               flags: %w[--pidfile], argument: "PATH", env: "PIDFILE",

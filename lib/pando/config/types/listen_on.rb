@@ -43,6 +43,22 @@ module Pando
         end
       end
 
+      # An address of the admin process, a Config::Listen. A bare port is not open to other machines.
+      #
+      # @api private
+      class AdminOn < ListenOn
+        HOST = "127.0.0.1"
+
+        def cast(value, **options)
+          address = value.to_s.match?(/\A\d+\z/) ? "#{HOST}:#{value}" : value
+          super(address, **options).tap { |listen| invalid(value) if listen.kind == :systemd }
+        end
+
+        def expects
+          "HOST:PORT, PORT, [v6]:PORT, unix:PATH or unix:@ABSTRACT"
+        end
+      end
+
       # The permission bits of a unix socket's file: 0660, or "0660".
       #
       # @api private

@@ -69,7 +69,7 @@ module Pando
             options.oom_score_adj = nil
             options.longest_wait = QUESTION # an idle worker may be answering one
             options.health = nil # there is no reactor to answer the checks
-            options.control = nil # the user's own server may be listening there
+            options.control = options.admin = nil # the user's own server may be listening there
             options.memory = Cluster::Memory::Limits.new # tracing needs memory
             options.trainee = nil # the doctor sends requests to each worker itself
             options.canary = nil # there are no requests but the doctor's

@@ -52,6 +52,14 @@ module Pando
              "the same folder holds the socket, `reason` has its pid."
       define "control.failed", :error, %i[reason backtrace],
              "A command sent to the control socket raised an error in the monitor."
+      define "admin.ready", :info, %i[pid listen seconds],
+             "The admin process answers at its addresses, `seconds` after its start."
+      define "admin.exposed", :warn, %i[listen advice],
+             "Other machines can reach this address of the admin process. `advice` says what they may read."
+      define "admin.lost", :warn, %i[pid reason],
+             "The admin process died. No request is lost, and the monitor starts another one at once."
+      define "admin.failed", :error, %i[pid reason],
+             "The admin process did not become ready. The monitor starts another one, later each time."
       define "setting.ignored", :warn, %i[name reason advice],
              "Pando ignores a file or an environment variable that another server would use. `advice` says what to " \
              "set instead."

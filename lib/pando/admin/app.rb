@@ -1,0 +1,163 @@
+# frozen_string_literal: true
+
+require "json"
+require "pando/admin/exposition"
+require "pando/admin/metrics"
+require "pando/admin/monitor"
+require "pando/cli/status_report"
+
+module Pando
+  module Admin
+    # The Rack application of the admin process.
+    class App
+      # What a path does: the methods that it takes, who may use it (:all, also at an address that other machines can
+      # reach; :readers; :holders of the token), and the method that answers.
+      Route = Struct.new(:verbs, :access, :action)
+      READ = %w[GET HEAD].freeze
+      COMMAND = %w[POST].freeze
+
+      ROUTES = {
+        "/" => Route.new(READ, :readers, :index),
+        "/metrics" => Route.new(READ, :all, :metrics),
+        "/livez" => Route.new(READ, :all, :alive),
+        "/readyz" => Route.new(READ, :all, :ready),
+        "/status.json" => Route.new(READ, :readers, :status),
+        "/events" => Route.new(READ, :readers, :events),
+        "/refork" => Route.new(COMMAND, :holders, :command),
+        "/reload" => Route.new(COMMAND, :holders, :command),
+        "/scale" => Route.new(COMMAND, :holders, :command),
+        "/drain" => Route.new(COMMAND, :holders, :command),
+        "/quiet" => Route.new(COMMAND, :holders, :command)
+      }.freeze
+
+      # The parameters of each command beside `wait`.
+      PARAMETERS = { "refork" => %w[pool force], "reload" => %w[now cancel], "scale" => %w[workers pool],
+                     "drain" => %w[undo], "quiet" => %w[undo] }.freeze
+      # Seconds that a command may take, and after which an answer without its outcome says that it has begun.
+      PATIENCE = 300.0
+      BEGUN = 0.5
+
+      HEADERS = { "cache-control" => "no-store", "x-content-type-options" => "nosniff", "x-frame-options" => "DENY",
+                  "content-security-policy" => "default-src 'none'; frame-ancestors 'none'",
+                  "referrer-policy" => "no-referrer", "cross-origin-resource-policy" => "same-origin" }.freeze
+      OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+      PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+      # Of the keys of /status.json. It changes when one of them is removed or means something else.
+      SCHEMA = 1
+
+      # @param monitor [Monitor] @param access [Access] @param feed [EventFeed] @param survey [MemorySurvey]
+      def initialize(monitor, access, feed, survey)
+        @monitor = monitor
+        @access = access
+        @feed = feed
+        @survey = survey
+      end
+
+      # @param env [Hash] of Rack
+      # @return [Array(Integer, Hash, Object)]
+      def call(env)
+        route = ROUTES[env["PATH_INFO"]]
+        denied = @access.check(env, open: route.nil? || route.access == :all, command: route&.access == :holders)
+        return failure(denied.status, denied.reason) if denied
+        return failure(404, "there is no such page; see /") unless route
+        return failure(405, "this takes #{route.verbs.first}", "allow" => route.verbs.join(", ")) unless
+          route.verbs.include?(env["REQUEST_METHOD"])
+
+        send(route.action, env)
+      rescue Monitor::Unavailable => e
+        failure(503, e.message)
+      end
+
+      private
+
+      def index(_env)
+        text(200, "Pando #{VERSION}\n#{ROUTES.drop(1).map { |path, route| "#{route.verbs.first} #{path}\n" }.join}")
+      end
+
+      def metrics(env)
+        open = env["HTTP_ACCEPT"].to_s.include?("application/openmetrics-text")
+        families = Metrics.families(@monitor.snapshot, @survey)
+        respond(200, open ? OPENMETRICS : PROMETHEUS, Exposition.new(openmetrics: open).write(families))
+      end
+
+      def alive(_env)
+        @monitor.snapshot
+        text(200, "ok\n")
+      end
+
+      def ready(_env)
+        obstacle = @monitor.snapshot.obstacle
+        obstacle ? text(503, "#{obstacle}\n") : text(200, "ok\n")
+      end
+
+      def status(_env)
+        report = CLI::StatusReport.new(@monitor.snapshot("status").records, memory: @survey.method(:[]))
+        json(200, { "schema" => SCHEMA, **report.to_h })
+      end
+
+      def events(env)
+        stream = @feed.stream(parameters(env)["name"].to_s)
+        return failure(503, "#{EventFeed::FOLLOWERS} clients follow the events already") unless stream
+
+        respond(200, "text/event-stream; charset=utf-8", stream)
+      end
+
+      def command(env)
+        word = env["PATH_INFO"].delete_prefix("/")
+        given = parameters(env)
+        wrong = given.keys - ["wait", *PARAMETERS.fetch(word)]
+        return failure(400, "/#{word} takes no parameter #{wrong.first}") if wrong.any?
+
+        pairs = given.slice(*PARAMETERS.fetch(word)).transform_values { |value| value == "1" ? "yes" : value }
+        pairs["workers"] = given["workers"] if given.key?("workers")
+        given["wait"] == "0" ? begin_command(word, pairs) : outcome(*@monitor.command(word, pairs, PATIENCE))
+      end
+
+      # A refusal comes at once.
+      def begin_command(word, pairs)
+        done = Thread::Queue.new
+        thread = Thread.new do
+          Thread.current.report_on_exception = Thread.current.abort_on_exception = false
+          done << @monitor.command(word, pairs, PATIENCE)
+        rescue Monitor::Unavailable => e
+          done << e
+        end
+        thread.join(BEGUN)
+        return json(202, { "outcome" => "begun" }) if done.empty?
+
+        answer = done.pop
+        answer.is_a?(Exception) ? raise(answer) : outcome(*answer)
+      end
+
+      def outcome(word, pairs)
+        return json(200, { "outcome" => "ok", "text" => pairs["text"] }) if word == "ok"
+
+        json(409, { "outcome" => "failed", "error" => pairs["reason"] })
+      end
+
+      # @return [Hash{String => String}]
+      def parameters(env)
+        env["QUERY_STRING"].to_s.split("&").to_h do |pair|
+          name, value = pair.split("=", 2)
+          [decoded(name), decoded(value || "1")]
+        end
+      end
+
+      def decoded(text)
+        text.to_s.tr("+", " ").b.gsub(/%(\h\h)/) { Regexp.last_match(1).hex.chr }.force_encoding("UTF-8").scrub("?")
+      end
+
+      def json(status, object) = respond(status, "application/json", "#{JSON.generate(object)}\n")
+      def text(status, text) = respond(status, "text/plain; charset=utf-8", text)
+
+      def failure(status, reason, more = {})
+        more = { **more, "www-authenticate" => "Bearer" } if status == 401
+        json(status, { "error" => reason }).tap { |answer| answer[1].merge!(more) }
+      end
+
+      def respond(status, type, body)
+        [status, { "content-type" => type, **HEADERS }, body.is_a?(String) ? [body] : body]
+      end
+    end
+  end
+end

@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+require "pando/admin/monitor"
+require "pando/cluster/control/line"
+require "pando/telemetry/json_format"
+require "pando/telemetry/received_event"
+
+module Pando
+  module Admin
+    # Follows the monitor's events, and passes them on to the clients of /events as server-sent events. One thread of
+    # the admin process listens to the monitor, however many clients there are.
+    class EventFeed
+      # Clients at a time.
+      FOLLOWERS = 16
+      # Events that may wait for a slow client: beyond that it misses some.
+      WAITING = 256
+      # Seconds until a lost connection is made again.
+      PAUSE = 0.5
+
+      # @param monitor [Monitor]
+      def initialize(monitor)
+        @monitor = monitor
+        @lock = Mutex.new
+        @followers = []
+        @format = Telemetry::JSONFormat.new
+        Thread.new { follow }
+      end
+
+      # @param prefix [String] of the names that the client wants
+      # @return [Stream, nil] the body of a response; nil: there are too many
+      def stream(prefix)
+        stream = Stream.new(prefix) { |one| @lock.synchronize { @followers.delete(one) } }
+        @lock.synchronize do
+          return if @followers.size >= FOLLOWERS
+
+          @followers << stream
+        end
+        stream
+      end
+
+      private
+
+      def follow
+        loop do
+          @monitor.follow { |word, pairs| hear(word, pairs) }
+        rescue CLI::ControlClient::Silent, SystemCallError
+          nil # the monitor closes the connection of a client that reads too slowly
+        ensure
+          sleep(PAUSE)
+        end
+      end
+
+      def hear(word, pairs)
+        case word
+        when "missed" then each { |one| one.missed(pairs["count"].to_i) }
+        when "event"
+          event = Telemetry::ReceivedEvent.from(Cluster::Control::Line.typed(pairs))
+          text = "data: #{@format.format(event)}\n"
+          each { |one| one.push(event.name, text) }
+        end
+      end
+
+      def each(&block) = @lock.synchronize { @followers.dup }.each(&block)
+
+      # The body of one response: it goes on until the client leaves.
+      class Stream
+        # Seconds of silence after which a comment is sent: that shows whether the client is still there.
+        HEARTBEAT = 10.0
+
+        # @yieldparam stream [Stream] that has ended
+        def initialize(prefix, &ended)
+          @prefix = prefix
+          @ended = ended
+          @lock = Mutex.new
+          @news = ConditionVariable.new
+          @waiting = []
+          @missed = 0
+        end
+
+        # @param text [String] of the event
+        def push(name, text)
+          return unless name.start_with?(@prefix)
+
+          @lock.synchronize do
+            @waiting.size < WAITING ? @waiting << text : @missed += 1
+            @news.signal
+          end
+        end
+
+        def missed(count) = @lock.synchronize { @missed += count }
+
+        # @yieldparam text [String]
+        def each
+          yield "retry: 1000\n: following\n\n"
+          loop { yield take }
+        end
+
+        def close = @ended.call(self)
+
+        private
+
+        def take
+          @lock.synchronize do
+            @news.wait(@lock, HEARTBEAT) if @waiting.empty?
+            text = @waiting.join
+            text << "event: missed\ndata: {\"count\":#{@missed}}\n\n" if @missed.positive?
+            @missed = 0
+            @waiting.clear
+            text.empty? ? ": still here\n\n" : text
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+module Pando
+  module Admin
+    # One metric with its values. `samples` has values by their labels: numbers, or {Histogram}s.
+    #
+    #   Family.new("pando_connections", :gauge, nil, "Client connections.", { { state: "idle" } => 3 })
+    Family = Struct.new(:name, :type, :unit, :help, :samples)
+
+    # Times or sizes by the buckets that they fall into. `buckets` has cumulative counts by upper bound, in order and
+    # without the last one, which has no bound.
+    Histogram = Struct.new(:buckets, :total, :number)
+
+    # Writes metrics as text: Prometheus' format 0.0.4, or OpenMetrics 1.0. The two differ in the names of counters'
+    # heads, in units and in the end.
+    class Exposition
+      ESCAPED = { "\\" => "\\\\", "\n" => "\\n", "\"" => "\\\"" }.freeze
+
+      # @param openmetrics [Boolean]
+      def initialize(openmetrics: false)
+        @openmetrics = openmetrics
+      end
+
+      # @param families [Array<Family>]
+      # @return [String]
+      def write(families)
+        text = +""
+        families.each { |family| family(text, family) unless family.samples.empty? }
+        text << "# EOF\n" if @openmetrics
+        text
+      end
+
+      private
+
+      def family(text, family)
+        name = head(family)
+        text << "# HELP #{name} #{help(family.help)}\n# TYPE #{name} #{family.type}\n"
+        text << "# UNIT #{name} #{family.unit}\n" if @openmetrics && unit?(family, name)
+        family.samples.each { |labels, value| sample(text, family.name, labels, value) }
+      end
+
+      def head(family)
+        @openmetrics && family.type == :counter ? family.name.delete_suffix("_total") : family.name
+      end
+
+      # OpenMetrics wants the unit at the end of the name.
+      def unit?(family, name) = family.unit && name.end_with?("_#{family.unit}")
+
+      def sample(text, name, labels, value)
+        return histogram(text, name, labels, value) if value.is_a?(Histogram)
+
+        text << name << labels(labels) << " " << number(value) << "\n"
+      end
+
+      def histogram(text, name, labels, histogram)
+        histogram.buckets.each do |bound, count|
+          sample(text, "#{name}_bucket", { **labels, le: number(bound.to_f) }, count)
+        end
+        sample(text, "#{name}_bucket", { **labels, le: "+Inf" }, histogram.number)
+        sample(text, "#{name}_sum", labels, histogram.total)
+        sample(text, "#{name}_count", labels, histogram.number)
+      end
+
+      def labels(labels)
+        return "" if labels.empty?
+
+        "{#{labels.map { |key, value| "#{key}=\"#{value.to_s.gsub(/[\\\n"]/, ESCAPED)}\"" }.join(",")}}"
+      end
+
+      # Quotes stay as they are in Prometheus' help.
+      def help(text) = text.gsub(@openmetrics ? /[\\\n"]/ : /[\\\n]/, ESCAPED)
+
+      def number(value)
+        return value.to_s if value.is_a?(Integer)
+        return { 1 => "+Inf", -1 => "-Inf" }.fetch(value.infinite?) if value.infinite?
+
+        value.nan? ? "NaN" : value.to_s
+      end
+    end
+  end
+end

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+module Pando
+  module Admin
+    # The second half of the table: processes, generations, memory and jobs.
+    module Metrics
+      # Processes.
+
+      gauge("workers_wanted", %i[pool], "Workers or nodes that the pool is to have.") { |s| s.of_pools("workers") }
+      gauge("workers_ready", %i[pool], "Workers or nodes that are ready.") { |s| s.of_pools("ready") }
+      gauge("processes", %i[role pool state],
+            "Processes by role and state. A worker is idle or busy, or on its way in or out.") do |s|
+        s.all("group").to_h { |one| [{ **s.place(one["role"], one["pool"]), state: one["state"] }, one["count"]] }
+      end
+      gauge("workers_fork_unsafe", %i[pool], "Ready workers that cannot become a mold.") do |s|
+        s.work("unsafe")
+      end
+      counter("process_exits_total", %i[role pool outcome],
+              "Processes that have ended: as told (exited), before they were ready (failed), killed by the monitor " \
+              "(killed), or unexpectedly (lost).") do |s|
+        s.totals do |event, pool, _|
+          role, outcome = event.split(".")
+          next unless MetricsSource::ROLES.include?(role) && MetricsSource::OUTCOMES.include?(outcome)
+
+          { role: role, pool: (s.pool(pool) unless %w[reactor admin].include?(role)), outcome: outcome }.compact
+        end
+      end
+      counter("workers_killed_total", %i[pool cause],
+              "Workers that the monitor has killed: for timeout, standstill, late_start, late_exit, self_check, " \
+              "blocked_queue or another cause.") do |s|
+        s.totals("worker.killed") { |_, pool, cause| { pool: s.pool(pool), cause: cause || "other" } }
+      end
+      counter("workers_oom_killed_total", %i[pool], "Workers that the kernel has killed for lack of memory.") do |s|
+        s.totals("worker.lost", cause: "oom") { |_, pool, _| { pool: s.pool(pool) } }
+      end
+      counter("workers_outgrown_total", %i[pool], "Workers replaced for the memory that they took.") do |s|
+        s.totals("worker.leaving", cause: "memory") { |_, pool, _| { pool: s.pool(pool) } }
+      end
+      counter("restarts_throttled_total", %i[pool], "Restarts put off because a process died again and again.") do |s|
+        s.totals("restart.throttled") { |_, pool, _| { pool: s.pool(pool) } }
+      end
+
+      # Generations.
+
+      gauge("generation_number", %i[pool], "The generation that serves.") { |s| s.current("number") }
+      gauge("generation_age_seconds", %i[pool], "Time since its mold was started.") { |s| s.current("age") }
+      counter("reforks_total", %i[pool outcome], "Reforks: started, finished, refused or withheld.") do |s|
+        s.totals do |event, pool, _|
+          noun, outcome = event.split(".")
+          { pool: s.pool(pool), outcome: outcome } if noun == "refork" && MetricsSource::REFORKS.include?(outcome)
+        end
+      end
+      counter("generations_discarded_total", %i[pool cause],
+              "New generations that failed, by what failed: canary, watch, mold, worker, check, fork or spawn.") do |s|
+        s.totals("generation.discarded") { |_, pool, cause| { pool: s.pool(pool), cause: cause || "other" } }
+      end
+      gauge("refork_suspended", %i[pool],
+            "1 if too many reforks in a row have failed, so that Pando tries no more.") do |s|
+        s.of_pools("suspended", 0) { |value| value ? 1 : 0 }
+      end
+      counter("reloads_total", %i[outcome], "Reloads: started, finished or failed.") do |s|
+        %w[started finished failed].to_h { |one| [{ outcome: one }, s.total("reload.#{one}")] }
+      end
+      counter("upgrades_total", %i[outcome], "Upgrades of the monitor: finished or failed.") do |s|
+        { { outcome: "finished" } => s.total("monitor.upgraded"), { outcome: "failed" } => s.total("upgrade.failed") }
+      end
+
+      # Memory and work.
+
+      { pss: "Memory of processes, with shared pages divided among the processes that share them (PSS)",
+        private: "Memory that only one process has",
+        shared: "Memory that processes share, each page counted once: PSS less private memory" }.each do |kind, text|
+        gauge("memory_#{kind}_bytes", %i[role pool], "#{text}. Measured in the background.") { |s| s.memory(kind) }
+      end
+      gauge("jit_code_bytes", %i[pool],
+            "Machine code that Ruby's JIT has compiled, in the worker with the most.") do |s|
+        s.work("code")
+      end
+      counter("worker_cpu_seconds_total", %i[pool], "CPU time of workers, as of their last samples.") do |s|
+        s.work("cpu")
+      end
+      counter("worker_page_faults_total", %i[pool],
+              "Pages that workers were given without reading from disk, mostly copied on write.") do |s|
+        s.work("faults")
+      end
+      counter("worker_gc_total", %i[pool kind], "Garbage collections in workers: minor or major.") do |s|
+        %w[minor major].map do |kind|
+          s.work("#{kind}_gcs").transform_keys do |labels|
+            { **labels, kind: kind }
+          end
+        end.reduce(:merge)
+      end
+
+      # Jobs.
+
+      counter("jobs_total", %i[pool], "Jobs that nodes have done.") { |s| s.work("requests", jobs: true) }
+      counter("jobs_failed_total", %i[pool], "Jobs that have failed.") { |s| s.work("failures", jobs: true) }
+      gauge("jobs_running", %i[pool], "Jobs that run now.") { |s| s.work("running", jobs: true) }
+      gauge("jobs_waiting", %i[pool], "Jobs that wait, where the broker tells.") { |s| s.work("lag", jobs: true) }
+    end
+  end
+end

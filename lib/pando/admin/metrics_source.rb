@@ -1,0 +1,163 @@
+# frozen_string_literal: true
+
+require "pando/admin/exposition"
+require "pando/admin/monitor"
+require "pando/histogram"
+
+module Pando
+  module Admin
+    # What the table of metrics reads its values from: the monitor's records of one moment, and what the admin process
+    # has measured. Made for each answer.
+    class MetricsSource
+      # The pool of a server that has no other.
+      ONLY = "web"
+      ROLES = %w[worker mold reactor service admin].freeze
+      OUTCOMES = %w[exited failed killed lost].freeze
+      REFORKS = %w[started finished refused withheld].freeze
+      # Counters of http/stats.h by the value of a label.
+      SHED = { "max_connections" => "shed_connections", "max_connections_per_address" => "shed_address",
+               "max_queue" => "shed_queue", "queue_timeout" => "shed_queue_time", "stopping" => "shed_stopping",
+               "spool" => "shed_spool", "buffer_memory" => "shed_memory", "file_size" => "shed_file_size",
+               "resources" => "shed_resources", "idle" => "evicted" }.freeze
+      REFUSED = { "malformed" => "refused_malformed", "cut_off" => "refused_cut_off",
+                  "too_large" => "refused_too_large", "max_body_bytes" => "refused_body_size",
+                  "spool" => "refused_spool_size", "unsupported" => "refused_unsupported",
+                  "proxy_header" => "refused_proxy", "header_timeout" => "refused_header_time",
+                  "body_timeout" => "refused_body_time" }.freeze
+      LOST = { "bad_gateway" => "failed_502", "gateway_timeout" => "failed_504", "reset" => "resets",
+               "slow_client" => "slow_readers", "no_room" => "cut_readers" }.freeze
+
+      # Of status; the first one is not known.
+      CLASSES = %w[unknown 1xx 2xx 3xx 4xx 5xx].freeze
+      # Seconds: 1 ms, and each twice the one before.
+      BOUNDS = Array.new(17) { |power| 0.001 * (2**power) }.freeze
+
+      class << self
+        # @return [Integer] always the same, though the monitor tells its uptime in tenths of a second
+        def start_time(uptime) = @start_time ||= (Time.now.to_f - uptime).round
+      end
+
+      # @param snapshot [Snapshot] @param survey [#[]]
+      def initialize(snapshot, survey)
+        @snapshot = snapshot
+        @survey = survey
+      end
+
+      def all(word) = @snapshot.all(word)
+      def server = @snapshot.one("server")
+
+      # @return [Integer] seconds, as a UNIX time
+      def start_time = MetricsSource.start_time(server["uptime"])
+
+      # @param name [String, nil]
+      # @return [String]
+      def pool(name) = name || ONLY
+
+      # The labels of a process.
+      def place(role, pool)
+        { role: role, pool: (pool(pool) unless %w[monitor reactor admin].include?(role)) }.compact
+      end
+
+      # @param name [String] of a counter of the reactor
+      # @return [Hash] empty in direct mode
+      def traffic(name = nil)
+        counts = @snapshot.one("traffic") or return {}
+        name ? { {} => counts[name] } : yield(counts)
+      end
+
+      # @param names [Hash{String => String}] counters by the value of the label
+      def traffic_by(label, names)
+        traffic { |counts| names.to_h { |value, name| [{ label => value }, counts[name]] } }
+      end
+
+      # @return [Hash] by pool, if it has a queue
+      def queue(name)
+        all("pool_traffic").to_h do |one|
+          [{ pool: pool(one["pool"]) }, block_given? ? yield(one[name]) : one[name]]
+        end
+      end
+
+      # @return [Hash] requests that are over, by pool, method and class of status
+      def answers
+        all("answers").flat_map do |one|
+          labels = { pool: pool(one["pool"]), method: one["method"] }
+          counts = one["counts"].to_s.split(",").map(&:to_i)
+          CLASSES.zip(counts).filter_map { |status, count| [{ **labels, status: status }, count] if count&.positive? }
+        end.to_h
+      end
+
+      # @param kind [String] "queue" or "duration"
+      # @return [Hash{Hash => Histogram}] by pool
+      def times(kind)
+        records = all("times").select { |one| one["kind"] == kind }.group_by { |one| { pool: pool(one["pool"]) } }
+        records.transform_values do |parts|
+          times = Pando::Histogram.of(parts)
+          Histogram.new(BOUNDS.to_h { |seconds| [seconds, times.below(seconds)] }, times.sum, times.size)
+        end
+      end
+
+      # @return [Hash] by pool: what its workers have done, or have now
+      def work(name, jobs: false)
+        records = all("work")
+        records = records.select { |one| nodes?(one["pool"]) } if jobs
+        records.to_h { |one| [{ pool: pool(one["pool"]) }, one[name]] }
+      end
+
+      # Values of the records of pools, or of the server that has one pool.
+      def of_pools(key, default = nil)
+        records = all("pool")
+        records = [server] if records.empty?
+        records.to_h do |one|
+          value = block_given? ? yield(one[key]) : one.fetch(key, default)
+          [{ pool: pool(one["name"]) }, value]
+        end
+      end
+
+      # @return [Hash] by pool: of the generation that serves
+      def current(key)
+        serving = all("generation").select { |one| one["state"] == "current" }
+        serving.to_h { |one| [{ pool: pool(one["pool"]) }, one[key]] }
+      end
+
+      # Counts of events, by labels: those of one event, or of all.
+      # @yieldparam event [String] @yieldparam pool [String, nil] @yieldparam cause [String, nil]
+      # @yieldreturn [Hash, nil] the labels; nil: it does not count
+      def totals(event = nil, cause: nil)
+        all("total").each_with_object(Hash.new(0)) do |one, sums|
+          next if (event && one["event"] != event) || (cause && one["cause"] != cause)
+
+          labels = yield(one["event"], one["pool"], one["cause"])
+          sums[labels] += one["count"] if labels
+        end
+      end
+
+      # @return [Integer] how often an event has happened
+      def total(event) = totals(event) { { of: event } }.values.sum
+
+      # @return [Integer] one of the counts of `pando status`
+      def count(name) = @snapshot.one("counts").to_h.fetch(name, 0)
+
+      # A process that is not measured yet counts like the mean of the others in its place, so that a rollout makes no
+      # dip.
+      # @param kind [Symbol] :pss, :private or :shared
+      def memory(kind)
+        places = @snapshot.processes.group_by { |role, pool, _| place(role, pool) }
+        sums = places.map do |labels, processes|
+          sizes = processes.filter_map { |_, _, pid| size(kind, @survey[pid]) }
+          [labels, sizes.sum * processes.size / sizes.size] if sizes.any?
+        end
+        sums.compact.to_h
+      end
+
+      private
+
+      def size(kind, usage)
+        return unless usage
+
+        kind == :shared ? usage.pss - usage.private : usage.public_send(kind)
+      end
+
+      def nodes?(pool) = @snapshot.kinds[pool] == "node"
+    end
+  end
+end

@@ -1,0 +1,147 @@
+# frozen_string_literal: true
+
+require "pando/cli/control_client"
+require "pando/sys"
+require "socket"
+
+module Pando
+  module Admin
+    # The monitor, as the admin process sees it: a client of the control protocol opens a connection for each command.
+    # No path is needed for that: one end of a new pair of sockets travels over the link that the monitor has made.
+    class Monitor
+      # The monitor does not answer, or there are too many commands.
+      class Unavailable < Pando::Error; end
+
+      # Seconds for the answer to a question, and during which an answer is used again.
+      ANSWER = 5.0
+      FRESH = 1.0
+      # Commands at a time. Each is one of the monitor's sessions.
+      COMMANDS = 6
+
+      # @param descriptor [Integer] of the link
+      def initialize(descriptor)
+        @link = UNIXSocket.for_fd(descriptor)
+        @link.close_on_exec = true
+        @asking = Mutex.new
+        @counting = Mutex.new
+        @commands = 0
+        @snapshots = {}
+      end
+
+      # @param word [String]
+      def say(word, descriptors = [])
+        Sys.send_record(@link, Cluster::Control::Line.encode(word), descriptors)
+      end
+
+      # @param seconds [Float] how long to wait for its end
+      # @return [Boolean] whether the monitor has closed its end of the link
+      def gone?(seconds) = !@link.wait_readable(seconds).nil?
+
+      # The state of the server. Whoever asks within a second gets the same.
+      # @param word [String] "figures", for metrics, or "status", with each process
+      # @param fresh [Float] seconds
+      # @return [Snapshot]
+      # @raise [Unavailable]
+      def snapshot(word = "figures", fresh: FRESH)
+        @asking.synchronize do
+          known = @snapshots[word]
+          return known if known && Sys.now - known.taken_at < fresh
+
+          @snapshots[word] = ask(word)
+        end
+      rescue CLI::ControlClient::Silent, SystemCallError => e
+        raise Unavailable, "the monitor does not answer: #{e.message}"
+      end
+
+      # Gives the monitor a command and waits for its outcome.
+      # @return [Array(String, Hash{String => String})] "ok" and text, or "failed" and reason
+      # @raise [Unavailable]
+      def command(word, pairs, timeout)
+        count { client.ask(word, pairs, timeout: timeout) { nil } }
+      rescue CLI::ControlClient::Silent, SystemCallError => e
+        raise Unavailable, "#{e.message}; the server may still be working on the command: see /status.json"
+      ensure
+        @asking.synchronize { @snapshots.clear } # what it has changed is shown at once
+      end
+
+      # Yields each record about events until the monitor ends.
+      # @raise [CLI::ControlClient::Silent, SystemCallError]
+      def follow(&block) = client.ask("events", &block)
+
+      private
+
+      def ask(word)
+        records = []
+        outcome, said = client.ask(word, timeout: ANSWER) { |*record| records << record }
+        raise Unavailable, "the monitor failed: #{said["reason"]}" if outcome == "failed"
+
+        Snapshot.new(records)
+      end
+
+      # @return [CLI::ControlClient] for one command
+      def client
+        ours, theirs = UNIXSocket.pair
+        say("client", [theirs])
+        CLI::ControlClient.new("the monitor", ours)
+      rescue SystemCallError
+        ours&.close
+        raise
+      ensure
+        theirs&.close
+      end
+
+      def count
+        @counting.synchronize do
+          raise Unavailable, "#{COMMANDS} commands are under way: wait for their end" if @commands >= COMMANDS
+
+          @commands += 1
+        end
+        begin
+          yield
+        ensure
+          @counting.synchronize { @commands -= 1 }
+        end
+      end
+    end
+
+    # The monitor's records of one moment. Shared by threads, and never changed.
+    class Snapshot
+      # @return [Array<Array(String, Hash{String => String})>] as they came
+      attr_reader :records
+      # @return [Float] on Sys.now
+      attr_reader :taken_at
+
+      # @param records [Array<Array(String, Hash{String => String})>]
+      def initialize(records)
+        @records = records
+        @taken_at = Sys.now
+        @typed = records.map { |word, pairs| [word, Cluster::Control::Line.typed(pairs)] }.group_by(&:first)
+                        .transform_values { |all| all.map(&:last) }
+      end
+
+      # @return [Array<Hash{String => Object}>]
+      def all(word) = @typed.fetch(word, [])
+      def one(word) = all(word).first
+
+      # Whether requests are welcome here.
+      # @return [String, nil] why not; nil: they are
+      def obstacle
+        server = one("server")
+        return "the server is #{server["state"]}" unless server["state"] == "serving"
+
+        "no worker is ready" unless server["ready"].to_i.positive?
+      end
+
+      # @return [Array<Array(String, String, Integer)>] role, pool (nil: the only one, or none) and pid of each process
+      def processes
+        children = all("pids").flat_map do |one|
+          one["pids"].to_s.split(",").map { |pid| [one["role"], one["pool"], pid.to_i] }
+        end
+        [["monitor", nil, one("server")["pid"]], *children]
+      end
+
+      # @return [Hash{String => String}] the kind of each pool: node or worker
+      def kinds = all("pool").to_h { |pool| [pool["name"], pool["kind"]] }
+    end
+  end
+end

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "pando/cli/control_command"
+require "pando/cli/format"
+require "pando/telemetry/json_format"
+require "pando/telemetry/received_event"
+require "pando/telemetry/text_format"
+
+module Pando
+  module CLI
+    # `pando events -f [NAME...]`: shows the monitor's events as they happen, as the log does, until it is interrupted
+    # or the server has stopped. With names, only events whose name begins with one of them.
+    #
+    # @api private
+    class FollowEvents < ControlCommand
+      include Format
+
+      FOLLOW = Switch.new(name: :follow, flags: %w[-f --follow],
+                          help: "With `events`: show each event as it happens.").freeze
+      NAMES = 16
+
+      def self.switches = [Format::TEXT_OR_JSON, FOLLOW]
+
+      private
+
+      def operands = ["NAME"] * NAMES
+
+      def perform
+        unless flags[:follow]
+          raise UsageError,
+                "pando events shows what happens from now on: pando events -f. The log has what has happened"
+        end
+
+        format = chosen_format == "json" ? Telemetry::JSONFormat.new : Telemetry::TextFormat.new
+        outcome, said = ControlClient.new(path).ask("events", { names: words.join(",") }) do |*record|
+          show(*record, format)
+        end
+        outcome == "ok" ? CLI::OK : report_failure(said["reason"])
+      rescue ControlClient::Silent => e
+        report_failure(e.message)
+      end
+
+      def show(word, pairs, format)
+        case word
+        when "following" then terminal.err.puts "pando: following the events of the server at #{path}"
+        when "missed"
+          terminal.err.puts "pando: #{pairs["count"]} events were left out, because the output was read too slowly"
+        when "event"
+          terminal.out.write(format.format(Telemetry::ReceivedEvent.from(Cluster::Control::Line.typed(pairs))))
+          terminal.out.flush
+        end
+      end
+    end
+  end
+end

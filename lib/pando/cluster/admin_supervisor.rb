@@ -1,0 +1,300 @@
+# frozen_string_literal: true
+
+require "socket"
+require "pando/cluster/brief"
+require "pando/cluster/control/line"
+require "pando/cluster/listening/listener"
+require "pando/cluster/options"
+require "pando/cluster/restart_throttles"
+require "pando/events"
+require "pando/sys"
+
+module Pando
+  module Cluster
+    # Keeps the admin process alive, which shows metrics, status and events at the addresses of `admin`. That process
+    # serves no requests, so its death costs nothing: another one starts at once, or later if it keeps failing. The
+    # monitor owns the listeners, and clients wait there meanwhile.
+    #
+    # The admin process is a client of Control like any other. It has no need of the control socket: it makes a pair of
+    # sockets for each command and sends one end over its link. The monitor never waits for it.
+    #
+    # Owned by the monitor, in whose loop it runs.
+    class AdminSupervisor
+      include Brief
+
+      # Names of records in an upgrade's state.
+      LISTENER = "admin_listener"
+      PROCESS = "admin"
+      # Seconds from its start to its readiness.
+      START = 30.0
+      # Seconds without a beat after which it is taken for stuck. It beats every few seconds.
+      STANDSTILL = 15.0
+      # Seconds that it may take to die of SIGKILL at the end of the server.
+      DEATH = 1.0
+      # Records that are read in one turn.
+      AT_ONCE = 32
+      # The longest waits before the next start. Whatever kills a process that works comes from outside. One that never
+      # becomes ready will hardly do so the next time.
+      LIMITS = { lost: { limit: 1.0, free: 3 }, failed: { limit: 30.0, free: 1 } }.freeze
+      # Variables for Ruby that the monitor was started with, and that the admin process must not obey.
+      UNSET = %w[RUBYOPT RUBYLIB RUBY_YJIT_ENABLE BUNDLE_GEMFILE].freeze
+      ADVICE = "everybody who can reach this address may read /metrics, /livez and /readyz; /status.json, /events " \
+               "and all commands need the token, which travels unencrypted"
+
+      # @param spec [Spec, nil] nil: there is to be no such process
+      # @param control [Control] that serves its commands
+      # @raise [BootError] an address cannot be listened on
+      def self.open(spec, control, poller)
+        new(control, poller).tap do |admin|
+          admin.prepare(spec)
+          admin.adopt
+        end
+      end
+
+      # After an upgrade: the listeners are kept, also if the configuration has changed since.
+      def self.taken_up(state, control, spec, poller)
+        new(control, poller).tap { |admin| admin.take_up(state, spec) }
+      end
+
+      def initialize(control, poller)
+        @control = control
+        @poller = poller
+        @listeners = @upcoming = []
+        @throttles = LIMITS.transform_values { |terms| RestartThrottle.new({ role: :admin }, **terms) }
+      end
+
+      # Opens the listeners of another configuration, and does not use them yet.
+      # @raise [BootError]
+      def prepare(spec)
+        @next = spec
+        @fresh = []
+        @upcoming = (spec ? spec.listen : []).map do |line|
+          @listeners.find { |one| one.for?(line) } || fresh(line)
+        end
+      rescue BootError
+        give_up
+        raise
+      end
+
+      # Uses what was prepared. The process is replaced if anything has changed for it.
+      def adopt
+        changed = @upcoming != @listeners || @next != @spec
+        (@listeners - @upcoming).each(&:close)
+        @listeners = @upcoming
+        @spec = @next
+        tell_exposed(@fresh)
+        @fresh = []
+        dismiss if @process && changed
+      end
+
+      # Closes what was prepared.
+      def give_up
+        @fresh&.each(&:close)
+        @fresh = []
+        @upcoming = @listeners
+      end
+
+      # Reads what the process has sent, and reaps it. Called at each turn, before unknown dead processes are reaped.
+      def hear
+        return unless @process
+
+        read
+        ending = @process.reap and gone(ending)
+      end
+
+      # @param pid [Integer] of a dead process
+      # @return [Boolean] whether it was this one
+      def reap(pid)
+        return false unless @process&.pid == pid
+
+        hear
+        true
+      end
+
+      # Called at each turn of the monitor's loop, also while the server stops: a stop can be watched.
+      def reconcile(now = Sys.now)
+        return watch(now) if @process
+
+        start if @listeners.any? && @throttles.each_value.all? { |throttle| throttle.over?(now) }
+        @throttles.each_value { |throttle| throttle.calm?(now) }
+      end
+
+      # @return [Float, nil]
+      def due
+        return if @listeners.empty?
+
+        @process ? @deadline : @throttles.each_value.filter_map(&:due).max
+      end
+
+      # The whole server stood still, this process too.
+      def postpone(seconds) = @deadline &&= @deadline + seconds
+
+      # @return [Hash{Symbol => Object}, nil] for `pando status`
+      def state
+        return if @listeners.empty?
+
+        { pid: @process&.pid, state: { nil => "restarting", true => "ready", false => "starting" }[@process && @ready],
+          listen: @listeners.map(&:name).join(",") }
+      end
+
+      def to_state(state)
+        @listeners.each { |listener| listener.to_state(state, LISTENER) }
+        state.add(PROCESS, pid: @process.pid, pidfd: state.keep(@process)) if @process
+      end
+
+      # The next image of the monitor starts its own.
+      def from_state(state)
+        record = state.any(PROCESS) or return
+        @process = Sys::Pidfd.new(record.integer(:pid), state.take(record.integer(:pidfd)))
+        @poller.add(@process, [:admin, nil])
+        @unwanted = true
+      end
+
+      # See .taken_up.
+      def take_up(state, spec)
+        @listeners = @upcoming = state.all(LISTENER).map do |record|
+          Listening::OwnListener.taken_up(record, state, spec ? spec.listen : [])
+        end
+        @spec = spec
+        @listeners = @upcoming = put_away if spec.nil?
+      end
+
+      # The server has stopped, and the process has been told of all that happened.
+      def close
+        @listeners.each(&:close)
+        @listeners = []
+        return unless @process
+
+        @process.signal("KILL")
+        @process.to_io.wait_readable(DEATH)
+        @process.reap
+        forget
+      end
+
+      private
+
+      def fresh(line)
+        Listening::OwnListener.open(line, 0).tap { |listener| @fresh << listener }
+      end
+
+      # The configuration no longer asks for an admin process.
+      def put_away
+        @listeners.each(&:close)
+        []
+      end
+
+      def tell_exposed(listeners)
+        listeners.reject { |one| local?(one.local_address) }.each do |one|
+          Events.emit("admin.exposed", listen: one.name, advice: ADVICE)
+        end
+      end
+
+      def local?(address) = address.unix? || address.ipv4_loopback? || address.ipv6_loopback?
+
+      def start
+        @link, theirs = UNIXSocket.pair(:SEQPACKET)
+        @began_at = Sys.now
+        @deadline = @began_at + START
+        @ready = @unwanted = false
+        pid = Sys.spawn(@spec.command, environment, [theirs, *@listeners])
+        @process = Sys::Pidfd.new(pid)
+        [@process, @link].each { |io| @poller.add(io, [:admin, nil]) }
+      rescue SystemCallError => e
+        refused(pid, e)
+      ensure
+        theirs&.close
+      end
+
+      def environment
+        variables = { **ENV.to_h.except(*UNSET), **@spec.environment,
+          "PANDO_MONITOR" => "#{Process.pid}:#{@listeners.size}" }
+        variables.map { |name, text| "#{name}=#{text}" }
+      end
+
+      # The kernel gives no process or descriptor. A process that cannot be watched ends, and is reaped as an orphan.
+      def refused(pid, error)
+        Process.kill(:KILL, pid) if pid
+        @process ? forget : @link&.close
+        @throttles[:failed].fail(error.message, refused: true)
+      end
+
+      def read
+        AT_ONCE.times do
+          record = @link && Sys.receive_record(@link, Control::Line::LIMIT)
+          break if record == false
+          return hang_up unless record
+
+          take(*record)
+        end
+      rescue SystemCallError
+        hang_up
+      end
+
+      def take(text, _sender, descriptors)
+        word, = text && Control::Line.decode(text)
+        case word
+        when "ready" then ready
+        when "beat" then nil
+        when "client" then descriptors.each { |number| @control.welcome(Socket.for_fd(number)) }
+        else return kill("it broke the protocol") && descriptors.each { |number| Sys.close_fd(number) }
+        end
+        @deadline = Sys.now + STANDSTILL if @ready
+      end
+
+      def ready
+        @ready = true
+        Events.emit("admin.ready", pid: @process.pid, listen: @listeners.map(&:name).join(","),
+                                   seconds: (Sys.now - @began_at).round(3))
+      end
+
+      # It has closed its end, or is dead.
+      def hang_up
+        return unless @link
+
+        @poller.remove(@link)
+        @link.close
+        @link = nil
+        @deadline = [@deadline, Sys.now + DEATH].min
+      end
+
+      def watch(now)
+        return @process.signal("KILL") if @unwanted
+        return if now < @deadline
+
+        kill(@ready ? "it stood still" : "it was not ready within #{START.round} s")
+      end
+
+      def kill(reason)
+        @verdict ||= reason
+        @deadline = Sys.now + DEATH
+        @process.signal("KILL")
+      end
+
+      # It is to be replaced by another one.
+      def dismiss
+        @unwanted = true
+        @process.signal("KILL")
+      end
+
+      def gone(ending)
+        pid = @process.pid
+        forget
+        return if @unwanted
+
+        reason = [@verdict, ending.to_s].compact.join(": ")
+        Events.emit(@ready ? "admin.lost" : "admin.failed", pid: pid, reason: reason)
+        @throttles[@ready ? :lost : :failed].fail(reason)
+      ensure
+        @verdict = nil
+      end
+
+      def forget
+        [@process, @link].compact.each do |io|
+          @poller.remove(io)
+          io.close
+        end
+        @process = @link = nil
+      end
+    end
+  end
+end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "pando/cluster/control/snapshot"
+
+module Pando
+  module Cluster
+    class Control
+      # The state of the cluster in figures, for metrics: all that the reactor counts, each pool's queue and work, how
+      # often each event has happened, and how many processes are in which state. Unlike a Snapshot it hardly grows with
+      # the number of workers, so that it can be asked for every few seconds.
+      # Made by Commands for one `figures`, in the monitor.
+      class Figures < Snapshot
+        # Processes whose pids one record has.
+        AT_ONCE = 100
+        PARTS = %i[pool generations].freeze
+
+        # @yieldparam word [String] @yieldparam pairs [Hash{Symbol => Object}]
+        def each(&block)
+          yield "server", server
+          @cluster.listeners.waiting.each { |listen, waiting| yield "listener", listen: listen, waiting: waiting }
+          PARTS.each { |part| @pools.flat_map(&part).each(&block) }
+          yield "counts", counts if counts.any?
+          traffic(&block)
+          totals(&block)
+          processes(&block)
+        end
+
+        private
+
+        def traffic # rubocop:disable Metrics/AbcSize -- the records of each pool in their order
+          counters = @cluster.reactors.counters
+          yield "traffic", counters if counters
+          @cluster.pools.each do |pool|
+            queue = pool.reactors.counters_of(pool.number) if pool.serves?
+            yield "pool_traffic", { pool: name(pool), **queue } if queue
+            requests(pool) { |word, pairs| yield word, { pool: name(pool), **pairs } } if queue
+            workers = pool.roster.workers.select(&:pidfd).to_h { |worker| [worker, worker.sample] }
+            yield "work", { pool: name(pool), **@cluster.tally.work(pool.number, workers), **present(workers) }
+          end
+        end
+
+        # The answers to the pool's requests by method: how many have an unknown status, 1xx, 2xx and so on; and a few
+        # records for each histogram (Pando::Histogram#records).
+        def requests(pool)
+          counted = pool.reactors.requests_of(pool.number)
+          counted[:answers].each do |method, counts|
+            yield "answers", { method: method, counts: counts.join(",") } if counts.any?(&:positive?)
+          end
+          %i[queue duration].each do |kind|
+            counted[kind].records.each { |one| yield "times", { kind: kind, **one } }
+          end
+        end
+
+        # Sums of what the workers have now.
+        # @param workers [Hash{Child => Sys::Sample, nil}]
+        def present(workers)
+          live = workers.keys
+          { connections: live.sum(&:connections), streams: live.sum(&:streams),
+            unsafe: live.count { |worker| worker.ready? && !worker.fork_safe? },
+            code: workers.values.compact.map(&:code_bytes).max || 0,
+            running: live.sum { |worker| worker.row.running }, lag: live.map { |worker| worker.row.lag }.max || 0 }
+        end
+
+        def totals
+          @cluster.tally.totals.each do |(event, pool, cause), count|
+            yield "total", { event: event, pool: pool, cause: cause, count: count }
+          end
+        end
+
+        def processes(&block)
+          groups = @cluster.roster.group_by { |child| [child.role, (pool_name(child) unless child.reactor?)] }
+          groups.each do |(role, pool), children|
+            children.map { |child| state_of(child) }.tally.each do |state, count|
+              yield "group", { role: role, pool: pool, state: state, count: count }
+            end
+            children.filter_map(&:pid).each_slice(AT_ONCE) do |pids|
+              yield "pids", { role: role, pool: pool, pids: pids.join(",") }
+            end
+          end
+          admin(&block)
+        end
+
+        def admin
+          admin = @cluster.admin.state or return
+          yield "group", { role: :admin, state: admin[:state], count: 1 }
+          yield "pids", { role: :admin, pids: admin[:pid] } if admin[:pid]
+        end
+
+        def state_of(child)
+          return child.state unless child.worker? && child.ready?
+
+          child.row.busy_since ? :busy : :idle
+        end
+
+        def pool_name(child) = name(@cluster.pools.of(child))
+        def name(pool) = (pool.name if named?(pool))
+      end
+    end
+  end
+end

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/admin/metrics"
+require "pando/admin/monitor"
+require "pando/http"
+require "pando/sys/memory"
+require_relative "../../../bin/lib/metrics_page"
+
+# The table of metrics, beside the docs and the monitor's records.
+class AdminMetricsTest < Minitest::Test
+  Metrics = Pando::Admin::Metrics
+  Usage = Pando::Sys::Memory::Usage
+  RECORDS = [
+    ["server", { "pid" => "1", "version" => "9.9", "workers" => "2", "ready" => "2", "state" => "serving",
+                 "uptime" => "5.0" }],
+    ["listener", { "listen" => "0.0.0.0:80", "waiting" => "3" }],
+    ["traffic", Hash.new("0").merge("connections" => "7", "idle" => "4", "queued" => "1")],
+    ["pool_traffic", { "responses" => "40", "queued" => "1", "shed_queue" => "2", "shed_queue_time" => "0",
+                       "received_bytes" => "700", "sent_bytes" => "90000" }],
+    ["answers", { "method" => "GET", "counts" => "0,0,30,0,2,1" }],
+    ["answers", { "method" => "POST", "counts" => "1,0,7,0,0,0" }],
+    ["times", { "kind" => "duration", "seconds" => "4.5", "first" => "0", "counts" => "3" }],
+    ["times", { "kind" => "duration", "seconds" => "0", "first" => "1", "counts" => "#{"0," * 34}5,1" }],
+    ["work", { "requests" => "40", "failures" => "0", "cpu" => "1.5", "faults" => "9", "minor_gcs" => "3",
+               "major_gcs" => "1", "connections" => "2", "streams" => "0", "unsafe" => "1", "code" => "300" }],
+    ["group", { "role" => "worker", "state" => "busy", "count" => "1" }],
+    ["group", { "role" => "worker", "state" => "idle", "count" => "1" }],
+    ["pids", { "role" => "worker", "pids" => "10,11" }],
+    ["generation", { "number" => "3", "state" => "current", "age" => "2.5" }],
+    ["total", { "event" => "worker.killed", "cause" => "timeout", "count" => "2" }],
+    ["total", { "event" => "worker.killed", "cause" => "standstill", "count" => "1" }],
+    ["total", { "event" => "generation.discarded", "cause" => "canary", "count" => "1" }]
+  ].freeze
+  SURVEY = { 10 => Usage.new(30, 10, 90), 11 => Usage.new(20, 5, 80) }.freeze
+
+  def setup
+    records = RECORDS.map { |word, pairs| [word, word == "traffic" ? traffic.merge(pairs) : pairs] }
+    snapshot = Pando::Admin::Snapshot.new(records)
+    @families = Metrics.families(snapshot, SURVEY).to_h { |family| [family.name, family.samples] }
+  end
+
+  # All that the reactor counts.
+  def traffic = Pando::HTTP::Channel.create.stats.transform_values(&:to_s)
+
+  def test_names_and_units_follow_the_conventions
+    Metrics.known.each do |one|
+      assert_match(/\Apando_[a-z_]+\z/, one.name)
+      assert_equal(one.type == :counter, one.name.end_with?("_total"), one.name)
+      assert_match(/\A[A-Z1].*\.\z/, one.help)
+    end
+    assert_equal(Metrics.known.map(&:name).uniq.size, Metrics.known.size)
+  end
+
+  def test_the_page_shows_exactly_this_table
+    assert_equal(MetricsPage.new.markdown, File.read(MetricsPage::PATH, encoding: "UTF-8"),
+                 "run: ruby -Ilib bin/lib/metrics_page.rb")
+  end
+
+  def test_labels_are_those_of_the_table
+    Metrics.known.each do |one|
+      @families.fetch(one.name).each_key { |labels| assert_empty(labels.keys - one.labels, one.name) }
+    end
+  end
+
+  def test_values_come_from_the_records
+    assert_equal({ { state: "idle" } => 4, { state: "active" } => 3 }, @families["pando_connections"])
+    assert_equal({ { pool: "web" } => 90_000 }, @families["pando_sent_bytes_total"])
+    assert_equal({ { pool: "web", reason: "max_queue" } => 2, { pool: "web", reason: "queue_timeout" } => 0 },
+                 @families["pando_queue_shed_total"])
+    assert_equal({ { pool: "web", cause: "timeout" } => 2, { pool: "web", cause: "standstill" } => 1 },
+                 @families["pando_workers_killed_total"])
+    assert_equal({ { role: "worker", pool: "web", outcome: "killed" } => 3 }, @families["pando_process_exits_total"])
+    assert_equal({ { pool: "web", cause: "canary" } => 1 }, @families["pando_generations_discarded_total"])
+    assert_equal({ { pool: "web" } => 300 }, @families["pando_jit_code_bytes"])
+    assert_equal({ { pool: "web" } => 1 }, @families["pando_workers_fork_unsafe"])
+    place = { role: "worker", pool: "web" }
+    assert_equal({ { **place, state: "busy" } => 1, { **place, state: "idle" } => 1 }, @families["pando_processes"])
+  end
+
+  def test_requests_by_method_and_class_of_status
+    counts = @families["pando_requests_total"].map { |labels, count| [*labels.values_at(:method, :status), count] }
+
+    assert_equal [["GET", "2xx", 30], ["GET", "4xx", 2], ["GET", "5xx", 1], ["POST", "unknown", 1], ["POST", "2xx", 7]],
+                 counts
+  end
+
+  def test_histograms_have_bounds_that_double
+    duration = @families["pando_request_duration_seconds"].fetch({ pool: "web" })
+
+    assert_equal([4.5, 9], [duration.total, duration.number])
+    assert_equal([[0.001, 8], [0.002, 9]], duration.buckets.first(2))
+    assert_equal([65.536, 9], duration.buckets.to_a.last)
+  end
+
+  def test_memory_is_added_up_by_role
+    place = { role: "worker", pool: "web" }
+
+    assert_equal([50, 15, 35], %w[pss private shared].map { |kind| @families["pando_memory_#{kind}_bytes"][place] })
+  end
+
+  def test_each_counter_of_the_reactor_has_a_name_in_the_table
+    names = [*Pando::Admin::MetricsSource::SHED, *Pando::Admin::MetricsSource::REFUSED, *Pando::Admin::MetricsSource::LOST]
+
+    assert_empty(names.map(&:last) - traffic.keys)
+    assert_empty(traffic.keys.grep(/\A(?:shed|refused)_/) - names.map(&:last))
+  end
+end
