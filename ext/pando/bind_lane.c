@@ -118,6 +118,7 @@ static int copy_slot(struct lane_view *view, const struct pando_slot *slot, VALU
     view->body_bytes = slot->body_bytes;
     view->file_bytes = slot->file_bytes;
     view->arrived = slot->arrived;
+    view->body_time = slot->body_time;
     view->listener = slot->listener;
     view->flags = slot->flags;
     memcpy(view->remote, slot->remote, sizeof view->remote);
@@ -189,6 +190,13 @@ static VALUE lane_remote(VALUE self)
         memcmp(RSTRING_PTR(view->last_remote), view->remote, length) != 0)
         RB_OBJ_WRITE(self, &view->last_remote, rb_obj_freeze(rb_str_new(view->remote, (long)length)));
     return view->last_remote;
+}
+
+/* Seconds from the end of the request's head to that of its body, as the reactor received it; nil: it has none. */
+static VALUE lane_body_time(VALUE self)
+{
+    const struct lane_view *view = pando_lane_view_of(self);
+    return view->body_time > 0 ? DBL2NUM((double)view->body_time / 1e9) : Qnil;
 }
 
 /* Seconds from the request's last byte until it was taken. */
@@ -329,6 +337,7 @@ void pando_init_http_lane(void)
     rb_define_method(cLane, "listener", lane_listener, 0);
     rb_define_method(cLane, "remote", lane_remote, 0);
     rb_define_method(cLane, "queue_time", lane_queue_time, 0);
+    rb_define_method(cLane, "body_time", lane_body_time, 0);
     rb_define_method(cLane, "retry?", lane_retry_p, 0);
     rb_define_method(cLane, "last?", lane_last_p, 0);
     rb_define_method(cLane, "body_in_file?", lane_body_in_file_p, 0);

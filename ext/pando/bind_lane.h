@@ -23,7 +23,7 @@ struct lane_view {
 
     /* the request taken last, copied once */
     uint32_t epoch, turn, head_bytes, body_bytes, listener, flags;
-    uint64_t file_bytes, arrived, taken;
+    uint64_t file_bytes, arrived, body_time, taken;
     char remote[sizeof((struct pando_slot *)0)->remote];
     uint64_t sent; /* of the response, so far */
     int over;      /* the response has ended */

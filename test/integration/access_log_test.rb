@@ -87,7 +87,7 @@ class AccessLogTest < Minitest::Test
   # @return [Array<Array(String, Hash)>]
   def records
     UNIXSocket.open(File.join(@server.folder, "control.sock")) do |socket|
-      socket.puts("status")
+      socket.puts("figures")
       socket.readlines.map { |line| Pando::Cluster::Control::Line.decode(line) }
     end
   end
@@ -103,6 +103,7 @@ class AccessLogTest < Minitest::Test
   end
 
   def kill_a_worker
+    @server.wait_for_leavers
     victim = @server.workers.sample.pid
     @server.wait_for("worker.ready") { Process.kill("KILL", victim) }
   end

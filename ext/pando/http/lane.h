@@ -43,6 +43,7 @@ struct pando_slot {
     uint32_t listener;                   /* number of the listener that accepted it */
     uint32_t flags;
     char remote[48];                     /* the client's address, terminated; empty on a UNIX socket */
+    uint64_t body_time;                  /* nanoseconds from the end of the head to that of the body; 0: no body */
     _Alignas(64) char data[PANDO_SLOT_BYTES];
 };
 

@@ -189,6 +189,7 @@ void pando_reactor_body_begin(struct pando_reactor *reactor, struct pando_connec
         return;
     pando_http_chunked_init(&connection->chunked);
     connection->state = PANDO_READING_BODY;
+    connection->exchange.body_begun = pando_reactor_nanoseconds();
     pando_reactor_pace_begin(reactor, connection);
     pando_reactor_timer_start(reactor, connection, PANDO_TIMER_BODY);
 

@@ -16,6 +16,7 @@ struct pando_reactor_lane;
 /* Times in nanoseconds. */
 struct pando_exchange {
     uint64_t begun;                   /* when its first byte arrived; 0: no byte has */
+    uint64_t body_begun;              /* when its head was complete, if a body follows that the reactor reads; or 0 */
     uint64_t complete;                /* when the request first joined the queue; 0: it did not */
     uint64_t queued;                  /* how long it waited until the worker that answered took it */
     uint64_t answered;                /* when the worker had answered; 0: it has not, or none was asked */

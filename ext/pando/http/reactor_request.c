@@ -154,12 +154,14 @@ static uint32_t flags_of(const struct pando_connection *connection)
 void pando_reactor_request_copy(const struct pando_reactor *reactor, const struct pando_connection *connection,
                                 struct pando_slot *slot)
 {
+    uint64_t begun = connection->exchange.body_begun;
     slot->epoch = reactor->epoch;
     slot->turn = connection->request.turn;
     slot->head_bytes = connection->head_bytes;
     slot->body_bytes = connection->body_bytes;
     slot->file_bytes = connection->spooled;
     slot->arrived = connection->request.arrived;
+    slot->body_time = begun > 0 && begun < slot->arrived ? slot->arrived - begun : 0;
     slot->listener = connection->listener;
     slot->flags = flags_of(connection);
     memcpy(slot->remote, connection->remote, sizeof(slot->remote));

@@ -114,12 +114,14 @@ module Pando
       counter("requests_total", %i[pool method status],
               "Requests that are over, by method and class of status, whoever answered them: a worker, or the reactor. " \
               "A client that left before its answer began counts as 4xx (499), a connection that the app has taken " \
-              "over as 1xx (101).") { |s| s.answers }
+              "over as 1xx (101).", &:answers)
       histogram("request_duration_seconds", %i[pool],
                 "Time from the last byte of a request to the end of its worker's answer, with the time in the queue. " \
                 "A slow client does not count.") { |s| s.times("duration") }
       histogram("request_queue_seconds", %i[pool], "Time that requests waited for a worker.") { |s| s.times("queue") }
-      counter("received_bytes_total", %i[pool], "Bytes of requests, with their heads.") { |s| s.queue("received_bytes") }
+      counter("received_bytes_total", %i[pool], "Bytes of requests, with their heads.") do |s|
+        s.queue("received_bytes")
+      end
       counter("sent_bytes_total", %i[pool], "Bytes of answers that clients took, with their heads.") do |s|
         s.queue("sent_bytes")
       end

@@ -103,22 +103,39 @@ module Pando
     # @api private
     module QueueTime
       FIELD = "HTTP_X_REQUEST_START"
+      # As Puma names it: milliseconds, an Integer.
+      BODY_WAIT = "puma.request_body_wait"
       # Seconds that a request waits at most.
       LONGEST = 3600.0
 
       class << self
+        # Sets what says how long a request has waited: `pando.queue_time`, and what monitoring services and
+        # autoscalers read.
+        #
         # @param env [Hash]
-        # @param waited [Float, nil] seconds in the reactor's queue
+        # @param waited [Float] seconds in the reactor's queue
+        # @param body [Float, nil] seconds that the reactor received the body
+        def tell(env, waited, body)
+          env[BODY_WAIT] = (body * 1000).round if body
+          env["pando.queue_time"] = of(env, waited, body)
+          env[FIELD] ||= (Process.clock_gettime(Process::CLOCK_REALTIME,
+                                                :float_millisecond) - (waited * 1000)).to_i.to_s
+        end
+
+        # A proxy may have stamped the request before its body came.
+        #
         # @return [Float, nil] seconds
-        def of(env, waited)
-          field = env[FIELD]
-          (field && since(field)) || waited
+        def of(env, waited, body = nil)
+          field = env[FIELD] or return waited
+
+          stamped = since(field) or return waited
+          body ? (stamped - body).clamp(0.0, nil) : stamped
         end
 
         private
 
         def since(field)
-          digits = field[/\A(?:t=)?(\d{10,16}(?:\.\d{1,9})?)\z/, 1]
+          digits = field[/\A(?:t=)?(\d{10,19}(?:\.\d{1,9})?)\z/, 1]
           return unless digits
 
           seconds = Process.clock_gettime(Process::CLOCK_REALTIME) - unix_time(digits.to_f)
@@ -128,7 +145,9 @@ module Pando
         def unix_time(number)
           return number if number < 1e11
 
-          number < 1e14 ? number / 1e3 : number / 1e6
+          return number / 1e3 if number < 1e14
+
+          number < 1e17 ? number / 1e6 : number / 1e9
         end
       end
     end

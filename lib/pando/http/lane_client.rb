@@ -40,7 +40,7 @@ module Pando
       # @param env [Hash]
       # @param reader [LaneReader] that has read the head
       def introduce(env, reader)
-        env["pando.queue_time"] = QueueTime.of(env, @lane.queue_time)
+        QueueTime.tell(env, @lane.queue_time, @lane.body_time)
         env["pando.retry"] = true if @lane.retry?
         @persistent = reader.parser.keep_alive? && !@lane.last?
       end

@@ -311,7 +311,7 @@ module Pando
       # @param env [Hash] @param reader [SocketReader]
       def introduce(env, reader)
         super
-        env["pando.queue_time"] = QueueTime.of(env, @queue_time)
+        QueueTime.tell(env, @queue_time, nil)
         env["pando.retry"] = true if @retry
       end
 

@@ -23,7 +23,7 @@ module Pando
                       answer_memory answer_memory_total spool spool_total buffer_memory header_timeout
                       body_timeout write_timeout idle_timeout queue_timeout max_queue max_connections
                       max_connections_per_address max_keepalive_requests retry_after retry_requests
-                      stream_bodies health health_live].freeze
+                      stream_bodies health health_live access_log access_log_format access_log_sample].freeze
       # Seconds that the monitor may be blocked while it runs the file itself.
       LONGEST_IN_MONITOR = 5.0
 

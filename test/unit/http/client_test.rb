@@ -14,8 +14,8 @@ class HTTPQueueTimeTest < Minitest::Test
     Pando::HTTP::QueueTime.of({ Pando::HTTP::QueueTime::FIELD => "#{before}#{text}" }, nil)
   end
 
-  def test_seconds_milliseconds_and_microseconds
-    [1, 1000, 1_000_000].product(["", "t="]) do |unit, before|
+  def test_the_unit_shows_in_the_number_of_digits
+    [1, 1000, 1_000_000, 1_000_000_000].product(["", "t="]) do |unit, before|
       assert_includes 7.0..60.0, of(7.002, unit: unit, before: before)
     end
   end

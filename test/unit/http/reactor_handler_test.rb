@@ -44,6 +44,25 @@ class HTTPQueuedWorkTest < Minitest::Test
     refute_includes seen, "pando.retry"
   end
 
+  # As behind nginx: the moment when the request was complete, in milliseconds.
+  def test_without_a_proxy_the_start_is_stamped
+    seen = nil
+    before = (Process.clock_gettime(Process::CLOCK_REALTIME) * 1000).to_i
+    stage { |env| (seen = env) && [204, {}, []] }.get
+
+    assert_match(/\A\d{13}\z/, seen["HTTP_X_REQUEST_START"])
+    assert_includes (before - 2)..(Process.clock_gettime(Process::CLOCK_REALTIME) * 1000),
+                    seen["HTTP_X_REQUEST_START"].to_i
+    refute_includes seen, "puma.request_body_wait"
+  end
+
+  def test_a_proxys_stamp_stays
+    seen = nil
+    stage { |env| (seen = env) && [204, {}, []] }.get("X-Request-Start: t=17\r\n")
+
+    assert_equal "t=17", seen["HTTP_X_REQUEST_START"]
+  end
+
   def test_the_reactor_is_told_when_the_request_was_taken
     before = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
     stage(HELLO).get
