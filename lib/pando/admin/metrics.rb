@@ -50,6 +50,7 @@ module Pando
 
         def gauge(name, labels, help, &value) = define(name, :gauge, labels, help, &value)
         def counter(name, labels, help, &value) = define(name, :counter, labels, help, &value)
+        def histogram(name, labels, help, &value) = define(name, :histogram, labels, help, &value)
       end
 
       # The server.
@@ -108,9 +109,19 @@ module Pando
       end
       counter("spool_failures_total", [], "Writes to the spool that have failed.") { |s| s.traffic("spool_failed") }
 
-      # Requests. The counts by method and status, and the histograms of durations and of times in the queue, belong
-      # here: a value may be a Histogram.
+      # Requests.
 
+      counter("requests_total", %i[pool method status],
+              "Requests that were answered, by method and class of status: 2xx, 4xx. It is unknown if the answer was " \
+              "cut off before its head.", &:answers)
+      histogram("request_duration_seconds", %i[pool],
+                "Time from the last byte of a request to the end of its worker's answer.") { |s| s.times("duration") }
+      counter("received_bytes_total", %i[pool], "Bytes of requests, heads and bodies.") { |s| s.bytes("received") }
+      counter("sent_bytes_total", %i[pool], "Bytes of answers, as far as clients took them.") { |s| s.bytes("sent") }
+      counter("access_log_lines_total", [], "Lines of the access log.") { |s| s.traffic("log_lines") }
+      counter("access_log_dropped_total", [], "Lines of the access log for which there was no room.") do |s|
+        s.traffic("log_dropped")
+      end
       gauge("requests_in_flight", [], "Requests that wait for a worker or are being served.") do |s|
         s.traffic("in_flight")
       end
@@ -119,8 +130,8 @@ module Pando
       end
       counter("responses_total", %i[pool], "Complete responses of workers.") { |s| s.queue("responses") }
       gauge("queue_requests", %i[pool], "Requests that no worker has taken yet.") { |s| s.queue("queued") }
-      counter("queue_wait_seconds_total", %i[pool], "Time that requests have spent in the queue, added up.") do |s|
-        s.queue("queue_nanoseconds") { |nanoseconds| nanoseconds / 1e9 }
+      histogram("queue_duration_seconds", %i[pool], "Time that requests have waited for a worker.") do |s|
+        s.times("queue")
       end
       counter("queue_shed_total", %i[pool reason],
               "Requests answered with 503, by the limit of the pool's queue.") do |s|

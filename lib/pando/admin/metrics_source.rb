@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
+require "pando/admin/exposition"
 require "pando/admin/monitor"
+require "pando/histogram"
 
 module Pando
   module Admin
@@ -11,6 +13,10 @@ module Pando
       ONLY = "web"
       ROLES = %w[worker mold reactor service admin].freeze
       OUTCOMES = %w[exited failed killed lost].freeze
+      # Of the counts in records of answers.
+      CLASSES = %w[unknown 1xx 2xx 3xx 4xx 5xx].freeze
+      # Upper bounds of the buckets: a millisecond to a minute.
+      BOUNDS = (0..16).map { |doublings| (2**doublings) / 1000.0 }.freeze
       REFORKS = %w[started finished refused withheld].freeze
       # Counters of http/stats.h by the value of a label.
       SHED = { "max_connections" => "shed_connections", "max_connections_per_address" => "shed_address",
@@ -54,7 +60,7 @@ module Pando
       # @param name [String] of a counter of the reactor
       # @return [Hash] empty in direct mode
       def traffic(name = nil)
-        counts = @snapshot.one("traffic") or return {}
+        counts = @snapshot.one("counters") or return {}
         name ? { {} => counts[name] } : yield(counts)
       end
 
@@ -65,10 +71,33 @@ module Pando
 
       # @return [Hash] by pool, if it has a queue
       def queue(name)
-        all("pool_traffic").to_h do |one|
-          [{ pool: pool(one["pool"]) }, block_given? ? yield(one[name]) : one[name]]
+        all("pool_counters").to_h do |one|
+          [{ pool: pool(one["pool"]) }, one[name]]
         end
       end
+
+      # @return [Hash] requests by pool, method and class of status
+      def answers
+        all("answers").each_with_object({}) do |one, values|
+          one["counts"].to_s.split(",").zip(CLASSES) do |count, status|
+            values[{ pool: pool(one["pool"]), method: one["method"], status: status }] = count.to_i
+          end
+        end
+      end
+
+      # @param kind [String] "queue" or "duration"
+      # @return [Hash{Hash => Histogram}] by pool
+      def times(kind)
+        records = all("times").select { |one| one["kind"] == kind }.group_by { |one| one["pool"] }
+        records.to_h do |name, slices|
+          times = Pando::Histogram.of(slices)
+          buckets = BOUNDS.to_h { |bound| [bound, times.below(bound)] }
+          [{ pool: pool(name) }, Histogram.new(buckets, times.sum, times.size)]
+        end
+      end
+
+      # @return [Hash] by pool
+      def bytes(name) = all("traffic").to_h { |one| [{ pool: pool(one["pool"]) }, one[name]] }
 
       # @return [Hash] by pool: what its workers have done, or have now
       def work(name, jobs: false)

@@ -12,7 +12,7 @@ module Pando
       class Figures < Snapshot
         # Processes whose pids one record has.
         AT_ONCE = 100
-        PARTS = %i[pool generations].freeze
+        PARTS = %i[pool generations requests].freeze
 
         # @yieldparam word [String] @yieldparam pairs [Hash{Symbol => Object}]
         def each(&block)
@@ -29,10 +29,10 @@ module Pando
 
         def traffic
           counters = @cluster.reactors.counters
-          yield "traffic", counters if counters
+          yield "counters", counters if counters
           @cluster.pools.each do |pool|
             queue = pool.reactors.counters_of(pool.number) if pool.serves?
-            yield "pool_traffic", { pool: name(pool), **queue } if queue
+            yield "pool_counters", { pool: name(pool), **queue } if queue
             workers = pool.roster.workers.select(&:pidfd).to_h { |worker| [worker, worker.sample] }
             yield "work", { pool: name(pool), **@cluster.tally.work(pool.number, workers), **present(workers) }
           end
