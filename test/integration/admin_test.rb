@@ -56,6 +56,17 @@ class AdminTest < Minitest::Test
     assert_includes(JSON.parse(text)["processes"].map { |one| one["role"] }, "admin")
   end
 
+  def test_requests_are_counted_one_by_one
+    start
+    30.times { @server.get("/") }
+    @server.refork
+    30.times { @server.get("/") }
+
+    wait_until { @admin.metric('pando_requests_total{pool="web",method="GET",status="2xx"}') == 60 }
+    assert_equal(60, @admin.metric('pando_request_duration_seconds_count{pool="web"}'))
+    assert_equal(60, @admin.metric('pando_queue_duration_seconds_bucket{pool="web",le="+Inf"}'))
+  end
+
   def test_its_death_costs_no_request_and_it_is_back_soon
     start
     killed = []

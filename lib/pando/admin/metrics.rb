@@ -112,7 +112,7 @@ module Pando
       # Requests.
 
       counter("requests_total", %i[pool method status],
-              "Requests that are over, by method and class of status, whoever answered them: a worker, or the reactor. " \
+              "Requests that are over, by method and class of status, whoever answered them: a worker or the reactor. " \
               "A client that left before its answer began counts as 4xx (499), a connection that the app has taken " \
               "over as 1xx (101).", &:answers)
       histogram("request_duration_seconds", %i[pool],
@@ -120,10 +120,10 @@ module Pando
                 "A slow client does not count.") { |s| s.times("duration") }
       histogram("request_queue_seconds", %i[pool], "Time that requests waited for a worker.") { |s| s.times("queue") }
       counter("received_bytes_total", %i[pool], "Bytes of requests, with their heads.") do |s|
-        s.queue("received_bytes")
+        s.bytes("received")
       end
       counter("sent_bytes_total", %i[pool], "Bytes of answers that clients took, with their heads.") do |s|
-        s.queue("sent_bytes")
+        s.bytes("sent")
       end
       counter("access_log_lines_total", [], "Lines of the access log, written or about to be.") do |s|
         s.traffic("log_lines")

@@ -13,6 +13,10 @@ module Pando
       ONLY = "web"
       ROLES = %w[worker mold reactor service admin].freeze
       OUTCOMES = %w[exited failed killed lost].freeze
+      # Of the counts in records of answers.
+      CLASSES = %w[unknown 1xx 2xx 3xx 4xx 5xx].freeze
+      # Upper bounds of the buckets: a millisecond to a minute.
+      BOUNDS = (0..16).map { |doublings| (2**doublings) / 1000.0 }.freeze
       REFORKS = %w[started finished refused withheld].freeze
       # Counters of http/stats.h by the value of a label.
       SHED = { "max_connections" => "shed_connections", "max_connections_per_address" => "shed_address",
@@ -26,11 +30,6 @@ module Pando
                   "body_timeout" => "refused_body_time" }.freeze
       LOST = { "bad_gateway" => "failed_502", "gateway_timeout" => "failed_504", "reset" => "resets",
                "slow_client" => "slow_readers", "no_room" => "cut_readers" }.freeze
-
-      # Of status; the first one is not known.
-      CLASSES = %w[unknown 1xx 2xx 3xx 4xx 5xx].freeze
-      # Seconds: 1 ms, and each twice the one before.
-      BOUNDS = Array.new(17) { |power| 0.001 * (2**power) }.freeze
 
       class << self
         # @return [Integer] always the same, though the monitor tells its uptime in tenths of a second
@@ -61,7 +60,7 @@ module Pando
       # @param name [String] of a counter of the reactor
       # @return [Hash] empty in direct mode
       def traffic(name = nil)
-        counts = @snapshot.one("traffic") or return {}
+        counts = @snapshot.one("counters") or return {}
         name ? { {} => counts[name] } : yield(counts)
       end
 
@@ -72,29 +71,33 @@ module Pando
 
       # @return [Hash] by pool, if it has a queue
       def queue(name)
-        all("pool_traffic").to_h do |one|
-          [{ pool: pool(one["pool"]) }, block_given? ? yield(one[name]) : one[name]]
+        all("pool_counters").to_h do |one|
+          [{ pool: pool(one["pool"]) }, one[name]]
         end
       end
 
-      # @return [Hash] requests that are over, by pool, method and class of status
+      # @return [Hash] requests by pool, method and class of status
       def answers
-        all("answers").flat_map do |one|
-          labels = { pool: pool(one["pool"]), method: one["method"] }
-          counts = one["counts"].to_s.split(",").map(&:to_i)
-          CLASSES.zip(counts).filter_map { |status, count| [{ **labels, status: status }, count] if count&.positive? }
-        end.to_h
+        all("answers").each_with_object({}) do |one, values|
+          one["counts"].to_s.split(",").zip(CLASSES) do |count, status|
+            values[{ pool: pool(one["pool"]), method: one["method"], status: status }] = count.to_i
+          end
+        end
       end
 
       # @param kind [String] "queue" or "duration"
       # @return [Hash{Hash => Histogram}] by pool
       def times(kind)
-        records = all("times").select { |one| one["kind"] == kind }.group_by { |one| { pool: pool(one["pool"]) } }
-        records.transform_values do |parts|
-          times = Pando::Histogram.of(parts)
-          Histogram.new(BOUNDS.to_h { |seconds| [seconds, times.below(seconds)] }, times.sum, times.size)
+        records = all("times").select { |one| one["kind"] == kind }.group_by { |one| one["pool"] }
+        records.to_h do |name, slices|
+          times = Pando::Histogram.of(slices)
+          buckets = BOUNDS.to_h { |bound| [bound, times.below(bound)] }
+          [{ pool: pool(name) }, Histogram.new(buckets, times.sum, times.size)]
         end
       end
+
+      # @return [Hash] by pool
+      def bytes(name) = all("traffic").to_h { |one| [{ pool: pool(one["pool"]) }, one[name]] }
 
       # @return [Hash] by pool: what its workers have done, or have now
       def work(name, jobs: false)

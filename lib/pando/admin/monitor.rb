@@ -78,16 +78,15 @@ module Pando
         Snapshot.new(records)
       end
 
-      # @return [CLI::ControlClient] for one command
+      # The monitor gets its end when the command is in it already: then it need not wait for it.
+      # @return [CLI::ControlClient] for one command, which closes its end
       def client
         ours, theirs = UNIXSocket.pair
-        say("client", [theirs])
-        CLI::ControlClient.new("the monitor", ours)
-      rescue SystemCallError
-        ours&.close
-        raise
-      ensure
-        theirs&.close
+        CLI::ControlClient.new("the monitor", ours) do
+          say("client", [theirs])
+        ensure
+          theirs.close
+        end
       end
 
       def count

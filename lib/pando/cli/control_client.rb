@@ -20,9 +20,11 @@ module Pando
 
       # @param path [String]
       # @param socket [UNIXSocket, nil] that leads to the monitor; nil: it is reached by the path
+      # @yield once the command is written
       # @raise [UsageError] no server listens there
-      def initialize(path, socket = nil)
+      def initialize(path, socket = nil, &written)
         @path = path
+        @written = written
         @socket = socket || UNIXSocket.new(path)
       rescue Errno::ENOENT, Errno::ECONNREFUSED
         raise UsageError, "no server listens at #{path}. Is it running, with this `control` setting? " \
@@ -42,6 +44,7 @@ module Pando
         @timeout = timeout
         deadline = timeout && (now + timeout)
         say(Line.encode(word, pairs), descriptors)
+        @written&.call
         loop do
           record = Line.decode(line(deadline)) or raise Silent, "the answer at #{@path} does not come from Pando"
           return record if %w[ok failed].include?(record.first)

@@ -35,7 +35,7 @@ module Pando
       AT_ONCE = 32
       # The longest waits before the next start. Whatever kills a process that works comes from outside. One that never
       # becomes ready will hardly do so the next time.
-      LIMITS = { lost: { limit: 1.0, free: 3 }, failed: { limit: 30.0, free: 1 } }.freeze
+      LIMITS = { lost: { limit: 0.5, free: 3 }, failed: { limit: 30.0, free: 1 } }.freeze
       # Variables for Ruby that the monitor was started with, and that the admin process must not obey.
       UNSET = %w[RUBYOPT RUBYLIB RUBY_YJIT_ENABLE BUNDLE_GEMFILE].freeze
       ADVICE = "everybody who can reach this address may read /metrics, /livez and /readyz; /status.json, /events " \

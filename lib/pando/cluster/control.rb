@@ -82,11 +82,10 @@ module Pando
         forget_closed
       end
 
-      # A client has come another way than by the socket (AdminSupervisor).
+      # A client has come another way than by the socket (AdminSupervisor), with its command.
       # @param socket [Socket] which is now its session's
       def welcome(socket)
-        @sessions.shift.close if @sessions.size >= SESSIONS
-        @sessions << Session.new(socket, @poller)
+        hear(add(socket))
       rescue SystemCallError
         socket.close
       end
@@ -176,12 +175,19 @@ module Pando
         return if socket == :wait_readable
         return socket.close unless [0, Process.euid].include?(socket.getpeereid.first)
 
-        welcome(socket)
+        add(socket)
       rescue Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS => e
         socket.close if socket.respond_to?(:close)
         pause(e)
       rescue SystemCallError
         socket.close if socket.respond_to?(:close)
+      end
+
+      # @return [Session]
+      def add(socket)
+        @sessions.shift.close if @sessions.size >= SESSIONS
+        @sessions << (session = Session.new(socket, @poller))
+        session
       end
 
       # A client in the queue would wake the monitor up again at once.

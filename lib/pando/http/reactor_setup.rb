@@ -99,12 +99,14 @@ module Pando
       # What the reactor has counted of the requests to one pool, since the server's start.
       # @param pool [Integer] its number
       # @return [Hash{Symbol => Object}] `answers` by method and class of status, see {Channel}; `queue` and `duration`:
-      #   a {Histogram} each
+      #   a {Histogram} each; bytes `received` and `sent`
       def requests_of(pool)
+        stats = @channel.pool_stats(pool)
         queue, duration = [@channel.queue_times(pool), @channel.durations(pool)].map do |counts, nanoseconds|
           Histogram.new(counts, nanoseconds / 1e9)
         end
-        { answers: @channel.answers(pool), queue: queue, duration: duration }
+        { answers: @channel.answers(pool), queue: queue, duration: duration,
+          received: stats["received_bytes"], sent: stats["sent_bytes"] }
       end
 
       # @return [Array<Integer>] by pool, the requests that no worker has taken

@@ -12,7 +12,7 @@ module Pando
       class Figures < Snapshot
         # Processes whose pids one record has.
         AT_ONCE = 100
-        PARTS = %i[pool generations].freeze
+        PARTS = %i[pool generations requests].freeze
 
         # @yieldparam word [String] @yieldparam pairs [Hash{Symbol => Object}]
         def each(&block)
@@ -27,27 +27,14 @@ module Pando
 
         private
 
-        def traffic # rubocop:disable Metrics/AbcSize -- the records of each pool in their order
+        def traffic
           counters = @cluster.reactors.counters
-          yield "traffic", counters if counters
+          yield "counters", counters if counters
           @cluster.pools.each do |pool|
             queue = pool.reactors.counters_of(pool.number) if pool.serves?
-            yield "pool_traffic", { pool: name(pool), **queue } if queue
-            requests(pool) { |word, pairs| yield word, { pool: name(pool), **pairs } } if queue
+            yield "pool_counters", { pool: name(pool), **queue } if queue
             workers = pool.roster.workers.select(&:pidfd).to_h { |worker| [worker, worker.sample] }
             yield "work", { pool: name(pool), **@cluster.tally.work(pool.number, workers), **present(workers) }
-          end
-        end
-
-        # The answers to the pool's requests by method: how many have an unknown status, 1xx, 2xx and so on; and a few
-        # records for each histogram (Pando::Histogram#records).
-        def requests(pool)
-          counted = pool.reactors.requests_of(pool.number)
-          counted[:answers].each do |method, counts|
-            yield "answers", { method: method, counts: counts.join(",") } if counts.any?(&:positive?)
-          end
-          %i[queue duration].each do |kind|
-            counted[kind].records.each { |one| yield "times", { kind: kind, **one } }
           end
         end
 
