@@ -87,7 +87,7 @@ class AccessLogTest < Minitest::Test
   # @return [Array<Array(String, Hash)>]
   def records
     UNIXSocket.open(File.join(@server.folder, "control.sock")) do |socket|
-      socket.puts("figures")
+      socket.puts("status")
       socket.readlines.map { |line| Pando::Cluster::Control::Line.decode(line) }
     end
   end

@@ -64,7 +64,7 @@ class AdminTest < Minitest::Test
 
     wait_until { @admin.metric('pando_requests_total{pool="web",method="GET",status="2xx"}') == 60 }
     assert_equal(60, @admin.metric('pando_request_duration_seconds_count{pool="web"}'))
-    assert_equal(60, @admin.metric('pando_queue_duration_seconds_bucket{pool="web",le="+Inf"}'))
+    assert_equal(60, @admin.metric('pando_request_queue_seconds_bucket{pool="web",le="+Inf"}'))
   end
 
   def test_its_death_costs_no_request_and_it_is_back_soon
