@@ -40,13 +40,15 @@ static void escape(int json, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    pando_http_span value;
+    static const struct pando_line_name names[] = {PANDO_LINE_NAME("user-agent"), PANDO_LINE_NAME("a")};
+    pando_http_span values[2];
     char *head = malloc(size ? size : 1);
     memcpy(head, data, size);
     REQUIRE(pando_line_head_bytes(head, size) <= size);
-    if (pando_line_field(head, size, "user-agent", &value)) {
-        REQUIRE(value.off <= size && value.len <= size - value.off);
-        REQUIRE(memchr(head + value.off, '\n', value.len) == NULL);
+    pando_line_fields(head, size, names, 2, values);
+    for (int i = 0; i < 2; i++) {
+        REQUIRE(values[i].off <= size && values[i].len <= size - values[i].off);
+        REQUIRE(memchr(head + values[i].off, '\n', values[i].len) == NULL);
     }
     free(head);
     escape(0, data, size);

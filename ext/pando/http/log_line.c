@@ -115,19 +115,31 @@ static int is_name(const char *text, const char *name, size_t length)
     return 1;
 }
 
-int pando_line_field(const char *head, size_t bytes, const char *name, pando_http_span *value)
+/* The value of the field whose name ends before `from`, without the space around it. */
+static pando_http_span value_at(const char *head, const char *from, const char *end)
 {
-    size_t length = strlen(name);
+    const char *to = memchr(from, '\n', (size_t)(end - from));
+    to = to ? to : end;
+    while (from < to && (*from == ' ' || *from == '\t')) from++;
+    while (to > from && (to[-1] == '\r' || to[-1] == ' ' || to[-1] == '\t')) to--;
+    return (pando_http_span){(uint32_t)(from - head), (uint32_t)(to - from)};
+}
+
+void pando_line_fields(const char *head, size_t bytes, const struct pando_line_name *names, size_t count,
+                       pando_http_span *values)
+{
+    memset(values, 0, count * sizeof(*values));
+    if (bytes == 0)
+        return;
     const char *end = head + bytes, *line = memchr(head, '\n', bytes);
-    for (; line && (size_t)(end - ++line) > length; line = memchr(line, '\n', (size_t)(end - line))) {
-        if (line[length] != ':' || !is_name(line, name, length))
-            continue;
-        const char *from = line + length + 1, *to = memchr(from, '\n', (size_t)(end - from));
-        to = to ? to : end;
-        while (from < to && (*from == ' ' || *from == '\t')) from++;
-        while (to > from && (to[-1] == '\r' || to[-1] == ' ' || to[-1] == '\t')) to--;
-        *value = (pando_http_span){(uint32_t)(from - head), (uint32_t)(to - from)};
-        return 1;
+    for (; line; line = memchr(line, '\n', (size_t)(end - line))) {
+        size_t left = (size_t)(end - ++line);
+        for (size_t i = 0; i < count; i++) {
+            size_t length = names[i].bytes;
+            if (length < left && line[length] == ':' && values[i].off == 0 && is_name(line, names[i].text, length)) {
+                values[i] = value_at(head, line + length + 1, end);
+                break;
+            }
+        }
     }
-    return 0;
 }

@@ -22,7 +22,16 @@ void pando_line_escaped(struct pando_line *line, int json, const char *text, siz
 
 /* Bytes of the head at the beginning of a message, with the empty line; all, if that is not there. */
 uint32_t pando_line_head_bytes(const char *message, size_t bytes);
-/* Finds a field in a head by its name in lower case: 1 and the place of its value, or 0. */
-int pando_line_field(const char *head, size_t bytes, const char *name, pando_http_span *value);
+struct pando_line_name {
+    const char *text; /* in lower case */
+    size_t bytes;
+};
+
+#define PANDO_LINE_NAME(text) {text, sizeof(text) - 1}
+
+/* Finds fields in a head by their names, in one pass: the first of each name. The span of one that is missing is
+ * empty. */
+void pando_line_fields(const char *head, size_t bytes, const struct pando_line_name *names, size_t count,
+                       pando_http_span *values);
 
 #endif

@@ -46,14 +46,19 @@ static unsigned look_at_the_clock(struct pando_access_log *log)
 
 /* --- common and combined --- */
 
-static pando_http_span field_of(const struct pando_connection *connection, const char *name)
+enum { HOST, REQUEST_ID, FORWARDED_FOR, REFERER, USER_AGENT, FIELDS };
+
+/* Of the request, as far as its head is known. */
+static void find_fields(const struct pando_connection *connection, pando_http_span fields[FIELDS])
 {
-    pando_http_span value = {0};
-    if (connection->exchange.parsed)
-        pando_line_field(connection->in.data, connection->head_bytes, name, &value);
-    if (value.len > FIELD_BYTES)
-        value.len = FIELD_BYTES;
-    return value;
+    static const struct pando_line_name names[FIELDS] = {
+        PANDO_LINE_NAME("host"), PANDO_LINE_NAME("x-request-id"), PANDO_LINE_NAME("x-forwarded-for"),
+        PANDO_LINE_NAME("referer"), PANDO_LINE_NAME("user-agent")};
+    size_t bytes = connection->exchange.parsed ? connection->head_bytes : 0;
+    pando_line_fields(connection->in.data, bytes, names, FIELDS, fields);
+    for (int i = 0; i < FIELDS; i++)
+        if (fields[i].len > FIELD_BYTES)
+            fields[i].len = FIELD_BYTES;
 }
 
 static void put_target(struct pando_line *line, int json, const struct pando_connection *connection)
@@ -75,9 +80,8 @@ static void put_request(struct pando_line *line, const struct pando_connection *
     pando_line_text(line, connection->parser.minor > 0 ? " HTTP/1.1\"" : " HTTP/1.0\"");
 }
 
-static void put_quoted(struct pando_line *line, const struct pando_connection *connection, const char *name)
+static void put_quoted(struct pando_line *line, const struct pando_connection *connection, pando_http_span value)
 {
-    pando_http_span value = field_of(connection, name);
     pando_line_text(line, "\"");
     if (value.len > 0)
         pando_line_escaped(line, 0, connection->in.data + value.off, value.len);
@@ -106,10 +110,12 @@ static void compose_common(struct pando_access_log *log, struct pando_line *line
     pando_line_text(line, " ");
     pando_line_number(line, body_sent(connection));
     if (log->config->format == PANDO_LOG_COMBINED) {
+        pando_http_span fields[FIELDS];
+        find_fields(connection, fields);
         pando_line_text(line, " ");
-        put_quoted(line, connection, "referer");
+        put_quoted(line, connection, fields[REFERER]);
         pando_line_text(line, " ");
-        put_quoted(line, connection, "user-agent");
+        put_quoted(line, connection, fields[USER_AGENT]);
     }
 }
 
@@ -137,14 +143,13 @@ static void put_json_seconds(struct pando_line *line, const char *key, uint64_t 
 }
 
 static void put_json_field(struct pando_line *line, const char *key, const struct pando_connection *connection,
-                           const char *name)
+                           pando_http_span value)
 {
-    pando_http_span value = field_of(connection, name);
     if (value.len > 0)
         put_json(line, key, connection->in.data + value.off, value.len);
 }
 
-static void put_json_request(struct pando_line *line, const struct pando_connection *connection)
+static void put_json_request(struct pando_line *line, const struct pando_connection *connection, pando_http_span host)
 {
     const pando_http_parser *parser = &connection->parser;
     if (!connection->exchange.parsed)
@@ -153,7 +158,7 @@ static void put_json_request(struct pando_line *line, const struct pando_connect
     pando_line_text(line, ",\"path\":\"");
     put_target(line, 1, connection);
     pando_line_text(line, parser->minor > 0 ? "\",\"protocol\":\"HTTP/1.1\"" : "\",\"protocol\":\"HTTP/1.0\"");
-    put_json_field(line, ",\"host\":", connection, "host");
+    put_json_field(line, ",\"host\":", connection, host);
 }
 
 static const char *pool_name(const struct pando_access_log *log, uint8_t pool)
@@ -193,6 +198,8 @@ static void put_json_times(struct pando_line *line, const struct pando_exchange 
 static void compose_json(struct pando_access_log *log, struct pando_line *line, const struct pando_connection *connection)
 {
     const struct pando_exchange *exchange = &connection->exchange;
+    pando_http_span fields[FIELDS];
+    find_fields(connection, fields);
     unsigned milliseconds = look_at_the_clock(log);
     const char fraction[] = {'.', (char)('0' + milliseconds / 100), (char)('0' + milliseconds / 10 % 10),
                              (char)('0' + milliseconds % 10), 'Z', '"'};
@@ -201,7 +208,7 @@ static void compose_json(struct pando_access_log *log, struct pando_line *line, 
     pando_line_put(line, fraction, sizeof(fraction));
     if (connection->remote[0])
         put_json(line, ",\"remote\":", connection->remote, strlen(connection->remote));
-    put_json_request(line, connection);
+    put_json_request(line, connection, fields[HOST]);
     if (exchange->status > 0)
         put_json_number(line, ",\"status\":", exchange->status);
     put_json_number(line, ",\"sent\":", connection->sent - exchange->sent_before);
@@ -211,10 +218,10 @@ static void compose_json(struct pando_access_log *log, struct pando_line *line, 
     if (exchange->id_bytes > 0)
         put_json(line, ",\"request_id\":", exchange->id, exchange->id_bytes);
     else
-        put_json_field(line, ",\"request_id\":", connection, "x-request-id");
-    put_json_field(line, ",\"forwarded_for\":", connection, "x-forwarded-for");
-    put_json_field(line, ",\"referer\":", connection, "referer");
-    put_json_field(line, ",\"user_agent\":", connection, "user-agent");
+        put_json_field(line, ",\"request_id\":", connection, fields[REQUEST_ID]);
+    put_json_field(line, ",\"forwarded_for\":", connection, fields[FORWARDED_FOR]);
+    put_json_field(line, ",\"referer\":", connection, fields[REFERER]);
+    put_json_field(line, ",\"user_agent\":", connection, fields[USER_AGENT]);
     pando_line_text(line, "}");
 }
 

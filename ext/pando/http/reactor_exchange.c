@@ -74,9 +74,11 @@ static uint16_t status_in(const char *head, size_t bytes)
 /* Finds the end of the head, and the request's id in it. */
 static void note_head(struct pando_exchange *exchange, const char *head, size_t bytes)
 {
+    static const struct pando_line_name name = PANDO_LINE_NAME("x-request-id");
     pando_http_span id;
     exchange->head_bytes = pando_line_head_bytes(head, bytes);
-    if (pando_line_field(head, exchange->head_bytes, "x-request-id", &id) && id.len <= PANDO_REQUEST_ID) {
+    pando_line_fields(head, exchange->head_bytes, &name, 1, &id);
+    if (id.len <= PANDO_REQUEST_ID) {
         memcpy(exchange->id, head + id.off, id.len);
         exchange->id_bytes = (uint8_t)id.len;
     }

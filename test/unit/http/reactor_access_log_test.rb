@@ -112,6 +112,15 @@ class HTTPReactorAccessLogTest < Minitest::Test
     assert_operator shed.last["queue"], :>=, 0.19
   end
 
+  def test_a_client_that_is_refused_before_it_says_a_word
+    stage_with_log(JSON_LINES, max_connections: 1)
+    connect
+    count("connections", 1)
+    assert_match(/ 503 /, connect.read)
+
+    assert_equal [503, nil, 0], json.first.values_at("status", "method", "received")
+  end
+
   def test_a_client_that_leaves
     stage_with_log(COMMON)
     leaver = request(GET)
