@@ -3,18 +3,6 @@
 
 #include <string.h>
 
-void pando_line_put(struct pando_line *line, const char *text, size_t bytes)
-{
-    size_t room = (size_t)(line->end - line->at);
-    memcpy(line->at, text, bytes < room ? bytes : room);
-    line->at += bytes < room ? bytes : room;
-}
-
-void pando_line_text(struct pando_line *line, const char *text)
-{
-    pando_line_put(line, text, strlen(text));
-}
-
 void pando_line_number(struct pando_line *line, uint64_t number)
 {
     char digits[20];

@@ -7,13 +7,28 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct pando_line {
     char *at, *end;
 };
 
-void pando_line_put(struct pando_line *line, const char *text, size_t bytes);
-void pando_line_text(struct pando_line *line, const char *text);
+/* As much of the text as there is room for. Inline, so that a constant text becomes a few moves. */
+static inline void pando_line_put(struct pando_line *line, const char *text, size_t bytes)
+{
+    size_t room = (size_t)(line->end - line->at);
+    if (bytes <= room)
+        memcpy(line->at, text, bytes);
+    else
+        memcpy(line->at, text, bytes = room);
+    line->at += bytes;
+}
+
+static inline void pando_line_text(struct pando_line *line, const char *text)
+{
+    pando_line_put(line, text, strlen(text));
+}
+
 void pando_line_number(struct pando_line *line, uint64_t number);
 /* In seconds, to the microsecond. */
 void pando_line_seconds(struct pando_line *line, uint64_t nanoseconds);

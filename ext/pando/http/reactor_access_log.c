@@ -122,7 +122,7 @@ static void compose_common(struct pando_access_log *log, struct pando_line *line
 /* --- JSON --- */
 
 /* The key comes as ,"key": */
-static void put_json(struct pando_line *line, const char *key, const char *text, size_t bytes)
+static inline void put_json(struct pando_line *line, const char *key, const char *text, size_t bytes)
 {
     pando_line_text(line, key);
     pando_line_text(line, "\"");
@@ -130,19 +130,19 @@ static void put_json(struct pando_line *line, const char *key, const char *text,
     pando_line_text(line, "\"");
 }
 
-static void put_json_number(struct pando_line *line, const char *key, uint64_t number)
+static inline void put_json_number(struct pando_line *line, const char *key, uint64_t number)
 {
     pando_line_text(line, key);
     pando_line_number(line, number);
 }
 
-static void put_json_seconds(struct pando_line *line, const char *key, uint64_t nanoseconds)
+static inline void put_json_seconds(struct pando_line *line, const char *key, uint64_t nanoseconds)
 {
     pando_line_text(line, key);
     pando_line_seconds(line, nanoseconds);
 }
 
-static void put_json_field(struct pando_line *line, const char *key, const struct pando_connection *connection,
+static inline void put_json_field(struct pando_line *line, const char *key, const struct pando_connection *connection,
                            pando_http_span value)
 {
     if (value.len > 0)

@@ -112,7 +112,7 @@ module Pando
       # Requests.
 
       counter("requests_total", %i[pool method status],
-              "Requests that are over, by method and class of status, whoever answered them: a worker or the reactor. " \
+              "Requests that are over, by method and class of status, answered by a worker or by the reactor. " \
               "A client that left before its answer began counts as 4xx (499), a connection that the app has taken " \
               "over as 1xx (101).", &:answers)
       histogram("request_duration_seconds", %i[pool],
