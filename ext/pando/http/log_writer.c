@@ -1,11 +1,10 @@
 /* A thread that writes lines, see log_writer.h. */
 #include "log_writer.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -15,7 +14,6 @@
 #define REST 20u    /* milliseconds after a wake-up and a write, in which further lines gather for the next write */
 #define PAUSE 1000u /* milliseconds until a failed write is tried again */
 #define MODE 0640
-#define STACK_BYTES (PTHREAD_STACK_MIN > 65536 ? PTHREAD_STACK_MIN : 65536)
 
 static void signal_thread(const struct pando_log_writer *writer)
 {
@@ -133,22 +131,6 @@ static void *write_lines(void *place)
 
 /* --- the thread that logs --- */
 
-/* Only the thread that serves handles signals. */
-static int begin(struct pando_log_writer *writer)
-{
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0)
-        return -1;
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failure = pthread_create(&writer->thread, &attributes, write_lines, writer);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return failure == 0 ? 0 : -1;
-}
-
 int pando_log_writer_start(struct pando_log_writer *writer, const char *path, _Atomic uint64_t *failure)
 {
     memset(writer, 0, sizeof(*writer));
@@ -157,7 +139,7 @@ int pando_log_writer_start(struct pando_log_writer *writer, const char *path, _A
     writer->file = -1;
     writer->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     writer->ring = malloc(PANDO_LOG_RING);
-    if (writer->wake != -1 && writer->ring && begin(writer) == 0)
+    if (writer->wake != -1 && writer->ring && pando_thread_start(&writer->thread, write_lines, writer) == 0)
         return 0;
     if (writer->wake != -1)
         close(writer->wake);

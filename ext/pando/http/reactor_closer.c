@@ -2,16 +2,13 @@
  * file system may take 0.1 s for the 20 MB of one slow reader: this thread waits for that, and no client does. Runs
  * in the reactor. */
 #include "reactor_private.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #define AT_ONCE 64
-#define STACK_BYTES (PTHREAD_STACK_MIN > 65536 ? PTHREAD_STACK_MIN : 65536)
 
 static void *close_all(void *place)
 {
@@ -24,22 +21,6 @@ static void *close_all(void *place)
     return NULL;
 }
 
-/* Only the thread that serves handles signals. */
-static int begin(struct pando_reactor_closer *closer)
-{
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0)
-        return -1;
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failure = pthread_create(&closer->thread, &attributes, close_all, &closer->from);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return failure == 0 ? 0 : -1;
-}
-
 void pando_reactor_closer_start(struct pando_reactor *reactor)
 {
     struct pando_reactor_closer *closer = &reactor->closer;
@@ -48,7 +29,7 @@ void pando_reactor_closer_start(struct pando_reactor *reactor)
     if (pipe2(ends, O_CLOEXEC) == -1)
         return;
     closer->from = ends[0];
-    if (fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 && begin(closer) == 0) {
+    if (fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 && pando_thread_start(&closer->thread, close_all, &closer->from) == 0) {
         closer->to = ends[1];
         return;
     }

@@ -236,7 +236,7 @@ class HTTPReactorAccessLogTest < Minitest::Test
 
   # ThreadSanitizer watches both threads.
   def test_lines_stay_whole_and_in_order
-    program = Support::CProgram.path("log_lines", %w[http/log_writer.c], sanitizers: Support::CProgram::THREAD)
+    program = Support::CProgram.path("log_lines", %w[http/log_writer.c http/thread.c], sanitizers: Support::CProgram::THREAD)
     output, status = Open3.capture2e(program, "20000")
 
     assert_predicate status, :success?, output
