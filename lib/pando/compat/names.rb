@@ -65,7 +65,8 @@ module Pando
         worker_shutdown_timeout: "Write stop_timeout SECONDS.",
         force_shutdown_after: "Write stop_timeout SECONDS.",
         first_data_timeout: "Write header_timeout SECONDS.",
-        http_content_length_limit: "Write max_body_bytes BYTES."
+        http_content_length_limit: "Write max_body_bytes BYTES.",
+        log_requests: "Write access_log :stdout, or name a file."
       }.transform_keys(&:name).freeze
 
       OWN_SIGNALS = "Leave it out: Pando has commands of its own (pando status, pando stop, ...)."
@@ -94,7 +95,6 @@ module Pando
         io_selector_backend: "Leave it out: the reactor uses epoll.",
         load: "Write Kernel.load PATH, or put the lines here.",
         log_formatter: "Write log_format :json, or on(\"worker.ready\") { |event| ... }.",
-        log_requests: "Pando does not log requests: let the application or the proxy do it.",
         lowlevel_error_handler: "The application's own error pages answer; Pando answers 500, 502 or 504 without one.",
         max_fast_inline: KEEP_ALIVE,
         max_io_threads: NO_THREADS,
