@@ -151,14 +151,44 @@ static VALUE channel_pool_stats(VALUE self, VALUE pool)
     return hash;
 }
 
-/* The distribution of times in the queue of one pool: element n counts the requests that waited less than 2**n
- * microseconds. */
-static VALUE channel_waits(VALUE self, VALUE pool)
+static VALUE histogram_of(const struct pando_histogram *histogram)
 {
+    VALUE counts = rb_ary_new_capa(PANDO_HISTOGRAM_BUCKETS);
+    for (unsigned i = 0; i < PANDO_HISTOGRAM_BUCKETS; i++)
+        rb_ary_push(counts, ULL2NUM(pando_stat_get(&histogram->counts[i])));
+    return rb_assoc_new(counts, ULL2NUM(pando_stat_get(&histogram->nanoseconds)));
+}
+
+/* Times of one pool's requests in the queue: how many are in each bucket, and the nanoseconds of all together. */
+static VALUE channel_queue_times(VALUE self, VALUE pool)
+{
+    return histogram_of(&stats_of(self, pool)->queue);
+}
+
+/* The same for the times from a request's last byte to the end of its worker's answer. */
+static VALUE channel_durations(VALUE self, VALUE pool)
+{
+    return histogram_of(&stats_of(self, pool)->duration);
+}
+
+/* The answers to one pool's requests, by method: an Array with the number of those of unknown status, of 1xx, 2xx and so
+ * on. */
+static VALUE channel_answers(VALUE self, VALUE pool)
+{
+    static const char *const names[] = {
+#define NAME(name) #name,
+        PANDO_STATS_METHODS(NAME)
+#undef NAME
+    };
     const struct pando_pool_stats *stats = stats_of(self, pool);
-    VALUE waits = rb_ary_new_capa(PANDO_STATS_WAITS);
-    for (unsigned i = 0; i < PANDO_STATS_WAITS; i++) rb_ary_push(waits, ULL2NUM(pando_stat_get(&stats->waits[i])));
-    return waits;
+    VALUE hash = rb_hash_new();
+    for (unsigned method = 0; method < PANDO_METHODS; method++) {
+        VALUE classes = rb_ary_new_capa(PANDO_STATS_CLASSES);
+        for (unsigned i = 0; i < PANDO_STATS_CLASSES; i++)
+            rb_ary_push(classes, ULL2NUM(pando_stat_get(&stats->answers[method][i])));
+        rb_hash_aset(hash, rb_interned_str_cstr(names[method]), classes);
+    }
+    return hash;
 }
 
 void pando_init_http_channel(void)
@@ -177,6 +207,8 @@ void pando_init_http_channel(void)
     rb_define_method(cChannel, "waiting", channel_waiting, 0);
     rb_define_method(cChannel, "stats", channel_stats, 0);
     rb_define_method(cChannel, "pool_stats", channel_pool_stats, 1);
-    rb_define_method(cChannel, "waits", channel_waits, 1);
+    rb_define_method(cChannel, "queue_times", channel_queue_times, 1);
+    rb_define_method(cChannel, "durations", channel_durations, 1);
+    rb_define_method(cChannel, "answers", channel_answers, 1);
     pando_init_http_lane();
 }

@@ -145,10 +145,11 @@ static VALUE lane_want_socket(VALUE self)
     return put_bare(pando_lane_view_of(self), PANDO_FRAME_WANT_SOCKET, 0);
 }
 
-/* The response cannot be finished. */
-static VALUE lane_abort(VALUE self)
+/* abort(status): the response cannot be finished; or the worker has sent it itself, on the client's own socket, with
+ * this status. 0: none. */
+static VALUE lane_abort(VALUE self, VALUE status)
 {
-    return pando_lane_view_end(pando_lane_view_of(self), PANDO_FRAME_ABORT, 0);
+    return pando_lane_view_end(pando_lane_view_of(self), PANDO_FRAME_ABORT, NUM2UINT(status));
 }
 
 /* After put found no room. True: wait for the eventfd; false: there is room again. */
@@ -173,7 +174,7 @@ void pando_init_http_lane_answer(VALUE cLane)
     rb_define_method(cLane, "put_file", lane_put_file, 1);
     rb_define_method(cLane, "want_file", lane_want_file, 0);
     rb_define_method(cLane, "want_socket", lane_want_socket, 0);
-    rb_define_method(cLane, "abort", lane_abort, 0);
+    rb_define_method(cLane, "abort", lane_abort, 1);
     rb_define_method(cLane, "starve", lane_starve, 0);
     rb_define_method(cLane, "fed", lane_fed, 0);
 }

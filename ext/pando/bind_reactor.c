@@ -91,10 +91,10 @@ static void read_stream_paths(struct pando_reactor_papers *papers, VALUE paths)
 }
 
 /* An Array with an Array for each pool: the most requests that wait for it (nil: any number), how many seconds at most
- * (nil: any time), and its paths. */
+ * (nil: any time), its paths, and its name (nil: it is the only one). */
 static void read_pools(struct pando_reactor_papers *papers, VALUE pools)
 {
-    size_t used = 0;
+    size_t used = 0, names = 0;
     Check_Type(pools, T_ARRAY);
     long count = RARRAY_LEN(pools);
     if (count < 1 || count > (long)PANDO_REACTOR_POOLS) rb_raise(rb_eArgError, "1 to %u pools", PANDO_REACTOR_POOLS);
@@ -108,6 +108,9 @@ static void read_pools(struct pando_reactor_papers *papers, VALUE pools)
         for (long i = 0; i < RARRAY_LEN(paths); i++)
             append_text(papers->pool_paths, sizeof(papers->pool_paths), &used, (char)('0' + pool),
                         rb_ary_entry(paths, i), "the paths of pools");
+        if (!NIL_P(rb_ary_entry(one, 3)))
+            append_text(papers->pool_names, sizeof(papers->pool_names), &names, '\0', rb_ary_entry(one, 3),
+                        "the names of pools");
     }
 }
 
@@ -118,6 +121,20 @@ static void read_text(char *place, size_t room, VALUE value, const char *name)
     const char *text = StringValueCStr(value);
     if (strlen(text) >= room) rb_raise(rb_eArgError, "%s is too long", name);
     strcpy(place, text);
+}
+
+/* nil, or an Array of the path ("-": standard output), the format's number, and the share of requests. */
+static void read_access_log(struct pando_reactor_papers *papers, VALUE log)
+{
+    struct pando_access_log_config *config = &papers->config.access_log;
+    if (!RTEST(log)) return;
+    Check_Type(log, T_ARRAY);
+    read_text(papers->access_log, sizeof(papers->access_log), rb_ary_entry(log, 0), "access_log");
+    config->format = NUM2UINT(rb_ary_entry(log, 1));
+    double share = NUM2DBL(rb_ary_entry(log, 2));
+    if (!(share > 0 && share <= 1) || config->format > PANDO_LOG_JSON) rb_raise(rb_eArgError, "access_log");
+    double parts = share * 4294967296.0;
+    config->sample = share < 1 ? (uint32_t)(parts < 1 ? 1 : parts) : 0;
 }
 
 /* An Array of objects with fileno, number and flags. */
@@ -149,6 +166,7 @@ static void read_arguments(struct pando_reactor_papers *papers, const VALUE *arg
     read_settings(config, settings);
     read_pools(papers, setting(settings, "pools"));
     read_stream_paths(papers, setting(settings, "stream_bodies"));
+    read_access_log(papers, setting(settings, "access_log"));
     read_text(papers->ready_path, sizeof(papers->ready_path), setting(settings, "ready_path"), "ready_path");
     read_text(papers->live_path, sizeof(papers->live_path), setting(settings, "live_path"), "live_path");
     config->grace = (uint32_t)pando_milliseconds(arguments[6]);
@@ -200,11 +218,13 @@ void pando_init_http_reactor(void)
     define_record(module, "ORPHANED", PANDO_REACTOR_ORPHANED);
     define_record(module, "CONFUSED", PANDO_REACTOR_CONFUSED);
 
-    /* Records of the control link: kind, lane, cause, 0; each 32 bits in the machine's byte order. */
+    /* Records of the control link: kind, lane, cause, and three numbers about a lane's worker; each 32 bits in the
+     * machine's byte order. */
     define_record(module, "LANE_OPEN", PANDO_REACTOR_LANE_OPEN);
     define_record(module, "LANE_DEAD", PANDO_REACTOR_LANE_DEAD);
     define_record(module, "LANE_CLOSE", PANDO_REACTOR_LANE_CLOSE);
     define_record(module, "DRAIN", PANDO_REACTOR_DRAIN);
+    define_record(module, "REOPEN_LOG", PANDO_REACTOR_REOPEN_LOG);
     define_record(module, "WELCOME", PANDO_REACTOR_WELCOME);
     define_record(module, "UNWELCOME", PANDO_REACTOR_UNWELCOME);
     define_record(module, "LISTENER_OPEN", PANDO_REACTOR_LISTENER_OPEN);

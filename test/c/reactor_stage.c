@@ -42,6 +42,7 @@ static struct {
     struct pando_lane *shared;
     uint32_t last; /* turn that was claimed */
     int slot;      /* of it */
+    uint32_t slot_number, generation; /* of the worker */
 } lanes[LANES];
 static uint64_t rung;
 
@@ -67,6 +68,8 @@ static void configure(const char *name, uint64_t value)
     if (strcmp(name, "queue_timeout") == 0) { config.queue_timeout[0] = config.queue_timeout[1] = value; return; }
     if (strcmp(name, "last_queue_timeout") == 0) { config.queue_timeout[1] = value; return; }
     if (strcmp(name, "max_queue") == 0) { config.max_queue[0] = config.max_queue[1] = value; return; }
+    if (strcmp(name, "log_format") == 0) { config.access_log.format = value; return; }
+    if (strcmp(name, "log_sample") == 0) { config.access_log.sample = value; return; }
     if (strcmp(name, "proxy_protocol") == 0) { listener.flags = value ? PANDO_LISTENER_PROXIED : 0; return; }
     if (strcmp(name, "held") == 0) { listener.flags = value ? PANDO_LISTENER_HELD : 0; return; }
     REQUIRE(!"unknown setting");
@@ -116,6 +119,7 @@ static void order_for(uint32_t kind, uint32_t lane, uint32_t cause, uint32_t poo
 {
     struct pando_reactor_record record = {.kind = kind, .lane = lane, .cause = cause, .pool = pool};
     int opens = kind == PANDO_REACTOR_LANE_OPEN;
+    if (opens) record.slot = lanes[lane].slot_number, record.generation = lanes[lane].generation;
     int fds[3] = {-1, -1, -1};
     if (opens) memcpy(fds, (int[]){lanes[lane].wake, lanes[lane].theirs, lanes[lane].memory}, sizeof(fds));
     REQUIRE(pando_record_send(control, &record, sizeof(record), fds, opens ? 3 : 0) == 0);
@@ -164,9 +168,30 @@ static void stats(void)
     } while (0);
     PANDO_STATS_POOL_GAUGES(SUM)
     PANDO_STATS_POOL_COUNTERS(SUM)
-    for (unsigned i = 0; i < PANDO_REACTOR_POOLS; i++)
-        for (unsigned k = 0; k < PANDO_STATS_WAITS; k++) waits += pando_stat_get(&counted->pools[i].waits[k]);
-    printf("waits %llu\n", (unsigned long long)waits);
+    uint64_t answers = 0, durations = 0, queue_nanoseconds = 0, nanoseconds = 0;
+    for (unsigned i = 0; i < PANDO_REACTOR_POOLS; i++) {
+        const struct pando_pool_stats *pool = &counted->pools[i];
+        for (unsigned k = 0; k < PANDO_HISTOGRAM_BUCKETS; k++) {
+            waits += pando_stat_get(&pool->queue.counts[k]);
+            durations += pando_stat_get(&pool->duration.counts[k]);
+        }
+        queue_nanoseconds += pando_stat_get(&pool->queue.nanoseconds);
+        nanoseconds += pando_stat_get(&pool->duration.nanoseconds);
+        for (unsigned k = 0; k < PANDO_METHODS * PANDO_STATS_CLASSES; k++)
+            answers += pando_stat_get(&pool->answers[0][0] + k);
+    }
+    printf("waits %llu queue_nanoseconds %llu durations %llu nanoseconds %llu answers %llu\n",
+           (unsigned long long)waits, (unsigned long long)queue_nanoseconds, (unsigned long long)durations,
+           (unsigned long long)nanoseconds, (unsigned long long)answers);
+}
+
+/* Those of pool `pool` to requests with the method, by class of status. */
+static void answers(unsigned pool, unsigned method)
+{
+    REQUIRE(pool < PANDO_REACTOR_POOLS && method < PANDO_METHODS);
+    for (unsigned k = 0; k < PANDO_STATS_CLASSES; k++)
+        printf("%llu ", (unsigned long long)pando_stat_get(&channel.shared->stats.pools[pool].answers[method][k]));
+    printf("\n");
 }
 
 /* --- orders --- */
@@ -238,7 +263,7 @@ static int obey(void)
     VERB("much") ok(much(a, b, c, (size_t)d));
     VERB("interim") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 1, data, n, PATIENCE)); }
     VERB("end") ok(put(a, PANDO_FRAME_END, b, c, d, NULL, 0, PATIENCE));
-    VERB("abort") ok(put(a, PANDO_FRAME_ABORT, b, c, 0, NULL, 0, PATIENCE));
+    VERB("abort") ok(put(a, PANDO_FRAME_ABORT, b, c, d, NULL, 0, PATIENCE));
     VERB("half") { half(a, b, c); ok(1); }
     VERB("want_file") { put(a, PANDO_FRAME_WANT_FILE, b, c, 0, NULL, 0, PATIENCE); receive(a, b, c); }
     VERB("want_socket") { put(a, PANDO_FRAME_WANT_SOCKET, b, c, 0, NULL, 0, PATIENCE); receive(a, b, c); }
@@ -264,6 +289,9 @@ static int obey(void)
     VERB("waiting") printf("%d\n", waiting());
     VERB("wanted") printf("%d\n", wanted(a, b, c));
     VERB("stats") stats();
+    VERB("answers") answers(a, b);
+    VERB("name") { lanes[a].slot_number = b; lanes[a].generation = c; ok(1); }
+    VERB("reopen") { order(PANDO_REACTOR_REOPEN_LOG, 0, 0); ok(1); }
     VERB("signal") { REQUIRE(kill(reactor, (int)a) == 0); ok(1); }
     VERB("pid") printf("%d\n", (int)reactor);
     VERB("wait") {
@@ -296,6 +324,10 @@ int main(int count, char **arguments)
             config.live_path = value + 1;
         else if (strcmp(arguments[i], "spool_directory") == 0)
             config.spool_directory = value + 1;
+        else if (strcmp(arguments[i], "access_log") == 0)
+            config.access_log.path = value + 1;
+        else if (strcmp(arguments[i], "pool_names") == 0)
+            configure_paths(&config.access_log.pool_names, value + 1);
         else
             configure(arguments[i], strtoull(value + 1, NULL, 10));
     }

@@ -62,7 +62,8 @@ enum pando_frame_kind {
     PANDO_FRAME_DATA = 2,                /* bytes of the response, head and body, as they go to the client; `value` 1:
                                           * a whole interim response, after which any other may come */
     PANDO_FRAME_END = 3,                 /* the response is complete; `value` 1: the connection may be kept */
-    PANDO_FRAME_ABORT = 4,               /* it cannot be finished: reset the connection if a byte was sent, else 502 */
+    PANDO_FRAME_ABORT = 4,               /* it cannot be finished: reset the connection if a byte was sent, else 502.
+                                          * `value`: the status that the worker has sent on the socket that it has */
     PANDO_FRAME_FILE = 5,                /* a descriptor waits on the lane's socket: send `value` bytes of it from
                                           * offset 0 */
     PANDO_FRAME_WANT_FILE = 6,           /* asks for the request's file */

@@ -231,6 +231,7 @@ static void take_turn(struct pando_reactor *reactor, const struct epoll_event *e
     pando_reactor_dispatch(reactor);
     pando_reactor_connections_bury(reactor);
     tell_gauges(reactor);
+    pando_access_log_turn(reactor);
     pando_reactor_dispatch_tell(reactor);
     pando_control_finish_draining(reactor);
 }
@@ -351,6 +352,7 @@ static int start(struct pando_reactor *reactor)
         pando_reactor_accept_start(reactor) == -1)
         return -1;
     pando_reactor_closer_start(reactor);
+    pando_access_log_start(reactor);
     return pando_reactor_control_tell(reactor, PANDO_REACTOR_READY, 0);
 }
 
@@ -362,11 +364,12 @@ static void stop(struct pando_reactor *reactor)
     pando_reactor_pool_drop(&reactor->pool);
     pando_addresses_drop(&reactor->addresses);
     pando_reactor_requests_drop(reactor);
+    int unused = pando_access_log_stop(reactor);
     pando_reactor_closer_stop(reactor);
     pando_reactor_reserve_release(reactor);
     if (reactor->epoll != -1)
         close(reactor->epoll);
-    if (reactor->channel.shared)
+    if (reactor->channel.shared && unused)
         pando_channel_unmap(&reactor->channel);
     close(reactor->config->wake);
     close(reactor->config->control);

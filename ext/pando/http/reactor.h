@@ -26,8 +26,19 @@ struct pando_listener {
     uint32_t flags;
 };
 
-/* Times in milliseconds (0: no limit), sizes in bytes. The reactor owns the descriptors from here on. */
 #define PANDO_REACTOR_POOLS 16u
+
+enum pando_access_log_format { PANDO_LOG_COMMON, PANDO_LOG_COMBINED, PANDO_LOG_JSON };
+
+struct pando_access_log_config {
+    const char *path;                  /* "-": standard output; NULL: there is no access log */
+    const char *pool_names;            /* in the order of their numbers: terminated strings, then an empty one; the
+                                        * first string empty: there is one pool, without a name */
+    uint32_t format;
+    uint32_t sample;                   /* the share of requests that are logged, in 2^-32; 0: all */
+};
+
+/* Times in milliseconds (0: no limit), sizes in bytes. The reactor owns the descriptors from here on. */
 
 struct pando_reactor_config {
     const struct pando_listener *listeners; /* those that it starts with */
@@ -74,6 +85,8 @@ struct pando_reactor_config {
     const char *ready_path;            /* the path that says whether new requests are welcome; NULL: none */
     const char *live_path;             /* the path that says whether reactor and monitor are at work; NULL: none */
     uint32_t monitor_silence;          /* after so long without word from the monitor it counts as dead */
+
+    struct pando_access_log_config access_log;
 };
 
 /* How the reactor ended: its exit status. */
@@ -98,6 +111,7 @@ enum pando_reactor_record_kind {
     PANDO_REACTOR_LISTENER_OPEN = 5,   /* lane: its number, cause: its flags; with the socket. For a listener that is
                                         * open already: its new flags */
     PANDO_REACTOR_LISTENER_CLOSE = 6,  /* lane: its number; its connections are still served */
+    PANDO_REACTOR_REOPEN_LOG = 7,      /* the access log's file has been moved away: open its path again */
     PANDO_REACTOR_WELCOME = 8,         /* new requests are welcome and the monitor is at work: sent repeatedly */
     PANDO_REACTOR_UNWELCOME = 9,       /* new requests are not welcome; the monitor is at work */
     /* to the monitor */
@@ -117,7 +131,9 @@ struct pando_reactor_record {
     uint32_t kind;
     uint32_t lane;
     uint32_t cause;
-    uint32_t pool;                     /* of LANE_OPEN: the number of its worker's pool; else 0 */
+    /* of LANE_OPEN, about its worker; else 0 */
+    uint32_t pool;                     /* its number */
+    uint32_t slot, generation;         /* for the access log */
 };
 
 /* --- a lane's socket: one ticket a packet, with a descriptor --- */

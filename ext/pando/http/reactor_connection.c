@@ -150,6 +150,8 @@ static void next_request(struct pando_reactor *reactor, struct pando_connection 
     connection->head_only = 0;
     connection->requests++;
     pando_reactor_input_rest(reactor, connection);
+    if (connection->in_end > 0)
+        pando_reactor_exchange_begin(connection);
     pando_reactor_timer_start(reactor, connection, connection->in_end ? PANDO_TIMER_HEADER : PANDO_TIMER_IDLE);
     pando_reactor_connection_again(reactor, connection);
 }
@@ -175,6 +177,7 @@ void pando_reactor_connection_flushed(struct pando_reactor *reactor, struct pand
 {
     if (connection->state != PANDO_FINISHING)
         return;
+    pando_reactor_exchange_end(reactor, connection);
     if (connection->persistent)
         next_request(reactor, connection);
     else
@@ -228,6 +231,7 @@ void pando_reactor_connection_forget(struct pando_reactor *reactor, struct pando
     if (connection->address.count > 0)
         pando_addresses_remove(&reactor->addresses, &connection->address);
     pando_reactor_request_abandon(reactor, connection);
+    pando_reactor_exchange_end(reactor, connection);
     pando_reactor_lane_unblock(reactor, connection);
     pando_reactor_input_release(reactor, connection);
     pando_reactor_output_release(reactor, connection);

@@ -105,7 +105,8 @@ static uint32_t most_of(uint32_t kind)
 /* 0: not a valid record */
 static int obey(struct pando_reactor *reactor, const struct pando_reactor_record *order, int *fds, int count)
 {
-    if ((order->pool != 0 && order->kind != PANDO_REACTOR_LANE_OPEN) || count != takes_fds(order->kind) ||
+    int of_worker = order->pool || order->slot || order->generation;
+    if ((of_worker && order->kind != PANDO_REACTOR_LANE_OPEN) || count != takes_fds(order->kind) ||
         order->lane >= most_of(order->kind))
         return 0;
     switch (order->kind) {
@@ -128,6 +129,9 @@ static int obey(struct pando_reactor *reactor, const struct pando_reactor_record
         return 1;
     case PANDO_REACTOR_DRAIN:
         drain(reactor);
+        return 1;
+    case PANDO_REACTOR_REOPEN_LOG:
+        pando_access_log_reopen(reactor);
         return 1;
     case PANDO_REACTOR_LISTENER_OPEN:
         open_listener(reactor, order, fds[0]);

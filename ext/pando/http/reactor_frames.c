@@ -76,6 +76,7 @@ static void want_file(struct pando_reactor *reactor, int socket, const struct pa
 /* The client stays connected, but only to the worker. */
 static void given_away(struct pando_reactor *reactor, struct pando_connection *connection)
 {
+    pando_reactor_exchange_answered(connection);
     pando_reactor_request_settle(reactor, connection);
     pando_reactor_connection_forget(reactor, connection);
 }
@@ -96,6 +97,7 @@ static void want_socket(struct pando_reactor *reactor, int socket, const struct 
         pando_reactor_request_lend(reactor, connection);
         return;
     }
+    connection->exchange.status = 101; /* as far as the reactor is concerned: it does not see the answer */
     given_away(reactor, connection);
 }
 
@@ -179,7 +181,9 @@ static void data(struct pando_reactor *reactor, uint32_t lane, const struct pand
         return;
     if (frame->value == 1)
         connection->request.informed = 1;
-    else
+    else if (!connection->request.answered)
+        pando_reactor_exchange_answer(reactor, connection, payload, frame->bytes);
+    if (frame->value != 1)
         connection->request.answered = 1;
     if (!connection->out)
         pando_reactor_timer_stop(reactor, connection);
@@ -195,6 +199,7 @@ static void end(struct pando_reactor *reactor, const struct pando_frame *frame, 
     }
     pando_stat_add(&reactor->stats->pools[connection->request.pool].responses, 1);
     pando_reactor_heavy_answered(reactor, connection);
+    pando_reactor_exchange_answered(connection);
     pando_reactor_request_settle(reactor, connection);
     pando_reactor_connection_answered(reactor, connection, frame->value == 1);
 }
@@ -220,8 +225,10 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
         return PANDO_FRAME_DONE;
     }
     if (connection->request.lent) { /* its other frames mean nothing any more */
-        if (last)
+        if (last) {
+            connection->exchange.status = frame->value < 600 ? (uint16_t)frame->value : 0;
             given_away(reactor, connection);
+        }
         return PANDO_FRAME_DONE;
     }
 

@@ -57,6 +57,7 @@ static void answer(struct pando_reactor *reactor, struct pando_connection *conne
 
     pando_stat_add(well ? &reactor->stats->health_well : &reactor->stats->health_unwell, 1);
     pando_reactor_timer_stop(reactor, connection);
+    pando_reactor_exchange_ignore(connection);
     connection->state = PANDO_FINISHING;
     pando_reactor_output_bytes(reactor, connection, text, (size_t)length, !connection->persistent);
     if (connection->state != PANDO_CLOSED)

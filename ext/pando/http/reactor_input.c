@@ -159,6 +159,7 @@ static void note_head(struct pando_reactor *reactor, struct pando_connection *co
     connection->body_bytes = 0;
     connection->spooled = 0;
     connection->streamed = 0;
+    pando_reactor_exchange_parsed(connection);
 }
 
 static void head_complete(struct pando_reactor *reactor, struct pando_connection *connection)
@@ -201,8 +202,10 @@ static int receive_head(struct pando_reactor *reactor, struct pando_connection *
         return 0;
     }
     connection->in_end += (uint32_t)bytes;
-    if (first)
+    if (first) {
         pando_reactor_timer_start(reactor, connection, PANDO_TIMER_HEADER);
+        pando_reactor_exchange_begin(connection);
+    }
     return 1;
 }
 

@@ -37,7 +37,7 @@ void pando_reactor_lane_open(struct pando_reactor *reactor, const struct pando_r
     }
     *lane = (struct pando_reactor_lane){
         .shared = shared, .open = 1, .again = 1, .wake = wake_fd, .socket = socket, .first = first,
-        .pool = order->pool};
+        .pool = order->pool, .slot = order->slot, .generation = order->generation};
     atomic_store(&shared->pool, order->pool);
     reactor->threads += first != number;
     lane->position = pando_lane_join(shared);

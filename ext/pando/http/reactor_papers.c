@@ -22,6 +22,8 @@ const struct pando_reactor_config *pando_reactor_papers_config(struct pando_reac
     config->ready_path = text(papers->ready_path);
     config->live_path = text(papers->live_path);
     config->spool_directory = text(papers->spool_directory);
+    config->access_log.path = text(papers->access_log);
+    config->access_log.pool_names = papers->pool_names;
     return config;
 }
 
@@ -43,8 +45,10 @@ static int all_end(const struct pando_reactor_papers *papers)
 {
     return list_ends(papers->pool_paths, sizeof(papers->pool_paths)) &&
            list_ends(papers->stream_paths, sizeof(papers->stream_paths)) &&
+           list_ends(papers->pool_names, sizeof(papers->pool_names)) &&
            !papers->ready_path[sizeof(papers->ready_path) - 1] && !papers->live_path[sizeof(papers->live_path) - 1] &&
-           !papers->spool_directory[sizeof(papers->spool_directory) - 1];
+           !papers->spool_directory[sizeof(papers->spool_directory) - 1] &&
+           !papers->access_log[sizeof(papers->access_log) - 1];
 }
 
 int pando_reactor_papers_read(struct pando_reactor_papers *papers, int file)

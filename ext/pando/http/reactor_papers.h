@@ -8,10 +8,11 @@
 #include <limits.h>
 #include <sys/types.h>
 
-#define PANDO_REACTOR_PAPERS_VERSION 2u
+#define PANDO_REACTOR_PAPERS_VERSION 3u
 #define PANDO_REACTOR_STREAM_PATHS 4096u
 #define PANDO_REACTOR_POOL_PATHS 4096u
 #define PANDO_REACTOR_HEALTH_PATH 256u
+#define PANDO_REACTOR_POOL_NAMES 1024u
 
 struct pando_reactor_papers {
     uint32_t version;
@@ -21,7 +22,8 @@ struct pando_reactor_papers {
     struct pando_listener listeners[PANDO_REACTOR_LISTENERS];
     char pool_paths[PANDO_REACTOR_POOL_PATHS], stream_paths[PANDO_REACTOR_STREAM_PATHS];
     char ready_path[PANDO_REACTOR_HEALTH_PATH], live_path[PANDO_REACTOR_HEALTH_PATH]; /* "": none */
-    char spool_directory[PATH_MAX];                                                   /* "": none */
+    char spool_directory[PATH_MAX], access_log[PATH_MAX];                             /* "": none */
+    char pool_names[PANDO_REACTOR_POOL_NAMES];
 };
 
 /* The settings, with pointers into these papers. */

@@ -7,7 +7,9 @@
 #include "chunked.h"
 #include "parser.h"
 #include "reactor.h"
+#include "reactor_access_log.h"
 #include "reactor_addresses.h"
+#include "reactor_exchange.h"
 #include "reactor_heavy.h"
 #include "reactor_list.h"
 #include "reactor_output.h"
@@ -82,6 +84,7 @@ struct pando_connection {
     uint32_t listener;
     uint32_t requests;
     struct pando_request request;       /* the one in flight */
+    struct pando_exchange exchange;     /* that request, or the one being read, or whose answer is being sent */
     uint32_t blocks;                    /* the lane that waits for this client, or PANDO_NONE */
 
     struct pando_node all;
@@ -160,6 +163,7 @@ struct pando_reactor {
     uint32_t durations[PANDO_TIMERS], running[PANDO_TIMERS];
 
     struct pando_reactor_closer closer;
+    struct pando_access_log *access_log; /* NULL: there is none */
     struct pando_pool pool;
     uint64_t out_total, spool_memory, spooled_answers, spooled_bodies;
     uint64_t spool_most;                /* bytes allowed on the disk */

@@ -50,6 +50,7 @@ static void answer(struct pando_reactor *reactor, struct pando_connection *conne
     size_t length = compose(reactor, status, connection->head_only, text);
 
     pando_reactor_request_abandon(reactor, connection);
+    pando_reactor_exchange_refused(connection, status);
     pando_reactor_timer_stop(reactor, connection);
     connection->state = PANDO_FINISHING;
     connection->persistent = 0;

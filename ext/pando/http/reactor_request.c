@@ -110,7 +110,7 @@ void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_c
         pando_reactor_shed(reactor, connection, &reactor->stats->shed_stopping);
         return;
     }
-    uint8_t pool = connection->request.pool = pool_of(reactor, connection);
+    uint8_t pool = connection->request.pool = connection->exchange.pool = pool_of(reactor, connection);
     if (is_full(reactor, pool) && !make_room(reactor, connection)) {
         pando_reactor_shed(reactor, connection, &stats_of(reactor, connection)->shed_queue);
         return;
@@ -126,6 +126,7 @@ void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_c
         pando_reactor_shed(reactor, connection, &reactor->stats->shed_resources);
         return;
     }
+    pando_reactor_exchange_complete(connection);
     reactor->in_flight++;
     pando_stat_add(&reactor->stats->requests, 1);
 }
@@ -166,17 +167,21 @@ void pando_reactor_request_copy(const struct pando_reactor *reactor, const struc
         memcpy(slot->data, connection->in.data, connection->head_bytes + connection->body_bytes);
 }
 
-static void note_wait(struct pando_reactor *reactor, const struct pando_request *request)
+static void note_wait(struct pando_reactor *reactor, struct pando_connection *connection)
 {
+    const struct pando_request *request = &connection->request;
     uint64_t taken = request->taken ? request->taken : pando_reactor_nanoseconds();
-    if (taken >= request->arrived && taken - request->arrived < LONGEST)
-        pando_stats_waited(&reactor->stats->pools[request->pool], taken - request->arrived);
+    uint64_t waited = taken > request->arrived ? taken - request->arrived : 0;
+    if (waited < LONGEST)
+        pando_histogram_add(&reactor->stats->pools[request->pool].queue, waited);
+    int claimed = request->lane != PANDO_NONE && (request->place == PANDO_TAKEN || request->claimed);
+    pando_reactor_exchange_settled(connection, claimed ? &reactor->lanes[request->lane] : NULL, waited);
 }
 
 void pando_reactor_request_settle(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     struct pando_request *request = &connection->request;
-    note_wait(reactor, request);
+    note_wait(reactor, connection);
     pando_reactor_dispatch_forget(reactor, connection);
     *request = (struct pando_request){.lane = PANDO_NONE};
     reactor->in_flight--;
@@ -187,7 +192,7 @@ void pando_reactor_request_lend(struct pando_reactor *reactor, struct pando_conn
     connection->request.lent = 1;
     pando_reactor_timer_stop(reactor, connection);
     pando_reactor_connection_look_away(reactor, connection);
-    pando_reactor_input_release(reactor, connection);
+    connection->in_end = connection->raw; /* the worker has what follows the head */
 }
 
 /* RFC 9112 section 9.6: a half-closed connection still gets its answer. The flag is there for an application that
@@ -255,7 +260,7 @@ static void lost(struct pando_reactor *reactor, struct pando_connection *connect
     if (request->lent && reactor->lanes[request->lane].corrupt)
         request->answered = 1; /* nobody can say, so assume the worst */
     if (may_retry(reactor, connection, cause)) {
-        note_wait(reactor, request);
+        note_wait(reactor, connection);
         pando_reactor_dispatch_forget(reactor, connection);
         request->retried++;
         request->taken = 0;

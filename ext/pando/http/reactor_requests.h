@@ -74,7 +74,7 @@ struct pando_reactor_lane {
     uint64_t seen;                      /* value of `written` when the lane was last read */
     struct pando_connection *blocker;   /* the lane waits until this client takes more */
     uint32_t place;                     /* in reactor->open */
-    uint32_t pool;                      /* of its worker */
+    uint32_t pool, slot, generation;    /* of its worker */
     uint32_t first;                     /* the number of its worker's first lane: its own, unless that has threads */
     uint32_t load, pending;             /* of a first lane: how many of its worker's lanes are busy, and how many of
                                          * them were woken for a request; see reactor_choice.c */

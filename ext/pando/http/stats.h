@@ -3,6 +3,7 @@
 #ifndef PANDO_HTTP_STATS_H
 #define PANDO_HTTP_STATS_H
 
+#include "histogram.h"
 #include "reactor.h"
 
 #include <stdatomic.h>
@@ -22,7 +23,8 @@
     _(cut_family)             /* AF_INET or AF_INET6: of the last client reset as the slowest reader; or 0 */ \
     _(cut_network)            /* the counted part of its address, see reactor_addresses.h */ \
     _(cut_rate)               /* bytes per second that it took */ \
-    _(spool_error)            /* errno of the last failed write to a file */
+    _(spool_error)            /* errno of the last failed write to a file */ \
+    _(log_error)              /* errno of the last failed write to the access log; 0: the last one succeeded */
 
 /* Counters; a new reactor continues them. */
 #define PANDO_STATS_COUNTERS(_) \
@@ -56,6 +58,8 @@
     _(failed_504)             /* its worker was killed for its deadline */ \
     _(resets)                 /* connections reset: the worker died or gave up after the answer had begun */ \
     _(corrupt_lanes)          \
+    _(log_lines)              /* of the access log, written or about to be */ \
+    _(log_dropped)            /* lines of the access log for which there was no room */ \
     _(turns)                  /* of the reactor's loop */
 
 /* The same for each pool of workers: gauges and counters. */
@@ -67,16 +71,23 @@
     _(responses)              /* complete ones from a worker */ \
     _(shed_queue)             /* 503: max_queue */ \
     _(shed_queue_time)        /* 503: queue_timeout */ \
-    _(queue_nanoseconds)      /* total time that requests spent in the queue */
+    _(received_bytes)         /* of requests, heads and bodies */ \
+    _(sent_bytes)             /* of answers, as far as clients took them */
 
-#define PANDO_STATS_WAITS 32u /* the last bucket holds everything longer */
+/* Requests are counted by method and by class of status. */
+#define PANDO_STATS_METHODS(_) _(GET) _(HEAD) _(POST) _(PUT) _(PATCH) _(DELETE) _(OPTIONS) _(other)
+#define PANDO_STATS_METHOD(name) PANDO_METHOD_##name,
+enum pando_method { PANDO_STATS_METHODS(PANDO_STATS_METHOD) PANDO_METHODS };
+#undef PANDO_STATS_METHOD
+#define PANDO_STATS_CLASSES 6u /* 1 to 5, and 0: not known */
 
 #define PANDO_STATS_MEMBER(name) _Atomic uint64_t name;
 struct pando_pool_stats {
     PANDO_STATS_POOL_GAUGES(PANDO_STATS_MEMBER)
     PANDO_STATS_POOL_COUNTERS(PANDO_STATS_MEMBER)
-    _Atomic uint64_t waits[PANDO_STATS_WAITS]; /* requests by time in the queue: [n] counts those shorter than 2^n
-                                                * microseconds */
+    _Atomic uint64_t answers[PANDO_METHODS][PANDO_STATS_CLASSES]; /* to requests, whoever gave them */
+    struct pando_histogram queue;     /* time in the queue */
+    struct pando_histogram duration;  /* from the request's last byte to the end of its worker's answer */
 };
 
 struct pando_stats {
@@ -99,14 +110,6 @@ static inline uint64_t pando_stat_get(const _Atomic uint64_t *stat)
 static inline void pando_stat_add(_Atomic uint64_t *stat, uint64_t more)
 {
     pando_stat_set(stat, pando_stat_get(stat) + more);
-}
-
-static inline void pando_stats_waited(struct pando_pool_stats *stats, uint64_t nanoseconds)
-{
-    uint64_t microseconds = nanoseconds / 1000;
-    unsigned wait = microseconds ? 64u - (unsigned)__builtin_clzll(microseconds) : 0;
-    pando_stat_add(&stats->waits[wait < PANDO_STATS_WAITS ? wait : PANDO_STATS_WAITS - 1], 1);
-    pando_stat_add(&stats->queue_nanoseconds, nanoseconds);
 }
 
 #endif

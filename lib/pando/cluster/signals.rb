@@ -102,6 +102,7 @@ module Pando
         when "TERM", "INT", "QUIT" then stop(signal)
         when "TTIN" then @jobs ? show_stacks : scale(1)
         when "TTOU" then scale(-1) unless @jobs
+        when "USR1" then @monitor.reactors.reopen_log
         else change(signal) unless ending?
         end
       end

@@ -56,6 +56,7 @@ module Pando
 
         return if block && block_of_setting(name, block, where, values.empty? && options.empty?)
 
+        values, options = with_second(name, values, options)
         apart, read_with = split(name, options, where)
         apart.each { |keyword, written| set(keyword, written, where) }
         value(setting || name, values, read_with, where, apart)
@@ -169,6 +170,14 @@ module Pando
         Events::Catalogue.check(name)
       rescue ConfigError => e
         refuse(where, e.message)
+      end
+
+      # Some settings read a second value as one of their keywords: `access_log "log/access.log", :json`.
+      def with_second(name, values, options)
+        keyword, = Settings.keywords_of(name).find { |_, setting| setting.second? } if values.size == 2
+        return [values, options] if keyword.nil? || options.key?(keyword)
+
+        [values.first(1), { keyword => values.last, **options }]
       end
 
       # The keywords that are settings themselves, by setting, and those that belong to the value.

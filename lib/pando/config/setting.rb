@@ -76,7 +76,8 @@ module Pando
     # @!attribute keyword [Symbol, nil] the keyword
     # @!attribute serves [Proc, nil] called with the Config: whether this keyword has an effect
     # @!attribute options [Hash{Symbol => Option}] keywords that #type reads together with the value
-    # @!attribute traits [Array<Symbol>] :repeatable, :positional, :flag_only (not in a file), :readable (in a file)
+    # @!attribute traits [Array<Symbol>] :repeatable, :positional, :flag_only (not in a file), :readable (in a file),
+    #   :second (a keyword that may be written without its name)
     # @!attribute defaults [Hash{Symbol => Object}] other defaults, by the name of the Situation in which they apply
     Setting = Struct.new(:name, :type, :default, :help, :unit, :notes, :example, :flags, :argument, :env, :meant,
                          :resolve, :check, :within, :keyword, :serves, :options, :traits, :defaults,
@@ -94,6 +95,9 @@ module Pando
 
       # @return [Boolean] whether an argument without a flag sets it
       def positional? = traits.include?(:positional)
+
+      # @return [Boolean] whether this keyword may be written as a second value, without its name
+      def second? = traits.include?(:second)
 
       # @return [Boolean] whether it can only be set on the command line
       def flag_only? = traits.include?(:flag_only)

@@ -179,9 +179,11 @@ module Pando
       end
 
       # After {#take_descriptor}: the reactor keeps the connection until now, to answer in place of a worker that dies.
-      def let_go
+      #
+      # @param status [Integer] of the answer that the worker sends itself; 0: none
+      def let_go(status = 0)
         pace = Pace.new(@write_timeout)
-        @link.wait_for_room(pace) while @lane.abort.nil? # its place is reserved: a slow client cannot block it
+        @link.wait_for_room(pace) while @lane.abort(status).nil? # its place is reserved: a slow client cannot block it
       rescue ClientTooSlow
         @stuck = true
       end

@@ -2,6 +2,7 @@
 
 require "socket"
 require "pando/events"
+require "pando/histogram"
 require "pando/sys"
 
 module Pando
@@ -43,7 +44,7 @@ module Pando
       # Calls between two events about one delay.
       REPEAT = 60
 
-      # @param channel [#pool_stats, #waits] a {Channel}
+      # @param channel [#pool_stats, #queue_times] a {Channel}
       # @param number [Integer] of the pool
       # @param queue_timeout [Float, nil] seconds
       # @param name [String, nil] of the pool, for its events; nil: there is no other
@@ -56,7 +57,7 @@ module Pando
         @stall = stall
         @calls = 0 # since the delay began; 0: there is none
         @stats = channel.pool_stats(number)
-        @waits = channel.waits(number)
+        @times = read_times
       end
 
       # Emits what happened since the last call.
@@ -86,17 +87,17 @@ module Pando
 
       # One event when a delay begins, one now and then while it lasts, one when it is over.
       def watch
-        waits = new_waits
-        requests = waits.sum
-        return if requests.zero? && waiting.positive? # not known yet
+        times = new_times
+        slowest = times.percentile(0.99)
+        return if slowest.nil? && waiting.positive? # not known yet
 
-        slowest = requests.zero? ? 0.0 : percentile(waits, 0.99)
-        slowest >= @delay ? delayed(waits, slowest) : recovered(slowest)
+        slowest.to_f >= @delay ? delayed(times, slowest) : recovered(slowest.to_f)
       end
 
-      def delayed(waits, slowest)
+      def delayed(times, slowest)
         if (@calls % REPEAT).zero?
-          Events.emit("queue.delayed", count: waits.sum, median: percentile(waits, 0.5), p99: slowest, waiting: waiting)
+          Events.emit("queue.delayed", count: times.size, median: times.percentile(0.5), p99: slowest,
+                                       waiting: waiting)
         end
         @calls += 1
       end
@@ -106,17 +107,15 @@ module Pando
         @calls = 0
       end
 
-      def new_waits
-        before = @waits
-        @waits = @channel.waits(@number)
-        @waits.zip(before).map { |now, earlier| [now - earlier, 0].max }
+      def new_times
+        before = @times
+        @times = read_times
+        @times - before
       end
 
-      # @return [Float] seconds: the least power of two in microseconds that so many requests stayed below
-      def percentile(waits, share)
-        rank = (waits.sum * share).ceil
-        seen = 0
-        (2**waits.index { |count| (seen += count) >= rank }) / 1e6
+      def read_times
+        counts, nanoseconds = @channel.queue_times(@number)
+        Histogram.new(counts, nanoseconds / 1e9)
       end
     end
 
@@ -149,14 +148,18 @@ module Pando
 
       SPOOL = "free some space there, let `spool total:` be less than there is, or name another directory with `spool`"
 
-      # @param channel [#stats, #pool_stats, #waits] a {Channel}
+      LOG = "free some space there, or let access_log name another file; lines that find no room in memory are dropped"
+
+      # @param channel [#stats, #pool_stats, #queue_times] a {Channel}
       # @param queues [Array<ReactorQueue>] of all pools
       # @param spool [String, nil] its directory
-      def initialize(channel, queues, spool: nil)
+      # @param log [String, nil] the path of the access log
+      def initialize(channel, queues, spool: nil, log: nil)
         @channel = channel
         @queues = queues
         @shed = queues.one? ? SHED : SHED.except(*ReactorQueue::SHED.keys)
         @spool = spool
+        @log = log
         @stats = channel.stats
       end
 
@@ -190,6 +193,7 @@ module Pando
         tell("requests.lost", @new, LOST) { { slowest: (slowest_reader if @new["cut_readers"].positive?) } }
         Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
         tell_of_spool
+        tell_of_log if @log
         @queues.each { |queue| queue.tick(jobs, @stats["connections"]) }
       end
 
@@ -222,6 +226,17 @@ module Pando
 
         Events.emit("spool.failed", count: failed, reason: SystemCallError.new(@stats["spool_error"]).message,
                                     path: @spool, advice: SPOOL)
+      end
+
+      # One event when the log begins to fail, and one each time that lines were dropped.
+      def tell_of_log
+        error = @stats["log_error"]
+        dropped = @new["log_dropped"]
+        return if dropped.zero? && (error.zero? || error == @told_error)
+
+        @told_error = error
+        reason = error.zero? ? "it is written too slowly" : SystemCallError.new(error).message
+        Events.emit("log.failed", count: dropped, reason: reason, path: @log, advice: LOG)
       end
     end
 

@@ -24,6 +24,7 @@ module Pando
       # @raise [SystemCallError] the kernel gives no memory or descriptor, or that is no channel of this layout
       def initialize(config, descriptors = nil)
         @spool = ReactorSpool.new(config.spool)
+        ReactorSettings.check_access_log(config) unless descriptors
         @settings = ReactorSettings.new(config, spool: @spool)
         @health = config.health || config.health_live
         channel, eventfd = descriptors
@@ -32,7 +33,7 @@ module Pando
         @eventfd = eventfd ? IO.for_fd(eventfd, "r+b") : self.eventfd
         @program = ReactorProgram.new(@channel)
         @names = [(MAIN if config.pools.any?), *config.pools.map(&:name)]
-        @report = ReactorReport.new(@channel, queues(config), spool: @spool.path)
+        @report = ReactorReport.new(@channel, queues(config), spool: @spool.path, log: config.access_log)
       end
 
       # @return [Boolean] whether a reactor is needed before there is a worker: for health checks
@@ -93,7 +94,20 @@ module Pando
       def about(pool, &block) = @names[pool] ? Events.about(pool: @names[pool], &block) : yield
 
       # @return [String] what the reactor knows of the pools, the same for the same pools
-      def routes = @settings.pools.drop(1).map { |pool| pool.join(" ") }.join(", ")
+      def routes = @settings.pools.drop(1).map { |pool| pool.first(3).join(" ") }.join(", ")
+
+      # What the reactor has counted of the requests to one pool, since the server's start.
+      # @param pool [Integer] its number
+      # @return [Hash{Symbol => Object}] `answers` by method and class of status, see {Channel}; `queue` and `duration`:
+      #   a {Histogram} each; bytes `received` and `sent`
+      def requests_of(pool)
+        stats = @channel.pool_stats(pool)
+        queue, duration = [@channel.queue_times(pool), @channel.durations(pool)].map do |counts, nanoseconds|
+          Histogram.new(counts, nanoseconds / 1e9)
+        end
+        { answers: @channel.answers(pool), queue: queue, duration: duration,
+          received: stats["received_bytes"], sent: stats["sent_bytes"] }
+      end
 
       # @return [Array<Integer>] by pool, the requests that no worker has taken
       def waiting = @channel.waiting
@@ -159,6 +173,23 @@ module Pando
         define_method(name) { @config.public_send(name) || nil }
       end
 
+      # In the order of the numbers that the reactor has for them.
+      FORMATS = %i[common combined json].freeze
+      STDOUT = "-"
+
+      # Whether the access log can be written, as far as that can be known now.
+      # @param config [Config]
+      # @raise [BootError]
+      def self.check_access_log(config)
+        path = config.access_log
+        return if path.nil? || path == STDOUT || File.exist?(path) && !File.file?(path) # a pipe without a reader
+
+        File.open(path, File::WRONLY | File::APPEND | File::CREAT, 0o640, &:close)
+      rescue SystemCallError => e
+        raise BootError, "access_log cannot be written: #{e.message}. Make the folder, let the server's user write " \
+                         "there, or name another file"
+      end
+
       # Descriptors that the reactor needs beside those of its connections: for lanes, for large bodies, and for clients
       # that it refuses because there are too many.
       RESERVE = 256
@@ -179,12 +210,21 @@ module Pando
       # @return [Boolean] whether the limit of open files allows what the config wants
       def enough_descriptors? = @config.max_connections <= @room
 
-      # @return [Array<Array(Integer, Float, Array<String>)>] for each pool the most requests that wait and how many
-      #   seconds at most, nil for any time, and its paths
+      # @return [Array<Array(Integer, Float, Array<String>, String)>] for each pool the most requests that wait and how
+      #   many seconds at most, nil for any time, its paths, and its name, nil if there is only one
       def pools
-        [[@config, []], *@config.pools.map { |pool| [pool.config, pool.paths] }].map do |config, paths|
-          [config.max_queue, config.queue_timeout || nil, paths]
+        main = [@config, [], (ReactorSetup::MAIN if @config.pools.any?)]
+        [main, *@config.pools.map { |pool| [pool.config, pool.paths, pool.name] }].map do |config, paths, name|
+          [config.max_queue, config.queue_timeout || nil, paths, name&.to_s]
         end
+      end
+
+      # @return [Array(String, Integer, Float), nil] the path ("-": standard output), the number of the format, and the
+      #   share of requests; nil: there is no access log
+      def access_log
+        return unless @config.access_log
+
+        [@config.access_log, FORMATS.index(@config.access_log_format), @config.access_log_sample]
       end
 
       def spool_in_memory = @spool.memory?

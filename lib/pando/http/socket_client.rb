@@ -328,7 +328,7 @@ module Pando
       def answer(*) = false
 
       def transmit(parts)
-        part_from_reactor
+        part_from_reactor(parts.first.byteslice(9, 3).to_i) if @origin # "HTTP/1.1 200"
         super
       end
 
@@ -342,8 +342,8 @@ module Pando
       private
 
       # Once, before the first byte of the answer: until then the reactor would answer if this worker died.
-      def part_from_reactor
-        @origin&.let_go
+      def part_from_reactor(status = 0)
+        @origin&.let_go(status)
         @origin = nil
       end
 

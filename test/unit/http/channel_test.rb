@@ -27,10 +27,13 @@ class HTTPChannelTest < Minitest::Test
     channel = Pando::HTTP::Channel.create
 
     assert_empty %w[connections idle in_flight queued accepted requests] - channel.stats.keys
-    assert_equal [0], (channel.stats.values + channel.pool_stats(15).values + channel.waits(0)).uniq
-    assert_equal 32, channel.waits(15).size
+    counts, nanoseconds = channel.queue_times(0)
+    assert_equal [0], [*channel.stats.values, *channel.pool_stats(15).values, *counts, nanoseconds].uniq
+    assert_equal [112, 112], [channel.queue_times(15), channel.durations(15)].map { |times, _| times.size }
+    assert_equal %w[GET HEAD POST PUT PATCH DELETE OPTIONS other], channel.answers(0).keys
+    assert_equal [[0] * 6], channel.answers(15).values.uniq
     assert_empty channel.pool_stats(0).keys - channel.stats.keys
-    assert_raises(IndexError) { channel.waits(16) }
+    assert_raises(IndexError) { channel.queue_times(16) }
     assert(channel.stats.keys.all?(&:frozen?))
   end
 
@@ -63,7 +66,7 @@ class HTTPChannelTest < Minitest::Test
     one = lane
     assert one.sleep
     pid = fork do
-      nothing = [one.take(+""), one.wanted?, one.offered?, one.waiting?, one.half_closed?, one.abort, one.want_file,
+      nothing = [one.take(+""), one.wanted?, one.offered?, one.waiting?, one.half_closed?, one.abort(0), one.want_file,
                  one.put(["x"], 0, nil), one.close, one.step_back, one.starve, one.fed]
       gone = File.read("/proc/self/maps").scan("memfd:pando-lane").empty?
       own = lane

@@ -14,7 +14,7 @@ class HTTPReactorBindingTest < Minitest::Test
                header_timeout: 10.0, body_timeout: 30, idle_timeout: 75.0, write_timeout: 30.0,
                max_connections: nil, pools: [[nil, nil, []]], max_requests: nil, retry: true,
                retry_after: 5, ready_path: nil, live_path: nil, max_connections_per_address: nil,
-               stream_bodies: [] }.freeze
+               stream_bodies: [], access_log: nil }.freeze
   Settings = Struct.new(*SETTINGS.keys, keyword_init: true)
 
   def setup
@@ -30,7 +30,7 @@ class HTTPReactorBindingTest < Minitest::Test
 
   def test_runs_until_it_is_drained_whatever_signals_come
     pid = start
-    assert_equal [Reactor::READY, 0, 0, 0], record
+    assert_equal [Reactor::READY, 0, 0, 0, 0, 0], record
     %w[TERM INT URG].each { |name| Process.kill(name, pid) }
     client = TCPSocket.new("127.0.0.1", @listener.addr[1])
     client.write("bad\r\n\r\n")
@@ -38,8 +38,8 @@ class HTTPReactorBindingTest < Minitest::Test
     assert_match(%r{\AHTTP/1.1 400}, client.read)
     assert_equal [1, 1], @channel.stats.values_at("accepted", "refused_malformed")
     client.close
-    @monitor.send([Reactor::DRAIN, 0, 0, 0].pack("L4"), 0)
-    assert_equal [Reactor::DRAINED_ALL, 0, 0, 0], record
+    @monitor.send([Reactor::DRAIN, 0, 0, 0, 0, 0].pack("L6"), 0)
+    assert_equal [Reactor::DRAINED_ALL, 0, 0, 0, 0, 0], record
     assert_equal Reactor::DRAINED, status(pid)
   end
 
@@ -78,7 +78,7 @@ class HTTPReactorBindingTest < Minitest::Test
 
   def record
     assert @monitor.wait_readable(90), "no record from the reactor"
-    @monitor.recv(100).unpack("L4")
+    @monitor.recv(100).unpack("L6")
   end
 
   def status(pid)

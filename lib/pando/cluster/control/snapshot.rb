@@ -12,7 +12,7 @@ module Pando
       class Snapshot
         ROLES = %i[reactor mold worker service].freeze
         # Methods of PoolSnapshot.
-        PARTS = %i[pool generations policy leak lost_threads changed_states refused_paths throttles].freeze
+        PARTS = %i[pool generations policy leak lost_threads changed_states refused_paths throttles requests].freeze
 
         def initialize(cluster)
           @cluster = cluster
@@ -124,6 +124,18 @@ module Pando
           states.map { |state| ["throttle", { pool: @name, **state }] }
         end
 
+        # What the reactor has counted since the start: a record for each method, for the bytes, and a few for each
+        # histogram (Pando::Histogram#records).
+        def requests
+          counted = @pool.reactors.requests_of(@pool.number) if @pool.serves?
+          return [] unless counted
+
+          answers = counted[:answers].filter_map { |method, counts| answer(method, counts) if counts.any?(&:positive?) }
+          times = %i[queue duration].flat_map { |kind| counted[kind].records.map { |one| [kind, one] } }
+          [*answers, ["traffic", { pool: @name, **counted.slice(:received, :sent) }],
+           *times.map { |kind, one| ["times", { pool: @name, kind: kind, **one }] }]
+        end
+
         def process(child)
           return worker(child) if child.worker?
 
@@ -140,6 +152,9 @@ module Pando
         end
 
         def held(workers) = positive(workers.sum { |worker| worker.connections + worker.streams })
+
+        # The counts are those of answers with an unknown status, with 1xx, 2xx and so on.
+        def answer(method, counts) = ["answers", { pool: @name, method: method, counts: counts.join(",") }]
 
         def one(word, facts) = facts.any? ? [[word, { pool: @name, **facts }]] : []
 

@@ -22,6 +22,8 @@ module Pando
         def counters = nil
         def counters_of(_pool) = nil
         def waiting_for(_pool) = nil
+        def requests_of(_pool) = nil
+        def reopen_log = nil
         def told? = @listeners.leaving.empty?
         def heard_at(now) = now
         def to_state(_state) = nil

@@ -105,7 +105,8 @@ module Pando
         end
 
         def tell_open(lane)
-          opening = Message.new(:lane_open, lane: lane.number, detail: lane.first, pool: lane.child.pool)
+          worker = [lane.child.pool, lane.child.slot, lane.child.generation]
+          opening = Message.new(:lane_open, lane: lane.number, detail: lane.first, worker: worker)
           @untold << [opening, lane.for_reactor]
         end
 

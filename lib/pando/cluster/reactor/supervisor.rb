@@ -49,7 +49,7 @@ module Pando
           @listeners = listeners
           @opened = []
           @setup = setup
-          @started = @behind = false
+          @started = @behind = @reopening = false
           @cured_at = {}
           @reported_at = @looked_at = @moved_at = Sys.now
         end
@@ -58,7 +58,7 @@ module Pando
         def reconcile(stopping)
           @lanes.close_deserted
           start if !stopping && reactor.nil? && due_to_start?
-          @behind = reactor ? !(@lanes.tell(reactor) && tell_listeners) : @lanes.forget_messages
+          @behind = reactor ? !(@lanes.tell(reactor) && tell_listeners && tell_of_log) : @lanes.forget_messages
           report
           look_for_progress
         end
@@ -108,6 +108,13 @@ module Pando
         # @return [Integer] requests that wait for its workers
         def waiting_for(pool) = @setup.waiting.fetch(pool)
 
+        # @param pool [Integer] its number
+        # @return [Hash{Symbol => Object}] what was counted of its requests, see HTTP::ReactorSetup#requests_of
+        def requests_of(pool) = @setup.requests_of(pool)
+
+        # The access log's file has been moved away. A new reactor opens it anyway.
+        def reopen_log = @reopening = true
+
         # The lane cannot be read any more, so the answers of its worker are lost.
         def lane_corrupt(number)
           worker = @lanes.owner(number)
@@ -134,6 +141,12 @@ module Pando
           told = @listeners.leaving.take_while { |listener| reactor.order(Message.closing(listener)) }
           @listeners.forget(told)
           @opened.empty? && @listeners.leaving.empty?
+        end
+
+        # @return [Boolean] whether the reactor knows that it must open the access log anew, if it must
+        def tell_of_log
+          @reopening &&= !reactor.order(Message.new(:reopen_log))
+          !@reopening
         end
 
         def report

@@ -99,6 +99,19 @@ module Pando
         def write(value) = value.is_a?(Integer) ? super : "#{value.delete_suffix("%")}.percent"
       end
 
+      # A part of all: more than 0, at most 1, a Float.
+      class Share < Type
+        TEXT = /\A(?:0?\.\d{1,9}|1|1\.0)\z/
+
+        def cast(value, **)
+          share = value.is_a?(String) && TEXT.match?(value) ? value.to_f : value
+          invalid(value) unless share.is_a?(Numeric) && share.real? && share.positive? && share <= 1
+          share.to_f
+        end
+
+        def expects = "a number greater than 0 and at most 1"
+      end
+
       # A duration in seconds, a Float. A String may also be "500ms", "30s", "2m" or "1h".
       class Seconds < Type
         FACTORS = { "ms" => 0.001, "s" => 1, "" => 1, "m" => 60, "h" => 3600 }.freeze

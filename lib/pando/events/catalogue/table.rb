@@ -146,6 +146,9 @@ module Pando
       define "spool.failed", :warn, %i[count reason path advice],
              "`count` writes to the spool directory, or reads from it, have failed. `reason` is the last error. The " \
              "reactor tries again after a second."
+      define "log.failed", :warn, %i[count reason path advice],
+             "The access log could not be written; `reason` is the last error. `count` lines were dropped since the " \
+             "last event, because there was no more room for them in memory; the others wait. Requests are served."
       define "reactor.exited", :info, %i[pid reason],
              "The reactor has answered all the requests that it held, and has exited."
       define "reactor.failed", :error, %i[pid reason], "A reactor did not become ready. The monitor starts another one."
@@ -309,7 +312,7 @@ module Pando
              "client. If the worker died, `worker.killed` or `worker.lost` says why. In direct mode this event " \
              "covers only slow clients, one at a time, each with its `request`."
       define "queue.delayed", :warn, %i[count median p99 waiting],
-             "Requests wait too long for a worker. `median` and `p99` are in seconds, rounded up to 2^n microseconds."
+             "Requests wait too long for a worker. `median` and `p99` are in seconds, rounded up by a quarter at most."
       define "queue.blocked", :error, %i[waiting idle replaced],
              "Requests wait, and the idle workers in the slots `idle` take none of them. Pando replaces these " \
              "workers, and then the reactor if that did not help. The cause is a bug in Pando or in a native " \

@@ -27,6 +27,8 @@ class LanesTest < Minitest::Test
   Worker = Struct.new(:ending, :overdue, :suspect, :gone, :blamed, :threads) do
     def initialize(*) = super.then { self.threads ||= 1 }
     def pool = 0
+    def slot = 3
+    def generation = 2
     def blames?(job) = blamed.nil? || blamed == job
     def overdue? = !!overdue
     def suspect? = !!suspect
@@ -47,7 +49,7 @@ class LanesTest < Minitest::Test
       return false if @room.zero?
 
       @room -= 1
-      @records << [message.kind, message.lane, message.encode.unpack("L4")[2], descriptors.size]
+      @records << [message.kind, message.lane, message.encode.unpack("L6")[2], descriptors.size]
       true
     end
   end

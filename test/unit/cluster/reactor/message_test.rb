@@ -14,7 +14,7 @@ class ReactorMessageTest < Minitest::Test
   def test_the_numbers_are_those_of_the_reactor
     names = { lane_open: :LANE_OPEN, lane_dead: :LANE_DEAD, lane_close: :LANE_CLOSE, drain: :DRAIN,
               listener_open: :LISTENER_OPEN, listener_close: :LISTENER_CLOSE, welcome: :WELCOME,
-              unwelcome: :UNWELCOME, ready: :READY, drained: :DRAINED_ALL, lane_corrupt: :LANE_CORRUPT }
+              unwelcome: :UNWELCOME, reopen_log: :REOPEN_LOG, ready: :READY, drained: :DRAINED_ALL, lane_corrupt: :LANE_CORRUPT }
 
     assert_equal names.transform_values { |name| C.const_get(name) }, Message::KINDS
     assert_equal({ died: C::DIED, timeout: C::TIMEOUT, suspect: C::SUSPECT, beside: C::BESIDE }, Message::CAUSES)
@@ -30,8 +30,8 @@ class ReactorMessageTest < Minitest::Test
     good = Message.new(:ready).encode
 
     assert Message.decode(good)
-    [nil, "", good[0..-2], "#{good}x", [99, 0, 0, 0].pack("L4"), [16, 0, 1, 0].pack("L4"),
-     [16, 0, 0, 1].pack("L4")].each { |bytes| assert_nil Message.decode(bytes), bytes.inspect }
+    [nil, "", good[0..-2], "#{good}x", [99, 0, 0, 0, 0, 0].pack("L6"),
+     [16, 0, 1, 0, 0, 0].pack("L6"), [16, 0, 0, 0, 0, 1].pack("L6")].each { |bytes| assert_nil Message.decode(bytes), bytes.inspect }
   end
 
   def test_its_link_reads_no_message_of_other_children

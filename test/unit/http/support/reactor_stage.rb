@@ -99,6 +99,9 @@ module HTTPSupport
     # @return [Hash{String => Integer}] the reactor's counters
     def stats = tell("stats").split.each_slice(2).to_h { |name, count| [name, Integer(count)] }
 
+    # @return [Array<Integer>] of a pool, to requests with the method of this number, by class of status
+    def answers(pool, method) = tell("answers", pool, method).split.map(&:to_i)
+
     # @return [Integer] the reactor's exit status
     def wait = tell("wait").to_i
 

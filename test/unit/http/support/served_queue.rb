@@ -34,7 +34,7 @@ module HTTPSupport
       listeners = [Pando::Cluster::Listening::Listener.new(@listener)]
       @work = Pando::HTTP::ReactorHandler.new(app, listeners, @settings, @channel)
       @work.start(@worker)
-      order = [Pando::HTTP::Reactor::LANE_OPEN, LANE, LANE, 0].pack("L4")
+      order = [Pando::HTTP::Reactor::LANE_OPEN, LANE, LANE, 0, 0, 0].pack("L6")
       Pando::Sys.send_record(@monitor, order, [@lane_eventfd, @lane_sockets.last, @lane_memory])
     end
 
@@ -54,7 +54,7 @@ module HTTPSupport
 
     # @raise [RuntimeError] the reactor did not exit as expected
     def stop
-      await("the reactor's end") { @monitor.send([Pando::HTTP::Reactor::DRAIN, 0, 0, 0].pack("L4"), 0) }
+      await("the reactor's end") { @monitor.send([Pando::HTTP::Reactor::DRAIN, 0, 0, 0, 0, 0].pack("L6"), 0) }
       super
       status = Process.wait2(@reactor).last
       raise "the reactor ended with #{status}" unless status.exitstatus == Pando::HTTP::Reactor::DRAINED

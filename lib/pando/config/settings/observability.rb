@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+module Pando
+  class Config
+    # What the server shows of itself.
+    Settings.group "Observability" do
+      setting :access_log,
+              type: Types::OrOff.new(Types::Text.new("the path of a file, or :stdout", /\A[^\0]+\z/)), default: nil,
+              resolve: ->(path, directory) { %w[stdout -].include?(path) ? "-" : path && File.expand_path(path, directory) },
+              help: "The file to which the reactor writes a line for each request, or :stdout.",
+              notes: <<~MARKDOWN,
+                The format and a share of all requests may follow: `access_log "log/access.log", :json, sample: 0.1`.
+                Pando never waits for the file: if the disk is full, lines wait in memory, and when there is no more
+                room there they are dropped and counted. USR1 to the monitor opens the file anew, for logrotate. See
+                [the access log](access-log.md).
+              MARKDOWN
+              example: 'access_log "log/access.log", :json',
+              check: Settings::NEEDS_REACTOR
+
+      setting :access_log_format,
+              type: Types::Choice.new(:common, :combined, :json), default: :combined,
+              within: :access_log, keyword: :format, traits: %i[second],
+              help: "How a line is written: as Apache and nginx do (`common`, `combined`), or as a JSON object.",
+              example: 'access_log "log/access.log", :combined'
+
+      setting :access_log_sample,
+              type: Types::Share.new, default: 1.0,
+              within: :access_log, keyword: :sample,
+              help: "The share of requests that are logged. Answers with a status of 500 or more are always logged.",
+              example: 'access_log :stdout, :json, sample: 0.05'
+    end
+  end
+end
