@@ -32,7 +32,7 @@ module Pando
       "upgrade" => Known.new(:Upgrade, CONTROL,
                              "Upgrade the monitor to the installed version; workers keep running."),
       "scale" => Known.new(:Scale, CONTROL, "Change the number of workers: pando scale N."),
-      "kill" => Known.new(:Kill, CONTROL, "Kill a worker with SIGKILL; another one takes its place: pando kill SLOT."),
+      "kill" => Known.new(:Kill, CONTROL, "Kill a worker; another takes its place: pando kill SLOT."),
       "drain" => Known.new(:Drain, CONTROL, "Make load balancers stop sending requests, and wait."),
       "quiet" => Known.new(:Quiet, CONTROL, "Make job nodes take no new jobs; web workers keep serving."),
       "pages" => Known.new(:Pages, "pando/cli/pages", "Show which memory of a worker is private, and why."),

@@ -13,6 +13,9 @@ module Pando
       ONCE = Switch.new(name: :once, flags: %w[--once],
                         help: "With `top`: show one second of the server as plain text, and end.").freeze
 
+      # A terminal that is readable so often in a row, and gives nothing, has hung up.
+      EMPTY = 100
+
       def self.switches = [*super, ONCE]
 
       private
@@ -74,31 +77,41 @@ module Pando
         require "pando/cli/top/controls"
         require "pando/cli/top/screen"
         Screen.load
-        first = @feed.ask # a missing server is told before the screen is taken
-        resized = false
-        previous = trap("WINCH") do
-          resized = true
-          @feed.ring
-        end
+        controls = Controls.new(@feed)
+        controls.receive([@feed.ask]) # a missing server is reported before the screen is taken
+        previous = trap("WINCH") { resized }
         Screen.open(colored: terminal.env["NO_COLOR"].to_s.empty?) do |screen|
           @feed.start
-          controls = Controls.new(@feed)
-          controls.receive([first])
-          until controls.over?
-            if resized
-              resized = false
-              screen.resize
-            end
-            screen.draw { |columns, lines| controls.lines(columns, lines) }
-            IO.select([$stdin, @feed.bell])
-            controls.receive(@feed.messages)
-            screen.keys.each { |key| controls.press(key) }
-          end
+          watch(screen, controls)
         end
         CLI::OK
       ensure
         @feed.stop
         trap("WINCH", previous || "DEFAULT")
+      end
+
+      def resized
+        @resized = true
+        @feed.ring
+      end
+
+      def watch(screen, controls)
+        empty = 0
+        until controls.over? || empty > EMPTY
+          fit(screen)
+          screen.draw { |columns, lines| controls.lines(columns, lines) }
+          ready, = IO.select([$stdin, @feed.bell])
+          controls.receive(@feed.messages)
+          keys = screen.keys.each { |key| controls.press(key) }
+          empty = ready.include?($stdin) && keys.empty? ? empty + 1 : 0
+        end
+      end
+
+      def fit(screen)
+        return unless @resized
+
+        @resized = false
+        screen.resize
       end
     end
   end

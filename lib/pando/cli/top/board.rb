@@ -49,11 +49,10 @@ module Pando
         # @param events [Array<String>] the last ones
         # @return [Array<Line>] at most `height`
         def lines(width: nil, height: nil, order: ORDERS.first, selected: nil, events: [])
-          top = summary
+          top = height ? summary.first([height / 2, 1].max) : summary
           shown, recent = share(height, top.size, events)
           all = [*top, *table_lines(rows(order), width, order, selected, shown), *tail(recent, shown)]
-          all = all.first(height) if height
-          all.map { |line| Line.new(Board.fit(line.text, width), line.style) }
+          fitted(all, width, height)
         end
 
         # One process, in full.
@@ -62,13 +61,12 @@ module Pando
           return [Line.new("The process #{pid} has ended.", :warning)] unless pairs
 
           usage = @memory[pid]
-          facts = pairs.except("pool", "slot", "name", "pss", "private", "rate", "held").map { |key, value| [key, value] }
+          facts = pairs.except("pool", "slot", "name", "pss", "private", "rate", "held").to_a
           facts << ["requests/s", format("%.1f", pairs["rate"])] if pairs["rate"]
           facts.concat(%i[pss private rss].map { |key| [key.to_s, mebibytes(usage[key])] }) if usage
           lines = [Line.new(name(role, pairs), :title), *facts.map { |key, value| Line.new(fact(key, value)) },
                    Line.new(""), Line.new("its events", :head), *events.reverse.map { |text| Line.new(text) }]
-          lines = lines.first(height) if height
-          lines.map { |line| Line.new(Board.fit(line.text, width), line.style) }
+          fitted(lines, width, height)
         end
 
         # @return [String] "web worker 3", for people
@@ -97,6 +95,10 @@ module Pando
 
         private
 
+        def fitted(lines, width, height)
+          lines.first(height || lines.size).map { |line| Line.new(Board.fit(line.text, width), line.style) }
+        end
+
         def processes
           @processes ||= [["monitor", one("server").slice("pid", "state")], *children].map do |role, pairs|
             usage = @memory[pairs["pid"]]
@@ -115,24 +117,28 @@ module Pando
         end
 
         def summary
-          [Line.new(head, :title), *[*listeners, queue].compact.map { |text| Line.new(text) },
-           *traffic, Line.new(sharing_line), *pools_and_generations]
+          places = listeners.join("; ") unless listeners.empty?
+          [Line.new(head, :title), *[queue, *traffic, sharing_line, places].compact.map { |text| Line.new(text) },
+           *pools_and_generations]
         end
 
+        # In direct mode there is no reactor that counts answers.
         def traffic
-          return [Line.new(format("requests/s: %.1f", @results.rates.values.compact.sum))] if all("answers").empty?
+          return [format("requests/s: %.1f", @results.rates.values.compact.sum)] if all("answers").empty?
 
           classes = @results.classes.select { |_, rate| rate.positive? }
           by_class = classes.map { |name, rate| "#{name} #{format("%.1f", rate)}" }.join(", ")
           rate = "requests/s: #{format("%.1f", @results.classes.values.sum)}#{" (#{by_class})" unless by_class.empty?}"
-          [Line.new([rate, *%w[duration queue].filter_map { |kind| percentiles(kind) }].join("; "))]
+          times = %w[duration queue].filter_map { |kind| percentiles(kind) }
+          [rate, ("latency: #{times.join("; ")}" if times.any?)]
         end
 
         def percentiles(kind)
           half, most = @results.latency[kind]
-          "#{kind} p50 #{milliseconds(half)}, p99 #{milliseconds(most)}" if half
+          "#{kind.sub("queue", "queue time")} p50 #{milliseconds(half)}, p99 #{milliseconds(most)}" if half
         end
 
+        # Right to a quarter.
         def milliseconds(seconds)
           value = seconds * 1000
           value < 10_000 ? "#{format(value < 10 ? "%.1f" : "%.0f", value)} ms" : "#{format("%.1f", seconds)} s"
@@ -142,7 +148,7 @@ module Pando
           known = processes.filter_map { |_, pairs| @memory[pairs["pid"]] }
           missing = processes.size - known.size
           pss, own, rss = %i[pss private rss].map { |key| known.sum(&key) }
-          rest = " (#{counted(missing, "process").sub(/processs\z/, "processes")} not measured)" if missing.positive?
+          rest = " (#{missing} not measured yet)" if missing.positive?
           "memory: #{mebibytes(pss)} = private #{mebibytes(own)} + shared #{mebibytes(pss - own)}; without sharing " \
             "#{mebibytes(rss)}#{rest}"
         end
@@ -151,12 +157,14 @@ module Pando
           generations = all("generation").map do |one|
             text = "generation #{one["number"]}#{of(one)} is #{one["state"]} (#{one["purpose"]}), " \
                    "#{duration(one["age"])} old#{standing(one)}"
-            Line.new(text, ("#{one["state"]}" == "current" ? nil : :head))
+            Line.new(text, (:head unless one["state"] == "current"))
           end
           warnings = [*throttled_restarts, *lost_threads, *changed_states, *refused_paths]
           lines = [*pool_lines.map { |text| Line.new(text) }, *generations, *reforking.map { |text| Line.new(text) },
                    *warnings.map { |text| Line.new(text, :warning) }]
-          lines.size > NOTES ? [*lines.first(NOTES - 1), Line.new("(#{lines.size - NOTES + 1} more: pando status)", :dim)] : lines
+          return lines if lines.size <= NOTES
+
+          [*lines.first(NOTES - 1), Line.new("(#{lines.size - NOTES + 1} more: pando status)", :dim)]
         end
 
         # How many processes and which events fit.

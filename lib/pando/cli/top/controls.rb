@@ -21,7 +21,7 @@ module Pando
           ?                this help
           q                quit
         TEXT
-        KEYS = "q quit  ? help  s sort  enter look  r refork  R reload  +/- scale  K kill  d drain  p pause"
+        KEYS = "q quit ? help s sort enter see r refork R reload +- scale K kill d drain p pause"
         # Lines below the board: the note, and the keys.
         BELOW = 2
         # Events that are kept.

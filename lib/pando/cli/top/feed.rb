@@ -51,7 +51,7 @@ module Pando
         end
 
         def start
-          @threads = [Thread.new { again { send_message(ask) } }, Thread.new { again { follow } }]
+          @threads = [thread { again { send_message(ask) } }, thread { again { follow } }]
         end
 
         def stop
@@ -70,7 +70,7 @@ module Pando
           @commands.select! { |_, thread| thread.alive? }
           return if @commands.size >= COMMANDS
 
-          (@number += 1).tap { |number| @commands[number] = Thread.new { carry_out(number, word, pairs) } }
+          (@number += 1).tap { |number| @commands[number] = thread { carry_out(number, word, pairs) } }
         end
 
         # Wakes the main thread, also from a signal's handler.
@@ -79,6 +79,15 @@ module Pando
         end
 
         private
+
+        # An error in it ends the command, rather than write over the screen.
+        def thread(&work)
+          Thread.new do
+            Thread.current.report_on_exception = false
+            Thread.current.abort_on_exception = true
+            work.call
+          end
+        end
 
         # A server that is gone leaves a client that ends at once, so the pause is always made.
         def again
@@ -110,8 +119,8 @@ module Pando
 
         def carry_out(number, word, pairs)
           outcome, said = ControlClient.new(@path).ask(word, pairs, timeout: @patience) do |kind, facts|
-            text = kind == "waiting" ? "waiting: #{facts["reason"]}" : facts.values_at("name", "reason").compact.join(": ")
-            send_message([:progress, number, text])
+            text = kind == "waiting" ? ["waiting", facts["reason"]] : facts.values_at("name", "reason").compact
+            send_message([:progress, number, text.join(": ")])
           end
           send_message([:outcome, number, said["text"] || said["reason"], outcome == "ok"])
         rescue UsageError, ControlClient::Silent, SystemCallError => e

@@ -1,0 +1,178 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "support/servers"
+require "support/terminal_session"
+
+# The real `pando top`, at a terminal and without one, watches a real server and steers it.
+class TopTest < Minitest::Test
+  include Support::Servers
+
+  # A shell that stays on the terminal afterwards tells what state it is in.
+  AFTER = 'trap : INT TERM; "$@"; echo "status=$?"; stty -a; echo "end""ed"'
+  WHOLE_SCREEN = "\e[?1049h"
+  BACK = "\e[?1049l"
+
+  def setup
+    @server = serve(config: "workers 2\nrefork :manual\nhealth \"/up\"\ncontrol \"control.sock\"")
+  end
+
+  def teardown
+    @session&.close
+    super
+  end
+
+  def test_it_shows_the_workers_and_gives_the_terminal_back
+    watch
+    refute_includes(@session.bytes, BACK)
+    @session.type("q")
+
+    assert_restored(0)
+  end
+
+  def test_a_refork
+    watch
+    @server.wait_for("refork.finished") { @session.type("r") }
+    @session.wait_for(/refork: every worker runs generation 1/)
+  end
+
+  def test_a_kill_is_confirmed_first
+    watch
+    victim = @server.workers.find { |worker| worker.title.include?("worker 0") }.pid
+    @session.wait_for(/Kill worker 0 \(pid #{victim}\)\? \(y.n\)/) { @session.type("jjjK") }
+    @session.wait_for(/kill: not done/) { @session.type("n") }
+
+    assert_path_exists("/proc/#{victim}")
+    assert_empty(@server.events("worker.killed"))
+    @session.wait_for(/Kill worker 0/) { @session.type("K") }
+    event = @server.wait_for("worker.killed") { @session.type("y") }
+
+    assert_equal([victim, "pando kill: signal KILL"], event.values_at("pid", "reason"))
+    @session.wait_for(/kill: the worker in slot 0 \(pid #{victim}\) was killed/)
+    @server.wait_past("worker.ready", "slot" => 0) { |ready| ready["pid"] != victim }
+  end
+
+  def test_scale_and_drain
+    watch
+    @session.wait_for(/scale: 3 workers are ready/) { @session.type("+") }
+    @session.type("dy")
+    @session.wait_for(/drain: no more requests arrive/)
+    @session.type("d")
+    @session.wait_for(/back into rotation\? \(y.n\)/)
+    @session.wait_for(/the server is in rotation again/) { @session.type("y") }
+  end
+
+  def test_signals_give_the_terminal_back
+    %w[TERM INT HUP].each do |name|
+      watch
+      Process.kill(name, top_pid)
+      assert_restored(name == "INT" ? 130 : 128 + Signal.list[name])
+      @session.close
+    end
+  end
+
+  def test_it_follows_the_size_of_the_terminal
+    watch
+    @session.wait_for(/p pause/) { @session.resize(40, 140) }
+    @session.wait_for(/0 reforks since the last cold boot/) { @session.resize(41, 150) }
+    from = @session.text.size
+    @session.wait_for(/\.\./) { @session.resize(10, 30) }
+
+    refute_includes(@session.text[from..], "since the last cold boot")
+  end
+
+  def test_a_server_that_dies_and_comes_back
+    watch
+    @server.signal("KILL")
+    @session.wait_for(/trying again each second/)
+    @server.wait_for_exit
+    again = serve(config: "workers 1\ncontrol #{socket.inspect}")
+    lines = 24
+    wait_until(message: -> { @session.text }) do
+      from = @session.text.size
+      @session.resize(lines = 49 - lines, 90) # it draws everything anew
+      @session.wait_for(/p pause/)
+      @session.text[from..].match?(/monitor +#{again.pid} serving/)
+    end
+    @session.type("q")
+
+    assert_restored(0)
+  end
+
+  def test_no_color
+    color = /\e\[3[0-9]m/
+    watch
+
+    assert_match(color, @session.bytes)
+    @session.close
+    watch("NO_COLOR" => "1")
+
+    refute_match(color, @session.bytes)
+  end
+
+  def test_plain_lines_without_a_terminal
+    Open3.popen2e(*command) do |input, output, process|
+      input.close
+      blocks = Array.new(2) { output.gets("\n\n") }
+      blocks.each { |block| assert_match(/^worker 1 +0 +\d+ idle/, block) }
+      @server.refork
+      lines = output.each_line.lazy
+      assert(lines.find { |line| line.match?(/^\d\d:\d\d:\d\d refork\.finished generation=1/) })
+      @server.stop
+      assert(lines.find { |line| line.match?(/^\d\d:\d\d:\d\d no server listens at /) })
+      Process.kill("TERM", process.pid)
+
+      refute_includes(blocks.join, "\e")
+    end
+  end
+
+  def test_once
+    3.times { @server.get("/") }
+    text, status = Open3.capture2e(*command("--once"))
+
+    assert_predicate(status, :success?)
+    assert_match(/^requests\/s: 0\.0/, text)
+    assert_match(/^memory: [\d.]+ MiB = private [\d.]+ MiB \+ shared [\d.]+ MiB; without sharing [\d.]+ MiB$/, text)
+  end
+
+  def test_without_the_gem_the_error_names_it
+    @session = Support::TerminalSession.new({ "RUBYOPT" => nil, "RUBYLIB" => nil }, RbConfig.ruby, "--disable-gems",
+                                            *command.drop(1), folder: @server.folder)
+    @session.wait_for(/pando: pando top needs the gem curses.*gem install curses/)
+
+    assert_equal(2, @session.wait_for_exit.exitstatus)
+  end
+
+  def test_no_server
+    @server.stop
+    text, status = Open3.capture2e(*command)
+
+    assert_equal(2, status.exitstatus)
+    assert_match(/no server listens at/, text)
+  end
+
+  private
+
+  def socket = File.join(@server.folder, "control.sock")
+  def command(*more) = Support::Checkout.pando("top", "--control", socket, *more)
+
+  def watch(env = {})
+    @session = Support::TerminalSession.new({ "NO_COLOR" => nil, **env }, "sh", "-c", AFTER, "sh", *command, folder: @server.folder)
+    @session.wait_for(/worker 1 +0 +\d+ idle.*p pause/m)
+
+    assert_includes(@session.bytes, WHOLE_SCREEN)
+  end
+
+  def top_pid = File.read("/proc/#{@session.pid}/task/#{@session.pid}/children").to_i
+
+  def assert_restored(status)
+    @session.wait_for(/ended/)
+    after = @session.bytes.split(BACK, 2).last
+
+    refute_nil(@session.bytes.index(BACK))
+    assert_match(/status=#{status}\b/, after)
+    assert_match(/[ ;]icanon\b.*[ ;\n]echo\b/m, after)
+    assert_includes(@session.bytes, "\e[?25h", "the cursor is hidden")
+  end
+end
