@@ -2,13 +2,17 @@
 
 require "test_helper"
 require "open3"
+require "timeout"
+require "support/screen_text"
 require "support/servers"
 require "support/terminal_session"
 
 # The real `pando top`, at a terminal and without one, watches a real server and steers it.
 class TopTest < Minitest::Test
   include Support::Servers
+  include Support::Waiting
 
+  PATIENCE = 20
   # A shell that stays on the terminal afterwards tells what state it is in.
   AFTER = 'trap : INT TERM; "$@"; echo "status=$?"; stty -a; echo "end""ed"'
   WHOLE_SCREEN = "\e[?1049h"
@@ -34,33 +38,38 @@ class TopTest < Minitest::Test
   def test_a_refork
     watch
     @server.wait_for("refork.finished") { @session.type("r") }
-    @session.wait_for(/refork: every worker runs generation 1/)
+    see(/^refork: every worker runs generation 1/)
   end
 
   def test_a_kill_is_confirmed_first
     watch
     victim = @server.workers.find { |worker| worker.title.include?("worker 0") }.pid
-    @session.wait_for(/Kill worker 0 \(pid #{victim}\)\? \(y.n\)/) { @session.type("jjjK") }
-    @session.wait_for(/kill: not done/) { @session.type("n") }
+    @session.type("jjjK")
+    see(/^Kill worker 0 \(pid #{victim}\)\? \(y.n\)/)
+    @session.type("n")
+    see(/^kill: not done/)
 
     assert_path_exists("/proc/#{victim}")
     assert_empty(@server.events("worker.killed"))
-    @session.wait_for(/Kill worker 0/) { @session.type("K") }
+    @session.type("K")
+    see(/^Kill worker 0/)
     event = @server.wait_for("worker.killed") { @session.type("y") }
 
     assert_equal([victim, "pando kill: signal KILL"], event.values_at("pid", "reason"))
-    @session.wait_for(/kill: the worker in slot 0 \(pid #{victim}\) was killed/)
-    @server.wait_past("worker.ready", "slot" => 0) { |ready| ready["pid"] != victim }
+    see(/^kill: the worker in slot 0 \(pid #{victim}\) was killed/)
+    see(/^worker 0 +0 +(?!#{victim})\d+ idle/)
   end
 
   def test_scale_and_drain
     watch
-    @session.wait_for(/scale: 3 workers are ready/) { @session.type("+") }
+    @session.type("+")
+    see(/^scale: 3 workers are ready/)
     @session.type("dy")
-    @session.wait_for(/drain: no more requests arrive/)
+    see(/^drain: no more requests arrive/)
     @session.type("d")
-    @session.wait_for(/back into rotation\? \(y.n\)/)
-    @session.wait_for(/the server is in rotation again/) { @session.type("y") }
+    see(/back into rotation\? \(y.n\)/)
+    @session.type("y")
+    see(/the server is in rotation again/)
   end
 
   def test_signals_give_the_terminal_back
@@ -85,16 +94,10 @@ class TopTest < Minitest::Test
   def test_a_server_that_dies_and_comes_back
     watch
     @server.signal("KILL")
-    @session.wait_for(/trying again each second/)
+    see(/trying again each second, since/)
     @server.wait_for_exit
     again = serve(config: "workers 1\ncontrol #{socket.inspect}")
-    lines = 24
-    wait_until(message: -> { @session.text }) do
-      from = @session.text.size
-      @session.resize(lines = 49 - lines, 90) # it draws everything anew
-      @session.wait_for(/p pause/)
-      @session.text[from..].match?(/monitor +#{again.pid} serving/)
-    end
+    see(/^monitor +#{again.pid} serving/)
     @session.type("q")
 
     assert_restored(0)
@@ -112,19 +115,18 @@ class TopTest < Minitest::Test
   end
 
   def test_plain_lines_without_a_terminal
-    Open3.popen2e(*command) do |input, output, process|
-      input.close
-      blocks = Array.new(2) { output.gets("\n\n") }
-      blocks.each { |block| assert_match(/^worker 1 +0 +\d+ idle/, block) }
-      @server.refork
-      lines = output.each_line.lazy
-      assert(lines.find { |line| line.match?(/^\d\d:\d\d:\d\d refork\.finished generation=1/) })
-      @server.stop
-      assert(lines.find { |line| line.match?(/^\d\d:\d\d:\d\d no server listens at /) })
-      Process.kill("TERM", process.pid)
+    output = IO.popen(command, err: %i[child out])
+    blocks = Array.new(2) { next_block(output) }
+    blocks.each { |block| assert_match(/^worker 1 +0 +\d+ idle/, block) }
+    @server.refork
+    wait_for_line(output, /^\d\d:\d\d:\d\d refork\.finished generation=1/)
+    @server.stop
+    wait_for_line(output, /^\d\d:\d\d:\d\d no server listens at /)
 
-      refute_includes(blocks.join, "\e")
-    end
+    refute_includes(blocks.join, "\e")
+  ensure
+    Process.kill("KILL", output.pid)
+    output.close
   end
 
   def test_once
@@ -154,15 +156,29 @@ class TopTest < Minitest::Test
 
   private
 
+  # A block ends with an empty line.
+  def next_block(output) = Timeout.timeout(PATIENCE) { output.gets("\n\n") }
+
+  def wait_for_line(output, pattern)
+    Timeout.timeout(PATIENCE) { nil until output.gets.match?(pattern) }
+  end
+
   def socket = File.join(@server.folder, "control.sock")
   def command(*more) = Support::Checkout.pando("top", "--control", socket, *more)
 
   def watch(env = {})
     @session = Support::TerminalSession.new({ "NO_COLOR" => nil, **env }, "sh", "-c", AFTER, "sh", *command, folder: @server.folder)
-    @session.wait_for(/worker 1 +0 +\d+ idle.*p pause/m)
+    see(/^worker 1 +0 +\d+ idle/)
 
     assert_includes(@session.bytes, WHOLE_SCREEN)
   end
+
+  # Waits until a line on the screen looks so.
+  def see(pattern)
+    wait_until(message: -> { "#{pattern.inspect} in\n#{screen.join("\n")}" }) { screen.any?(pattern) }
+  end
+
+  def screen = Support::ScreenText.of(@session.bytes)
 
   def top_pid = File.read("/proc/#{@session.pid}/task/#{@session.pid}/children").to_i
 

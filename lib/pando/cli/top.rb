@@ -55,6 +55,7 @@ module Pando
             when :gone then say("#{Time.now.strftime("%H:%M:%S")} #{facts.first}")
             when :status
               write([kind, *facts], events)
+              say("\n")
               events = []
             end
           end
@@ -65,7 +66,7 @@ module Pando
 
       def write(message, events = [])
         board = Board.new(*message.drop(1))
-        say([Time.now.strftime("%H:%M:%S"), *board.lines(events: events).map(&:text), ""].join("\n"))
+        say([Time.now.strftime("%H:%M:%S"), *board.lines(events: events).map(&:text)].join("\n"))
       end
 
       def say(text)
