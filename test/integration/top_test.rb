@@ -3,6 +3,8 @@
 require "test_helper"
 require "open3"
 require "timeout"
+require "fileutils"
+require "tmpdir"
 require "support/screen_text"
 require "support/servers"
 require "support/terminal_session"
@@ -19,12 +21,14 @@ class TopTest < Minitest::Test
   BACK = "\e[?1049l"
 
   def setup
-    @server = serve(config: "workers 2\nrefork :manual\nhealth \"/up\"\ncontrol \"control.sock\"")
+    @folder = Dir.mktmpdir("pando-top") # the server's own goes with it
+    @server = serve(config: "workers 2\nrefork :manual\nhealth \"/up\"\ncontrol #{socket.inspect}")
   end
 
   def teardown
     @session&.close
     super
+    FileUtils.remove_entry(@folder)
   end
 
   def test_it_shows_the_workers_and_gives_the_terminal_back
@@ -94,7 +98,7 @@ class TopTest < Minitest::Test
   def test_a_server_that_dies_and_comes_back
     watch
     @server.signal("KILL")
-    see(/trying again each second, since/)
+    see(/^no server since [\d:]+, trying again each second: /)
     @server.wait_for_exit
     again = serve(config: "workers 1\ncontrol #{socket.inspect}")
     see(/^monitor +#{again.pid} serving/)
@@ -140,7 +144,7 @@ class TopTest < Minitest::Test
 
   def test_without_the_gem_the_error_names_it
     @session = Support::TerminalSession.new({ "RUBYOPT" => nil, "RUBYLIB" => nil }, RbConfig.ruby, "--disable-gems",
-                                            *command.drop(1), folder: @server.folder)
+                                            *command.drop(1), folder: @folder)
     @session.wait_for(/pando: pando top needs the gem curses.*gem install curses/)
 
     assert_equal(2, @session.wait_for_exit.exitstatus)
@@ -163,11 +167,11 @@ class TopTest < Minitest::Test
     Timeout.timeout(PATIENCE) { nil until output.gets.match?(pattern) }
   end
 
-  def socket = File.join(@server.folder, "control.sock")
+  def socket = File.join(@folder, "control.sock")
   def command(*more) = Support::Checkout.pando("top", "--control", socket, *more)
 
   def watch(env = {})
-    @session = Support::TerminalSession.new({ "NO_COLOR" => nil, **env }, "sh", "-c", AFTER, "sh", *command, folder: @server.folder)
+    @session = Support::TerminalSession.new({ "NO_COLOR" => nil, **env }, "sh", "-c", AFTER, "sh", *command, folder: @folder)
     see(/^worker 1 +0 +\d+ idle/)
 
     assert_includes(@session.bytes, WHOLE_SCREEN)

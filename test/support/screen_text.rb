@@ -14,7 +14,7 @@ module Support
       clear
     end
 
-    def lines = @cells.keys.sort.map { |row| @cells[row].join.rstrip }
+    def lines = @cells.keys.sort.map { |row| @cells[row].map { |cell| cell || " " }.join.rstrip }
 
     def feed(bytes)
       bytes.b.scan(TOKEN) do |arguments, command, control, character|

@@ -47,7 +47,7 @@ module Pando
           messages.each do |kind, *facts|
             case kind
             when :status then show(*facts)
-            when :gone then @gone ||= "#{facts.first}; trying again each second, since #{Time.now.strftime("%H:%M:%S")}"
+            when :gone then gone(facts.first)
             when :event then @events = [*@events, facts].last(EVENTS)
             when :progress, :outcome then note(kind, *facts)
             end
@@ -114,6 +114,10 @@ module Pando
           return if @paused && @board
 
           @board = board
+        end
+
+        def gone(reason)
+          @gone ||= "no server since #{Time.now.strftime("%H:%M:%S")}, trying again each second: #{reason}"
         end
 
         def pause

@@ -115,7 +115,7 @@ class TopControlsTest < Minitest::Test
   def test_a_server_that_is_gone_is_told_until_it_is_back
     @controls.receive([[:gone, "the server is gone"]])
 
-    assert_match(/\Athe server is gone; trying again each second, since \d\d:/, note)
+    assert_match(/\Ano server since \d\d:\d\d:\d\d, trying again each second: the server is gone/, note)
     assert_includes(text, "worker 0")
     show
 
