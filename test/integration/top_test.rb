@@ -138,7 +138,7 @@ class TopTest < Minitest::Test
     text, status = Open3.capture2e(*command("--once"))
 
     assert_predicate(status, :success?)
-    assert_match(/^requests\/s: 0\.0/, text)
+    assert_match(%r{^requests/s: 0\.0}, text)
     assert_match(/^memory: [\d.]+ MiB = private [\d.]+ MiB \+ shared [\d.]+ MiB; without sharing [\d.]+ MiB$/, text)
   end
 
@@ -171,7 +171,8 @@ class TopTest < Minitest::Test
   def command(*more) = Support::Checkout.pando("top", "--control", socket, *more)
 
   def watch(env = {})
-    @session = Support::TerminalSession.new({ "NO_COLOR" => nil, **env }, "sh", "-c", AFTER, "sh", *command, folder: @folder)
+    @session = Support::TerminalSession.new({ "NO_COLOR" => nil, **env }, "sh", "-c", AFTER, "sh", *command,
+                                            folder: @folder)
     see(/^worker 1 +0 +\d+ idle/)
 
     assert_includes(@session.bytes, WHOLE_SCREEN)

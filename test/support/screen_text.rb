@@ -47,23 +47,32 @@ module Support
       end
     end
 
-    def obey(command, arguments) # rubocop:disable Metrics
+    def obey(command, arguments)
       first = [arguments.first.to_i, 1].max
       case command
-      when "H" then @row, @column = first - 1, [arguments[1].to_i, 1].max - 1
+      when "H"
+        @row = first - 1
+        @column = [arguments[1].to_i, 1].max - 1
       when "d" then @row = first - 1
       when "G" then @column = first - 1
       when "A" then @row -= first
       when "B" then @row += first
       when "C" then @column += first
       when "D" then @column -= first
-      when "J" then arguments.first.to_i == 2 ? @cells.clear : @cells.delete_if { |row, _| row > @row } && erase_line
-      when "K" then arguments.first.to_i == 1 ? first.then { @cells[@row].fill(" ", 0, @column + 1) } : erase_line
+      when "J" then erase(arguments.first.to_i)
+      when "K" then arguments.first.to_i == 1 ? @cells[@row].fill(" ", 0, @column + 1) : erase_line
       when "X" then @cells[@row].fill(" ", @column, first)
       when "b" then first.times { put(@last) }
       when "P" then @cells[@row].slice!(@column, first)
       when "@" then @cells[@row].insert(@column, *[" "] * first)
       end
+    end
+
+    def erase(how)
+      return @cells.clear if how == 2
+
+      @cells.delete_if { |row, _| row > @row }
+      erase_line
     end
 
     def erase_line = @cells[@row] = @cells[@row].first(@column)

@@ -103,8 +103,9 @@ module Pando
           screen.draw { |columns, lines| controls.lines(columns, lines) }
           ready, = IO.select([$stdin, @feed.bell])
           controls.receive(@feed.messages)
-          keys = screen.keys.each { |key| controls.press(key) }
-          empty = ready.include?($stdin) && keys.empty? ? empty + 1 : 0
+          pressed = screen.keys
+          pressed.each { |key| controls.press(key) }
+          empty = ready.include?($stdin) && pressed.empty? ? empty + 1 : 0
         end
       end
 

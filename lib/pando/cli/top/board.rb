@@ -6,8 +6,8 @@ require "pando/telemetry/printable"
 module Pando
   module CLI
     class Top
-      # What `pando top` shows of one answer of the server, as lines of text for a width and a height. It knows nothing of
-      # terminals. Every line is printable ASCII: what comes from outside cannot steer the terminal or break a column.
+      # What `pando top` shows of one answer of the server, as lines of text for a width and a height. Made by Controls,
+      # or by Top without a terminal, of which it knows nothing. Every line is printable ASCII: what comes from outside cannot steer the terminal or break a column.
       class Board < StatusReport
         # A line, and how it stands out: :title, :head, :selected, :warning, :dim or nil.
         Line = Struct.new(:text, :style)
@@ -113,7 +113,7 @@ module Pando
         end
 
         def measure(pairs, order)
-          order == "time" ? (pairs["job"] ? pairs["seconds"].to_f : -1.0) : (pairs[order] || -1).to_f
+          (order == "time" ? pairs["job"] && pairs["seconds"] : pairs[order]).then { |value| value ? value.to_f : -1.0 }
         end
 
         def summary
@@ -141,7 +141,9 @@ module Pando
         # Right to a quarter.
         def milliseconds(seconds)
           value = seconds * 1000
-          value < 10_000 ? "#{format(value < 10 ? "%.1f" : "%.0f", value)} ms" : "#{format("%.1f", seconds)} s"
+          return format("%.1f s", seconds) if value >= 10_000
+
+          format(value < 10 ? "%.1f ms" : "%.0f ms", value)
         end
 
         def sharing_line
@@ -195,18 +197,21 @@ module Pando
           [Line.new(joined(titles, columns, widths), :head), *body]
         end
 
-        def joined(row, columns, widths) = columns.map { |one| cell(one, row[one.key].to_s, widths[one.key]) }.join.rstrip
+        def joined(row, columns, widths)
+          columns.map { |one| cell(one, row[one.key].to_s, widths[one.key]) }.join.rstrip
+        end
 
         # The first row that is shown, so that the selected one is.
         def window(at, size, shown)
           return 0 unless shown && size > shown
 
-          [[at - (shown / 2), 0].max, size - shown].min
+          (at - (shown / 2)).clamp(0, size - shown)
         end
 
         # The column that the table is sorted by is marked.
         def title(column, order)
-          column.key == (order == "process" ? "role" : order.sub("time", "doing")) ? "#{column.title}*" : column.title
+          sorted = { "process" => "role", "time" => "doing" }.fetch(order, order)
+          column.key == sorted ? "#{column.title}*" : column.title
         end
 
         def cell(column, text, width)
@@ -231,7 +236,8 @@ module Pando
         def cells(role, pairs)
           { **pairs.slice("generation", "pid", "state", "requests", "held"),
             "role" => Board.fit(name(role, pairs), 24), "rate" => pairs["rate"] && format("%.1f", pairs["rate"]),
-            "pss" => short(pairs["pss"]), "private" => short(pairs["private"]), "doing" => Board.fit(now_doing(pairs), 4096) }
+            "pss" => short(pairs["pss"]), "private" => short(pairs["private"]),
+            "doing" => Board.fit(now_doing(pairs), 4096) }
         end
 
         def short(bytes) = bytes && format("%.1fM", bytes / 1_048_576.0)
@@ -250,7 +256,7 @@ module Pando
           "#{format("%.1f", pairs["seconds"].to_f)}s#{beside} #{pairs["job"]}"
         end
 
-        def fact(key, value) = format("%-14s %s", key.tr("_", " "), value)
+        def fact(key, value) = "#{key.tr("_", " ").ljust(14)} #{value}"
       end
     end
   end

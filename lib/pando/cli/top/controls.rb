@@ -92,7 +92,9 @@ module Pando
 
         def details(width, height)
           role, pairs = selected
-          own = @events.select { |_, facts| facts["pid"] == pairs["pid"] || (role == "worker" && same_slot?(facts, pairs)) }
+          own = @events.select do |_, facts|
+            facts["pid"] == pairs["pid"] || (role == "worker" && same_slot?(facts, pairs))
+          end
           @board.details(pairs["pid"], width: width, height: height, events: own.map(&:first))
         end
 
@@ -174,7 +176,8 @@ module Pando
           return refuse("only a worker can be killed: select one") unless role == "worker" && pairs["pid"]
 
           at = ", which is at #{pairs["job"]}" if pairs["job"]
-          ask("Kill #{@board.name(role, pairs)} (pid #{pairs["pid"]})#{at}?", "kill", pairs.slice("slot", "pool", "pid"))
+          ask("Kill #{@board.name(role, pairs)} (pid #{pairs["pid"]})#{at}?", "kill",
+              pairs.slice("slot", "pool", "pid"))
         end
 
         def drain

@@ -57,11 +57,13 @@ module Pando
         end
 
         def sample(records)
-          requests = records.select { |word, _| word == "worker" }.to_h { |_, one| one.values_at("pid", "requests") }
-          answers = records.select { |word, _| word == "answers" }.map { |_, one| one["counts"].to_s.split(",").map(&:to_i) }
-          times = records.select { |word, _| word == "times" }.map(&:last).group_by { |one| one["kind"] }
+          requests = all(records, "worker").to_h { |one| one.values_at("pid", "requests") }
+          answers = all(records, "answers").map { |one| one["counts"].to_s.split(",").map(&:to_i) }
+          times = all(records, "times").group_by { |one| one["kind"] }
           Sample.new(@clock.call, requests, sums(answers), times.transform_values { |parts| histogram(parts) })
         end
+
+        def all(records, word) = records.filter_map { |kind, pairs| pairs if kind == word }
 
         # Adds up the pools' histograms.
         def histogram(parts)
@@ -77,7 +79,7 @@ module Pando
 
           now.requests.to_h do |pid, count|
             before = last.requests[pid]
-            [pid, (before && [count.to_i - before.to_i, 0].max / (now.at - last.at))]
+            [pid, before && ([count.to_i - before.to_i, 0].max / (now.at - last.at))]
           end
         end
 

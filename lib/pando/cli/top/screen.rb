@@ -5,8 +5,8 @@ require "io/console"
 module Pando
   module CLI
     class Top
-      # The terminal of `pando top`, through the gem curses: it sends only what has changed, knows each terminal's escape
-      # codes, and gives the terminal back as it was. Used on the main thread.
+      # The terminal of `pando top`, through the gem curses, which sends only what has changed, knows each terminal's
+      # escape codes, and gives the terminal back as it was. Owned by Top, used on the main thread.
       class Screen
         KEYS = %i[UP DOWN PPAGE NPAGE ENTER].freeze
         NAMES = { UP: :up, DOWN: :down, PPAGE: :page_up, NPAGE: :page_down, ENTER: :enter }.freeze
@@ -20,8 +20,8 @@ module Pando
         def self.load
           require "curses"
         rescue LoadError
-          raise UsageError, "pando top needs the gem curses on a terminal: gem install curses, or `gem \"curses\"` in " \
-                            "the Gemfile if you use bundle exec. Without it, pando top --once shows plain text"
+          raise UsageError, "pando top needs the gem curses on a terminal: gem install curses, or `gem \"curses\"` " \
+                            "in the Gemfile if you use bundle exec. Without it, pando top --once shows plain text"
         end
 
         # Whatever ends the block, the terminal is given back.

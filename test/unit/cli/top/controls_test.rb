@@ -136,8 +136,8 @@ class TopControlsTest < Minitest::Test
 
   private
 
-  def show(**server)
-    records = RECORDS.map { |word, pairs| [word, word == "server" ? { **pairs, **server.transform_keys(&:to_s) } : pairs] }
+  def show(server = {})
+    records = RECORDS.map { |word, pairs| [word, { **pairs, **(word == "server" ? server : {}) }] }
     @controls.receive([[:status, records, RESULTS]])
   end
 
