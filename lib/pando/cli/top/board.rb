@@ -7,7 +7,8 @@ module Pando
   module CLI
     class Top
       # What `pando top` shows of one answer of the server, as lines of text for a width and a height. Made by Controls,
-      # or by Top without a terminal, of which it knows nothing. Every line is printable ASCII: what comes from outside cannot steer the terminal or break a column.
+      # or by Top without a terminal. Every line is printable ASCII: what comes from outside cannot steer the terminal
+      # or break a column.
       class Board < StatusReport
         # A line, and how it stands out: :title, :head, :selected, :warning, :dim or nil.
         Line = Struct.new(:text, :style)
@@ -60,12 +61,8 @@ module Pando
           role, pairs = processes.find { |_, one| one["pid"] == pid }
           return [Line.new("The process #{pid} has ended.", :warning)] unless pairs
 
-          usage = @memory[pid]
-          facts = pairs.except("pool", "slot", "name", "pss", "private", "rate", "held").to_a
-          facts << ["requests/s", format("%.1f", pairs["rate"])] if pairs["rate"]
-          facts.concat(%i[pss private rss].map { |key| [key.to_s, mebibytes(usage[key])] }) if usage
-          lines = [Line.new(name(role, pairs), :title), *facts.map { |key, value| Line.new(fact(key, value)) },
-                   Line.new(""), Line.new("its events", :head), *events.reverse.map { |text| Line.new(text) }]
+          lines = [Line.new(name(role, pairs), :title), *plain(facts(pairs)), Line.new(""),
+                   Line.new("its events", :head), *plain(events.reverse)]
           fitted(lines, width, height)
         end
 
@@ -156,17 +153,26 @@ module Pando
         end
 
         def pools_and_generations
-          generations = all("generation").map do |one|
+          lines = [*plain(pool_lines), *generations, *plain(reforking), *warnings]
+          return lines if lines.size <= NOTES
+
+          [*lines.first(NOTES - 1), Line.new("(#{lines.size - NOTES + 1} more: pando status)", :dim)]
+        end
+
+        def plain(texts) = texts.map { |text| Line.new(text) }
+
+        # One that is still to prove itself stands out.
+        def generations
+          all("generation").map do |one|
             text = "generation #{one["number"]}#{of(one)} is #{one["state"]} (#{one["purpose"]}), " \
                    "#{duration(one["age"])} old#{standing(one)}"
             Line.new(text, (:head unless one["state"] == "current"))
           end
-          warnings = [*throttled_restarts, *lost_threads, *changed_states, *refused_paths]
-          lines = [*pool_lines.map { |text| Line.new(text) }, *generations, *reforking.map { |text| Line.new(text) },
-                   *warnings.map { |text| Line.new(text, :warning) }]
-          return lines if lines.size <= NOTES
+        end
 
-          [*lines.first(NOTES - 1), Line.new("(#{lines.size - NOTES + 1} more: pando status)", :dim)]
+        def warnings
+          texts = [*throttled_restarts, *lost_threads, *changed_states, *refused_paths]
+          texts.map { |text| Line.new(text, :warning) }
         end
 
         # How many processes and which events fit.
@@ -186,26 +192,24 @@ module Pando
         end
 
         def table_lines(rows, width, order, selected, shown)
-          first = window(rows.index { |_, pairs| pairs["pid"] == selected } || 0, rows.size, shown)
           titles = TABLE.to_h { |one| [one.key, title(one, order)] }
           cells = rows.map { |role, pairs| cells(role, pairs) }
-          widths = titles.to_h { |key, title| [key, [title, *cells.map { |row| row[key].to_s }].map(&:size).max + 1] }
+          widths = titles.keys.to_h { |key| [key, [titles, *cells].map { |row| row[key].to_s.size }.max + 1] }
           columns = columns(cells, widths, width)
-          body = rows.zip(cells).drop(first).first(shown || rows.size).map do |(_, pairs), row|
-            Line.new(joined(row, columns, widths), (:selected if selected && pairs["pid"] == selected))
-          end
-          [Line.new(joined(titles, columns, widths), :head), *body]
+          at = rows.index { |_, pairs| pairs["pid"] == selected } if selected
+          body = cells.map.with_index { |row, number| Line.new(joined(row, columns, widths), (:selected if number == at)) }
+          [Line.new(joined(titles, columns, widths), :head), *window(body, at || 0, shown)]
         end
 
         def joined(row, columns, widths)
           columns.map { |one| cell(one, row[one.key].to_s, widths[one.key]) }.join.rstrip
         end
 
-        # The first row that is shown, so that the selected one is.
-        def window(at, size, shown)
-          return 0 unless shown && size > shown
+        # Those that fit, with the selected one among them.
+        def window(lines, at, shown)
+          return lines unless shown && lines.size > shown
 
-          (at - (shown / 2)).clamp(0, size - shown)
+          lines[(at - (shown / 2)).clamp(0, lines.size - shown), shown]
         end
 
         # The column that the table is sorted by is marked.
@@ -254,6 +258,15 @@ module Pando
 
           beside = " +#{pairs["at_once"] - 1}" if pairs["at_once"].to_i > 1
           "#{format("%.1f", pairs["seconds"].to_f)}s#{beside} #{pairs["job"]}"
+        end
+
+        # What is known of one process, and not in its name.
+        def facts(pairs)
+          known = pairs.except("pool", "slot", "name", "pss", "private", "rate", "held").to_a
+          known << ["requests/s", format("%.1f", pairs["rate"])] if pairs["rate"]
+          usage = @memory[pairs["pid"]]
+          known.concat(%i[pss private rss].map { |key| [key.to_s, mebibytes(usage[key])] }) if usage
+          known.map { |key, value| fact(key, value) }
         end
 
         def fact(key, value) = "#{key.tr("_", " ").ljust(14)} #{value}"

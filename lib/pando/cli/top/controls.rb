@@ -26,7 +26,8 @@ module Pando
         BELOW = 2
         # Events that are kept.
         EVENTS = 500
-        private_constant :HELP, :KEYS, :BELOW
+        STEPS = { :up => -1, "k" => -1, :down => 1, "j" => 1, :page_up => -10, :page_down => 10 }.freeze
+        private_constant :HELP, :KEYS, :BELOW, :STEPS
 
         # A command that waits for its confirmation.
         Question = Struct.new(:text, :word, :pairs)
@@ -59,10 +60,9 @@ module Pando
           return answer(key) if @question
 
           case key
-          when "q" then @view == :table ? @over = true : @view = :table
-          when "?" then @view = @view == :help ? :table : :help
-          when :escape then @view = :table
-          when :enter then @view = @view == :table ? :details : :table
+          when "q", :escape then leave(key)
+          when "?" then look(:help)
+          when :enter then look(:details)
           when "s" then @order = Board::ORDERS[(Board::ORDERS.index(@order) + 1) % Board::ORDERS.size]
           when "p" then pause
           else act(key) if @board
@@ -127,6 +127,13 @@ module Pando
           @board = @latest unless @paused
         end
 
+        def look(view) = @view = @view == view ? :table : view
+
+        def leave(key)
+          @over = key == "q" && @view == :table
+          @view = :table
+        end
+
         def rows = @board.rows(@order)
 
         # A process that has ended is replaced by the one that is where it was.
@@ -146,10 +153,7 @@ module Pando
 
         def act(key)
           case key
-          when :up, "k" then move(-1)
-          when :down, "j" then move(1)
-          when :page_up then move(-10)
-          when :page_down then move(10)
+          when *STEPS.keys then move(STEPS[key])
           when "r" then send_command("refork", pool: selected.last["pool"])
           when "R" then ask("Reload the release that is on disk, and replace all workers?", "reload")
           when "+" then scale(1)

@@ -83,7 +83,7 @@ class TopBoardTest < Minitest::Test
   def test_one_process_in_full
     text = board.details(13, events: ["12:00:00 worker.ready slot=0"]).map(&:text).join("\n")
 
-    ["worker 0\n", "private        5.0 MiB", "job            GET /reports", "12:00:00 worker.ready slot=0"].each do |part|
+    ["worker 0\n", "private        5.0 MiB", "job            GET /reports", "worker.ready slot=0"].each do |part|
       assert_includes(text, part)
     end
     assert_equal(["The process 99 has ended."], board.details(99).map(&:text))
