@@ -194,12 +194,15 @@ module Pando
         def table_lines(rows, width, order, selected, shown)
           titles = TABLE.to_h { |one| [one.key, title(one, order)] }
           cells = rows.map { |role, pairs| cells(role, pairs) }
-          widths = titles.keys.to_h { |key| [key, [titles, *cells].map { |row| row[key].to_s.size }.max + 1] }
+          widths = widths([titles, *cells])
           columns = columns(cells, widths, width)
           at = rows.index { |_, pairs| pairs["pid"] == selected } if selected
-          body = cells.map.with_index { |row, number| Line.new(joined(row, columns, widths), (:selected if number == at)) }
+          body = plain(cells.map { |row| joined(row, columns, widths) })
+          body[at].style = :selected if at
           [Line.new(joined(titles, columns, widths), :head), *window(body, at || 0, shown)]
         end
+
+        def widths(rows) = TABLE.to_h { |one| [one.key, rows.map { |row| row[one.key].to_s.size }.max + 1] }
 
         def joined(row, columns, widths)
           columns.map { |one| cell(one, row[one.key].to_s, widths[one.key]) }.join.rstrip
