@@ -159,6 +159,27 @@ class ControlTest < Minitest::Test
     assert_equal([0, 0], [all, some].map { |thread| thread.value.last })
   end
 
+  def test_a_worker_is_killed_and_replaced
+    victim = @server.workers.find { |worker| worker.title.include?("worker 1") }.pid
+    text, progress, status = pando("kill", "1")
+
+    assert_equal([0, "the worker in slot 1 (pid #{victim}) was killed; another one takes its place\n"], [status, text])
+    assert_match(/worker\.killed slot=1 generation=0 pid=#{victim} reason="pando kill: signal KILL"/, progress)
+    @server.wait_past("worker.spawning", slot: 1)
+
+    assert_equal(["pando: there is no worker in slot 7\n", 1], pando("kill", "7").last(2))
+    assert_equal([2, 2], [pando("kill").last, pando("kill", "one").last])
+  end
+
+  def test_a_kill_of_another_worker_than_was_seen_is_refused
+    UNIXSocket.open(socket) do |client|
+      client.puts("kill slot=1 pid=1")
+
+      assert_match(/\Afailed reason=there%20is%20no%20worker%20with%20pid%201%20in%20slot%201/, client.read)
+    end
+    assert_empty(@server.events("worker.killed"))
+  end
+
   def test_events_without_the_flag_is_wrong_usage
     assert_equal(2, pando("events").last)
   end

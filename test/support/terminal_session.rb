@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "io/console"
 require "pty"
 require "support/waiting"
 
@@ -23,6 +24,7 @@ module Support
     # @param env [Hash{String => String, nil}]
     def initialize(env, *command, folder:)
       @text = +""
+      @bytes = +"".b
       @lock = Mutex.new
       @reader, @writer, @pid = PTY.spawn(env.merge("TERM" => "xterm"), *command, chdir: folder)
       @waiter = Process.detach(@pid)
@@ -32,6 +34,10 @@ module Support
     # @return [String] all that was printed, without colours
     def text = @lock.synchronize { @text.dup }
 
+    # @return [String] the same, as it was sent
+    def bytes = @lock.synchronize { @bytes.dup }
+
+    def resize(lines, columns) = @writer.winsize = [lines, columns]
     def type(keys) = @writer.write(keys)
     def line(text) = type("#{text}\n")
 
@@ -62,6 +68,7 @@ module Support
       loop do
         part = @reader.readpartial(4096)
         @writer.write(HERE) if part.include?(WHERE)
+        @lock.synchronize { @bytes << part.b }
         @lock.synchronize { @text << part.force_encoding("UTF-8").scrub.gsub(CONTROL_SEQUENCE, "") }
       end
     rescue SystemCallError, IOError # EIO at the end

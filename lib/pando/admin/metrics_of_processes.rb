@@ -27,7 +27,7 @@ module Pando
       end
       counter("workers_killed_total", %i[pool cause],
               "Workers that the monitor has killed: for timeout, standstill, late_start, late_exit, self_check, " \
-              "blocked_queue or another cause.") do |s|
+              "blocked_queue, operator or another cause.") do |s|
         s.totals("worker.killed") { |_, pool, cause| { pool: s.pool(pool), cause: cause || "other" } }
       end
       counter("workers_oom_killed_total", %i[pool], "Workers that the kernel has killed for lack of memory.") do |s|

@@ -75,6 +75,24 @@ module Pando
       end
     end
 
+    # `pando kill SLOT [POOL]`: kills a worker at once, with SIGKILL. Another one takes its place. Without a POOL it
+    # means the first pool.
+    #
+    # @api private
+    class Kill < ControlCommand
+      private
+
+      def perform = carry_out("kill", { slot: slot, pool: words[1] })
+      def operands = %w[SLOT POOL]
+
+      def slot
+        text = words.first or raise UsageError, "give the slot of the worker: pando kill SLOT"
+        return text.to_i if text.match?(/\A\d+\z/)
+
+        raise UsageError, "pando kill SLOT: must be a whole number, but is #{text.inspect}"
+      end
+    end
+
     # `pando drain`: health checks fail from now on. The command waits until no client sends requests any more. `--undo`
     # reverses it.
     #

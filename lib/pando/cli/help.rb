@@ -7,6 +7,7 @@ require "pando/cli/measure"
 require "pando/cli/pages"
 require "pando/cli/serve"
 require "pando/cli/status"
+require "pando/cli/top"
 
 module Pando
   module CLI
@@ -39,7 +40,7 @@ module Pando
       def flags
         settings = Config::Settings.all.select(&:argument)
         positional, flagged = settings.partition(&:positional?)
-        commands = [Serve, Status, Refork, Drain, Stop, Pages, Doctor, Measure, Init]
+        commands = [Serve, Status, Top, Refork, Drain, Stop, Pages, Doctor, Measure, Init]
         switches = [*commands.flat_map(&:switches).uniq, Command::VERSION, Command::HELP]
         [*positional.map { |setting| row(setting.argument, help(setting)) },
          *flagged.map { |setting| row(usage(setting), help(setting)) },

@@ -24,7 +24,7 @@ module Pando
       STANDINGS = { "proof" => "its canary has served %s", "watch" => "Pando watches it; it has served %s",
                     "unproven" => "unproven: %s", "released" => "its mold was released",
                     "waits" => "its canary must show %s" }.freeze
-      private_constant :PROCESSES, :COLUMNS, :RIGHT, :STANDINGS
+      private_constant :COLUMNS, :RIGHT, :STANDINGS
 
       # @param records [Array<Array(String, Hash{String => String})>]
       # @param memory [#call] gives the memory of a process by its pid

@@ -24,6 +24,8 @@ module Pando
       LONG = 1.0
       # Seconds in which an idle worker beats several times (Worker::TICK).
       STILL = 1.5
+      # The reason of a kill that an operator has asked for (`pando kill`).
+      BY_OPERATOR = "pando kill"
       # The most bytes of its backtrace that are kept.
       DETAIL_BYTES = 32_768
 
@@ -119,6 +121,7 @@ module Pando
       def starting? = ordered? || state == :adopted
       # The monitor has killed it: nothing is left to decide about it.
       def condemned? = !verdict.nil?
+      def killed_by_operator? = verdict == BY_OPERATOR
       # It is starting and will be of use.
       def coming? = starting? && unwanted.nil?
       # It is or will be of use.

@@ -48,7 +48,8 @@ module Pando
       def fault
         return :none if wanted?
 
-        killed_from_outside? && !child.condemned? && !@oom ? :elsewhere : :own
+        by_hand = !child.condemned? || child.killed_by_operator?
+        killed_from_outside? && by_hand && !@oom ? :elsewhere : :own
       end
 
       # @param more [Hash{Symbol => Object}] further fields of the event

@@ -50,6 +50,17 @@ class ClusterFarewellTest < Minitest::Test
     assert_in_delta 4, event[:seconds], 1
   end
 
+  # It says nothing about the generation.
+  def test_who_was_killed_because_an_operator_wanted_it
+    worker, other = Array.new(2) { child }
+    worker.kill(Pando::Cluster::Child::BY_OPERATOR)
+    other.kill("hard timeout")
+
+    assert_equal(%i[elsewhere own], [worker, other].map { |one| ExitReport.new(one, killed).fault })
+    assert_equal(["worker.killed", "pando kill: signal KILL"],
+                 told(worker, killed).then { |event| [event.name, event[:reason]] })
+  end
+
   def test_who_was_killed_by_another
     worker = child
     assert_equal(["worker.lost", "signal KILL"], told(worker, killed).then { |event| [event.name, event[:reason]] })

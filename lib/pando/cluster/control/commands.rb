@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/control/figures"
+require "pando/cluster/control/kill"
 require "pando/cluster/control/tasks"
 require "pando/errors"
 
@@ -89,8 +90,21 @@ module Pando
           when "upgrade" then Tasks::UpgradeMonitor.new(@cluster)
           when "scale" then Tasks::Scale.new(@cluster, pool(arguments), number(arguments, "workers"))
           when "drain" then arguments["undo"] ? immediate { undrain } : Tasks::Drain.new(@cluster)
+          when "kill" then kill(arguments)
           when "quiet" then immediate { arguments["undo"] ? unquiet : be_quiet }
           end
+        end
+
+        # During a rollout two workers may share a slot: the one that is not leaving is meant, unless the client says
+        # the pid. A pid that is not the slot's any more is refused, because the client has seen another worker there.
+        def kill(arguments)
+          pool = pool(arguments)
+          slot = whole(arguments, "slot")
+          pid = whole(arguments, "pid") if arguments["pid"]
+          workers = pool.roster.workers.select { |one| one.slot == slot && one.pid && (pid.nil? || one.pid == pid) }
+          worker = workers.min_by { |one| one.leaving? ? 1 : 0 } or
+            raise Refused, "there is no worker#{" with pid #{pid}" if pid} in slot #{slot}"
+          Tasks::Kill.new(@cluster, pool, worker)
         end
 
         def reload(arguments)

@@ -1,0 +1,224 @@
+# frozen_string_literal: true
+
+require "pando/cli/top/board"
+
+module Pando
+  module CLI
+    class Top
+      # The state of `pando top`: what is selected and shown, what a key does, which command runs. It knows nothing of
+      # terminals: keys are characters or Symbols, and the screen is lines of text. Used by Screen, on the main thread.
+      class Controls
+        HELP = <<~TEXT.lines(chomp: true).freeze
+          up, down, j, k   select a process
+          s                sort by the next column: its title has a *
+          enter            look into the selected process, and back
+          p                pause the display; the server goes on
+          r                refork: a warm worker becomes the next mold
+          R                reload the release that is on disk now
+          + -              one worker more or less in the pool of the selected process
+          K                kill the selected worker (SIGKILL)
+          d                take the server out of the load balancers' rotation, or back into it
+          ?                this help
+          q                quit
+        TEXT
+        KEYS = "q quit ? help s sort enter see r refork R reload +- scale K kill d drain p pause"
+        # Lines below the board: the note, and the keys.
+        BELOW = 2
+        # Events that are kept.
+        EVENTS = 500
+        STEPS = { :up => -1, "k" => -1, :down => 1, "j" => 1, :page_up => -10, :page_down => 10 }.freeze
+        private_constant :HELP, :KEYS, :BELOW, :STEPS
+
+        # A command that waits for its confirmation.
+        Question = Struct.new(:text, :word, :pairs)
+
+        def initialize(feed)
+          @feed = feed
+          @events = []
+          @order = Board::ORDERS.first
+          @view = :table
+          @targets = {}
+        end
+
+        # @return [Boolean] whether the user has had enough
+        def over? = !!@over
+
+        # @param messages [Array<Array>] of the Feed
+        def receive(messages)
+          messages.each do |kind, *facts|
+            case kind
+            when :status then show(*facts)
+            when :gone then gone(facts.first)
+            when :event then @events = [*@events, facts].last(EVENTS)
+            when :progress, :outcome then note(kind, *facts)
+            end
+          end
+        end
+
+        # @param key [String, Symbol] a character, or :up, :down, :page_up, :page_down, :enter, :escape
+        def press(key)
+          return answer(key) if @question
+
+          case key
+          when "q", :escape then leave(key)
+          when "?" then look(:help)
+          when :enter then look(:details)
+          when "s" then @order = Board::ORDERS[(Board::ORDERS.index(@order) + 1) % Board::ORDERS.size]
+          when "p" then pause
+          else act(key) if @board
+          end
+        end
+
+        # @return [Array<Board::Line>] exactly `height` lines at most
+        def lines(width, height)
+          above = [height - BELOW, 0].max
+          body = body(width, above)
+          filling = Array.new(above - body.size) { Board::Line.new("") }
+          [*body, *filling, status_line, Board::Line.new(KEYS, :dim)].last(height).map do |line|
+            Board::Line.new(Board.fit(line.text, width), line.style)
+          end
+        end
+
+        private
+
+        def body(width, height)
+          return HELP.first(height).map { |text| Board::Line.new(text) } if @view == :help
+          return [Board::Line.new("waiting for the server's answer")] unless @board
+          return details(width, height) if @view == :details
+
+          @board.lines(width: width, height: height, order: @order, selected: selected&.last&.fetch("pid"),
+                       events: @events.map(&:first))
+        end
+
+        def details(width, height)
+          role, pairs = selected
+          own = @events.select do |_, facts|
+            facts["pid"] == pairs["pid"] || (role == "worker" && same_slot?(facts, pairs))
+          end
+          @board.details(pairs["pid"], width: width, height: height, events: own.map(&:first))
+        end
+
+        def same_slot?(facts, pairs) = facts["slot"] == pairs["slot"] && facts["pool"] == pairs["pool"]
+
+        # What matters most: a question, a server that is gone, a command.
+        def status_line
+          return Board::Line.new("#{@question.text} (y/n)", :warning) if @question
+          return Board::Line.new(@gone, :warning) if @gone
+
+          paused = "[paused] " if @paused
+          Board::Line.new("#{paused}#{@note}", @failed ? :warning : nil)
+        end
+
+        def show(records, results)
+          @gone = nil
+          board = Board.new(records, results)
+          @latest = board
+          return if @paused && @board
+
+          @board = board
+        end
+
+        def gone(reason)
+          @gone ||= "no server since #{Time.now.strftime("%H:%M:%S")}, trying again each second: #{reason}"
+        end
+
+        def pause
+          @paused = !@paused
+          @board = @latest unless @paused
+        end
+
+        def look(view) = @view = @view == view ? :table : view
+
+        def leave(key)
+          @over = key == "q" && @view == :table
+          @view = :table
+        end
+
+        def rows = @board.rows(@order)
+
+        # A process that has ended is replaced by the one that is where it was.
+        def selected
+          rows = self.rows
+          at = rows.index { |_, pairs| pairs["pid"] == @pid } || [@at || 0, rows.size - 1].min
+          @at = at
+          @pid = rows[at].last["pid"]
+          rows[at]
+        end
+
+        def move(step)
+          selected
+          @at = (@at + step).clamp(0, rows.size - 1)
+          @pid = rows[@at].last["pid"]
+        end
+
+        def act(key)
+          case key
+          when *STEPS.keys then move(STEPS[key])
+          when "r" then send_command("refork", pool: selected.last["pool"])
+          when "R" then ask("Reload the release that is on disk, and replace all workers?", "reload")
+          when "+" then scale(1)
+          when "-" then scale(-1)
+          when "K" then ask_to_kill
+          when "d" then drain
+          end
+        end
+
+        def ask(text, word, pairs = {}) = @question = Question.new(text, word, pairs)
+
+        def answer(key)
+          question = @question
+          @question = nil
+          return send_command(question.word, question.pairs) if %w[y Y].include?(key)
+
+          @failed = false
+          @note = "#{question.word}: not done"
+        end
+
+        # The pid makes sure that no other worker is hit, if this one has been replaced since.
+        def ask_to_kill
+          role, pairs = selected
+          return refuse("only a worker can be killed: select one") unless role == "worker" && pairs["pid"]
+
+          at = ", which is at #{pairs["job"]}" if pairs["job"]
+          ask("Kill #{@board.name(role, pairs)} (pid #{pairs["pid"]})#{at}?", "kill",
+              pairs.slice("slot", "pool", "pid"))
+        end
+
+        def drain
+          return ask("Put the server back into rotation?", "drain", undo: true) if @latest.draining?
+
+          ask("Take the server out of the load balancers' rotation?", "drain")
+        end
+
+        # Each press counts, though the workers of the one before are still starting.
+        def scale(step)
+          pool, size = @board.pool_of(selected.last)
+          size = [(@targets[pool] || size) + step, 1].max
+          @targets[pool] = size
+          send_command("scale", workers: size, pool: pool)
+        end
+
+        def send_command(word, pairs = {})
+          @command = @feed.command(word, pairs) or return refuse("too many commands are running")
+          @word = word
+          @failed = false
+          @note = "#{word}: sent"
+        end
+
+        def refuse(text)
+          @failed = true
+          @note = text
+        end
+
+        # Only the last command's: those before show in the events.
+        def note(kind, number, text, succeeded = true) # rubocop:disable Style/OptionalBooleanParameter
+          return unless number == @command
+
+          @targets.clear if kind == :outcome
+          @failed = !succeeded
+          @note = "#{@word}#{" failed" if @failed}: #{text}"
+        end
+      end
+    end
+  end
+end
