@@ -17,7 +17,9 @@ module Pando
       STACKS = 0.5
 
       # @param options [Options] its timeouts, and whether workers do jobs
-      def initialize(roster, observer, options)
+      # @param slow [SlowRequests]
+      def initialize(roster, observer, options, slow)
+        @slow = slow
         @options = options
         @roster = roster
         @observer = observer
@@ -85,7 +87,13 @@ module Pando
       def working?(child) = child.worker? && child.pidfd && !child.condemned? && child.row.busy_since
 
       def enforce_requests(child, now)
-        child.row.jobs.each { |number| enforce_request(child, number, now) } if working?(child)
+        return unless working?(child)
+
+        slow = @slow.on?
+        child.row.jobs.each do |number|
+          @slow.look(child, number, now) if slow
+          enforce_request(child, number, now)
+        end
       end
 
       # A job may move its deadlines. Each new one is signalled again.

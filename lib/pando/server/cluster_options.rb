@@ -6,6 +6,7 @@ require "pando/cluster/poison"
 require "pando/cluster/canary/criteria"
 require "pando/errors"
 require "pando/server/kinds"
+require "pando/slow_entry"
 require "pando/sys/control_group"
 
 module Pando
@@ -31,7 +32,7 @@ module Pando
           health: @config.health || @config.health_live, control: control, memory: memory, canary: canary,
           pidfile: @config.pidfile, restart_file: @config.restart_file,
           refork_failures: @config.refork_failures, trainee: @config.jit == :trainee, prefault: @config.refork_prefault,
-          mold: @config.mold, poison: poison,
+          mold: @config.mold, poison: poison, slow: SlowEntry::Terms.of(@config),
           **deadlines
         )
       end
@@ -115,6 +116,7 @@ module Pando
           options.unavailable = @kind.unavailable
           options.shared = @kind.shared
           options.jobs = true
+          options.slow = nil
           options.health = nil
           options.services = [] unless first?
         end

@@ -25,7 +25,7 @@ module Pando
         def call(line, session)
           word, arguments = Line.decode(line)
           case word
-          when "status", "pages" then answer(word, arguments, session)
+          when "status", "pages", "slow" then answer(word, arguments, session)
           when "stop" then stop(arguments)
           else
             task = task(word, arguments) or raise Refused, "there is no such command"
@@ -39,13 +39,27 @@ module Pando
 
         # @return [nil] the client need not wait
         def answer(word, arguments, session)
-          word == "pages" ? pages(arguments, session) : status(session)
+          case word
+          when "pages" then pages(arguments, session)
+          when "slow" then slow(arguments, session)
+          else status(session)
+          end
           session.finish("ok")
           nil
         end
 
         def status(session)
           Snapshot.new(@cluster).each { |role, pairs| session.say(role, pairs) }
+        end
+
+        # The last slow requests, the newest first.
+        def slow(arguments, session)
+          on = @cluster.pools.map(&:slow_requests).select(&:on?)
+          raise Refused, "slow_log is off: write slow_log 2, \"log/slow.log\" into the config file, and reload" if on.empty?
+
+          limit = arguments["limit"] ? whole(arguments, "limit") : SlowRequests::KEPT
+          requests = on.flat_map(&:recent).sort_by { |facts| -facts[:time] }
+          requests.first(limit).each { |facts| session.say("slow", facts) }
         end
 
         # The worker writes to the client's own file; the monitor reads none of it.
