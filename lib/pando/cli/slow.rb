@@ -26,11 +26,13 @@ module Pando
       private
 
       def perform
-        return show_file if flags[:stacks]
-
-        outcome, said, requests = ask
+        outcome, said, records = ask
         return report_failure(said["reason"]) if outcome == "failed"
 
+        logs, requests = records.partition { |word, _| word == "log" }
+        return show_file(logs.first.last["path"]) if flags[:stacks]
+
+        requests = requests.map(&:last)
         terminal.out.puts(chosen_format == "json" ? JSON.pretty_generate(requests) : text(requests))
         CLI::OK
       rescue ControlClient::Silent => e
@@ -38,9 +40,9 @@ module Pando
       end
 
       def ask
-        requests = []
-        outcome = ControlClient.new(path).ask("slow", { limit: limit }, timeout: ANSWER) { |_, facts| requests << facts }
-        [*outcome, requests]
+        records = []
+        outcome = ControlClient.new(path).ask("slow", { limit: limit }, timeout: ANSWER) { |*record| records << record }
+        [*outcome, records]
       end
 
       def limit
@@ -60,10 +62,8 @@ module Pando
         end
       end
 
-      def show_file
-        return report_failure('slow_log is off: write slow_log 2, "log/slow.log" into the config file') unless config.slow_log
-
-        file = config.slow_log_file
+      # The server names the file, which may belong to another release than the config file here.
+      def show_file(file)
         return report_failure("#{file} is no regular file, so its entries cannot be shown") unless File.file?(file)
 
         terminal.out.puts(File.open(file) { |io| tail(io) })

@@ -14,7 +14,7 @@ module Pando
       # the event was emitted, and CPU ticks of the process when it was asked.
       Watch = Struct.new(:since, :next, :asked, :told, :ticks)
       # Seconds that a worker has to answer.
-      PATIENCE = 0.6
+      PATIENCE = 0.4
       KEPT = 50
       # Fields of /proc/PID/stat after the command's name (proc(5)).
       STATE = 0
@@ -35,6 +35,9 @@ module Pando
         @watched = {}.compare_by_identity
         @recent = []
       end
+
+      # @return [String] of the file
+      def path = @options.slow.path
 
       def on? = !@options.slow.nil? && !@options.jobs
 
@@ -72,8 +75,8 @@ module Pando
 
       def ask(child, watch, now)
         watch.next *= 2 while watch.next <= now - watch.since
-        watch.asked = now
-        watch.ticks = ticks(stat(child.pid))
+        watch.ticks = ticks(stat(child.pid)) unless watch.asked
+        watch.asked ||= now # a worker that has not answered yet gets no more time
         child.signal("URG")
       end
 

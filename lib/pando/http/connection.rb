@@ -197,7 +197,7 @@ module Pando
       def finish
         @request.env["rack.response_finished"]&.reverse_each { |callback| run_callback(callback) }
         @timeout&.finish
-        @timeout.slow.over(@request.env, @status, Sys.now - @started) if @timeout&.slow
+        @timeout&.slow&.over(@request.env, @status, Sys.now - @started)
         worker.run_hook(:after_request_complete, @request.env) if worker.hook?(:after_request_complete)
       ensure
         @timeout = @status = @fields = @error = nil

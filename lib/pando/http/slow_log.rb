@@ -92,8 +92,10 @@ module Pando
 
       def memory
         usage = Sys::Memory.usage(Process.pid)
-        { private_mib: usage && (usage.private / 1_048_576.0).round(1), rss_mib: usage && (usage.rss / 1_048_576.0).round(1) }
+        usage ? { private_mib: mebibytes(usage.private), rss_mib: mebibytes(usage.rss) } : {}
       end
+
+      def mebibytes(bytes) = (bytes / 1_048_576.0).round(1)
 
       def answer(stack)
         location = ForkSafety::Audit::Sites.application_line(stack)

@@ -23,7 +23,7 @@ module Pando
       # @param streaming [Float, nil] seconds from the head of the answer to its end; nil: for ever
       # @param env [Hash, nil] of the request, for the slow log
       # @api private
-      def initialize(record, seconds, grace, started = Sys.now, patience: nil, streaming: nil, env: nil) # rubocop:disable Metrics/ParameterLists
+      def initialize(record, seconds, grace, started = Sys.now, patience: nil, streaming: nil, env: nil)
         @env = env
         @slow = nil
         @record = record

@@ -12,6 +12,7 @@ module Pando
         # The command cannot be carried out. The message goes to the client.
         class Refused < Pando::Error; end
 
+        SLOW_LOG_OFF = 'slow_log is off: write slow_log 2, "log/slow.log" into the config file, and reload'
         STOPS = { "gracefully" => :gracefully, "quickly" => :quickly, "at_once" => :at_once }.freeze
 
         def initialize(cluster)
@@ -55,10 +56,11 @@ module Pando
         # The last slow requests, the newest first.
         def slow(arguments, session)
           on = @cluster.pools.map(&:slow_requests).select(&:on?)
-          raise Refused, "slow_log is off: write slow_log 2, \"log/slow.log\" into the config file, and reload" if on.empty?
+          raise Refused, SLOW_LOG_OFF if on.empty?
 
           limit = arguments["limit"] ? whole(arguments, "limit") : SlowRequests::KEPT
           requests = on.flat_map(&:recent).sort_by { |facts| -facts[:time] }
+          session.say("log", path: on.first.path)
           requests.first(limit).each { |facts| session.say("slow", facts) }
         end
 
