@@ -58,7 +58,7 @@ module Pando
         requests.map do |facts|
           time = Time.at(facts["time"].to_i).strftime("%F %T")
           "#{time}  #{facts["seconds"]} s  #{facts["request"]}  slot #{facts["slot"]}, generation " \
-            "#{facts["generation"]}, pid #{facts["pid"]}  #{facts["location"] || facts["reason"]}".rstrip
+          "#{facts["generation"]}, pid #{facts["pid"]}  #{facts["location"] || facts["reason"]}".rstrip
         end
       end
 

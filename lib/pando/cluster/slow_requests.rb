@@ -96,7 +96,7 @@ module Pando
       def tell(child, number, watch, location, reason = nil)
         seconds = (Sys.now - watch.since).round(3)
         facts = { **child.identity, request: name(child, number).join(" "), seconds: seconds,
-                  location: location, reason: reason }.compact
+                                    location: location, reason: reason }.compact
         Events.emit("request.slow", **facts) unless watch.told
         @recent.delete_if { |one| one.equal?(watch.told) } if watch.told
         watch.told = { time: Time.now.to_i, pool: @pool, **facts }
