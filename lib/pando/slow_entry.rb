@@ -99,7 +99,7 @@ module Pando
     # A path comes from a client: no control characters in a text file.
     def plain(value)
       text = value.to_s
-      text.match?(/[\s"[:cntrl:]]/) ? text.inspect : text
+      text.match?(/[ "[:cntrl:]]/) ? text.inspect : text
     end
   end
 end

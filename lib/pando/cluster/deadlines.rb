@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/slow_requests"
+
 module Pando
   module Cluster
     # Enforces everything that must not last for ever: requests (read from the scoreboard), starts, exits, and
@@ -18,7 +20,7 @@ module Pando
 
       # @param options [Options] its timeouts, and whether workers do jobs
       # @param slow [SlowRequests]
-      def initialize(roster, observer, options, slow)
+      def initialize(roster, observer, options, slow = SlowRequests.new(options))
         @slow = slow
         @options = options
         @roster = roster
