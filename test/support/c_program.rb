@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "digest"
+require "digest/sha2" # not as it is used: tests compile in several threads at once
 require "fileutils"
 require "rbconfig"
 require "tmpdir"

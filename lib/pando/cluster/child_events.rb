@@ -149,6 +149,9 @@ module Pando
         child_lost(child, nil)
       end
 
+      # The worker has said where a slow request stands.
+      def request_slow(child, text) = @pool.slow_requests.answered(child, text)
+
       def lane_corrupt(number) = @pool.reactors.lane_corrupt(number)
 
       # @param number [Integer] of the job

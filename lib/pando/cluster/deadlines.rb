@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/slow_requests"
+
 module Pando
   module Cluster
     # Enforces everything that must not last for ever: requests (read from the scoreboard), starts, exits, and
@@ -17,7 +19,9 @@ module Pando
       STACKS = 0.5
 
       # @param options [Options] its timeouts, and whether workers do jobs
-      def initialize(roster, observer, options)
+      # @param slow [SlowRequests]
+      def initialize(roster, observer, options, slow = SlowRequests.new(options))
+        @slow = slow
         @options = options
         @roster = roster
         @observer = observer
@@ -85,7 +89,13 @@ module Pando
       def working?(child) = child.worker? && child.pidfd && !child.condemned? && child.row.busy_since
 
       def enforce_requests(child, now)
-        child.row.jobs.each { |number| enforce_request(child, number, now) } if working?(child)
+        return unless working?(child)
+
+        slow = @slow.on?
+        child.row.jobs.each do |number|
+          @slow.look(child, number, now) if slow
+          enforce_request(child, number, now)
+        end
       end
 
       # A job may move its deadlines. Each new one is signalled again.

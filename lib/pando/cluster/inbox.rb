@@ -39,7 +39,8 @@ module Pando
 
       # Reports that are a text and nothing else, and the method of the observer that takes it.
       TEXTS = { checking: :child_checking, signalled: :child_signalled, replacement_wanted: :child_wants_replacement,
-                state_changed: :state_reported, reader_lost: :reader_lost }.freeze
+                state_changed: :state_reported, reader_lost: :reader_lost,
+                slow: :request_slow }.freeze
       private_constant :TEXTS
 
       # Reads the packets that a child has sent.

@@ -21,7 +21,9 @@ module Pando
         signalled: 24, replacement_wanted: 25, tried: 26, tried_in_vain: 27, **THREADS,
         state_changed: 33, fork_declined: 34, lines_lost: 35, crashing: 36, reader_lost: 37,
         # orders again
-        lane: 38, leave_last: 39
+        lane: 38, leave_last: 39,
+        # a report again
+        slow: 40
       }.freeze
       NAMES = KINDS.invert.freeze
       # Orders whose descriptors may be missing.

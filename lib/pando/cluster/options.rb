@@ -35,13 +35,14 @@ module Pando
     #                   booted from cold
     #   jobs            whether workers are nodes, which do several jobs at once and no requests
     #   poison          see Poison::Terms
+    #   slow            when a request is slow, see SlowEntry::Terms; nil: there is no slow log
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
                          :stop_timeout, :drain, :drain_delay, :health, :grace, :give_up_after, :longest_request,
                          :longest_wait, :check_timeout, :oom_score_adj, :control, :admin, :pidfile, :restart_file,
                          :memory,
                          :canary, :refork_failures, :trainee, :prefault, :mold, :exclusive, :shared, :jobs, :poison,
-                         :services,
+                         :slow, :services,
                          keyword_init: true)
 
     class AdminSupervisor

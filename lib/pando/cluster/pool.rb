@@ -16,6 +16,7 @@ require "pando/cluster/reactor/supervisor"
 require "pando/cluster/reactor/lanes"
 require "pando/cluster/rollout"
 require "pando/cluster/service_supervisor"
+require "pando/cluster/slow_requests"
 require "pando/cluster/spawner"
 require "pando/refork/prefault"
 
@@ -29,7 +30,7 @@ module Pando
       extend Forwardable
 
       attr_reader :number, :name, :payload, :roster, :listeners, :lanes, :reactors, :generations, :rollout, :services,
-                  :memory, :sizing, :external_signals, :throttles, :child_events, :poison
+                  :memory, :sizing, :external_signals, :throttles, :child_events, :poison, :slow_requests
 
       # Parts that all pools share, for ChildEvents.
       def_delegators :@monitor, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
@@ -158,7 +159,8 @@ module Pando
       def give_up = ->(reason, detail) { @monitor.pools.give_up(self, reason, detail) }
 
       def build_watch
-        @deadlines = Deadlines.new(roster, child_events, options)
+        @slow_requests = SlowRequests.new(options, name)
+        @deadlines = Deadlines.new(roster, child_events, options, slow_requests)
         @services = ServiceSupervisor.new(roster, @spawner, generations, options, throttles: throttles)
         @external_signals = ExternalSignals.new(rollout, generations, options)
         @mold_releaser = Generations::MoldReleaser.new(self, @conditions, @common.gauge)

@@ -44,6 +44,9 @@ module Pando
 
       def reactor_eventfd = context.reactor_eventfd
 
+      # @return [String] of its pool
+      def pool_name = payload.name
+
       # @return [Integer] jobs done since this process was forked
       def requests = row.requests
 

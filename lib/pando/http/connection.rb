@@ -117,7 +117,8 @@ module Pando
         limits = @context.limits
         @started = limits.timeout ? record.job_deadline(limits.timeout, limits.hard_timeout) : Sys.now
         timeout = Timeout.new(record, limits.timeout, limits.timeout_grace, @started,
-                              patience: limits.patience, streaming: limits.timeout_streaming)
+                              patience: limits.patience, streaming: limits.timeout_streaming,
+                              env: @request.env)
         @request.env["pando.timeout"] = @client.timeout = timeout
       end
 
@@ -196,6 +197,7 @@ module Pando
       def finish
         @request.env["rack.response_finished"]&.reverse_each { |callback| run_callback(callback) }
         @timeout&.finish
+        @timeout&.slow&.over(@request.env, @status, Sys.now - @started)
         worker.run_hook(:after_request_complete, @request.env) if worker.hook?(:after_request_complete)
       ensure
         @timeout = @status = @fields = @error = nil

@@ -7,6 +7,7 @@ require "pando/http/environment"
 require "pando/http/limits"
 require "pando/http/request_reader"
 require "pando/http/self_test"
+require "pando/http/slow_log"
 require "pando/http/socket_client"
 require "pando/http/trusted_proxies"
 require "pando/http/worker_context"
@@ -47,6 +48,7 @@ module Pando
         @limits = Limits.new(config)
         @proxies = TrustedProxies.of(config.trusted_proxies)
         @self_test = self_test
+        @slow_terms = SlowEntry::Terms.of(config)
         @safe_paths = config.rollout_safe_paths
         @collector = Refork::Collector.new(config.gc_between_requests, Refork::MajorGCDeferral.new(config.gc_major))
       end
@@ -90,6 +92,9 @@ module Pando
       private
 
       def worker = @context.worker
+
+      # @return [SoftTimeout] for requests on the main thread
+      def soft_timeout(worker) = SoftTimeout.new(worker, SlowLog.for(@slow_terms, worker, worker))
 
       def run_self_test
         SelfTest.run(@self_test, worker) { |descriptor| serve_self_test(descriptor) }

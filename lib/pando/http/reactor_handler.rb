@@ -106,7 +106,7 @@ module Pando
       # @return [void]
       def start(worker)
         prepare_environments
-        @server = lane_server(worker, worker.lanes.first, worker, SoftTimeout.new(worker).install)
+        @server = lane_server(worker, worker.lanes.first, worker, soft_timeout(worker).install)
         @context = @server.context
         @lane = @server.lane
         run_self_test

@@ -31,7 +31,10 @@ module Pando
       def start(worker)
         @bell = IO.for_fd(Channel.eventfd, "r+b")
         prepare_environments(multithread: true)
-        @timeouts = worker.lanes.map.with_index(1) { |_, number| ThreadTimeout.new(worker.thread_record(number)) }
+        @timeouts = worker.lanes.map.with_index(1) do |_, number|
+          record = worker.thread_record(number)
+          ThreadTimeout.new(record, SlowLog.for(@slow_terms, worker, record))
+        end
         @servers = worker.lanes.zip(@timeouts).map do |lane, timeout|
           lane_server(worker, lane, timeout.record, timeout)
         end

@@ -21,8 +21,11 @@ module Pando
       # @param started [Float] when the request was, monotonic seconds
       # @param patience [Float, nil] longest wait for a client, seconds
       # @param streaming [Float, nil] seconds from the head of the answer to its end; nil: for ever
+      # @param env [Hash, nil] of the request, for the slow log
       # @api private
-      def initialize(record, seconds, grace, started = Sys.now, patience: nil, streaming: nil)
+      def initialize(record, seconds, grace, started = Sys.now, patience: nil, streaming: nil, env: nil)
+        @env = env
+        @slow = nil
         @record = record
         @thread = Thread.current
         @grace = grace
@@ -152,6 +155,17 @@ module Pando
         @over = true
       end
 
+      # @return [Hash, nil] the environment of the request
+      # @api private
+      attr_reader :env
+      # @return [SlowLog, nil] nil: it has no entry of this request
+      # @api private
+      attr_accessor :slow
+
+      # @return [Array<String>, nil] where the request is, with all frames
+      # @api private
+      def stack = @thread.backtrace
+
       # @return [Array<String>, nil] where the request is
       # @api private
       def backtrace = @thread.backtrace(0, SoftTimeout::FRAMES)
@@ -182,8 +196,10 @@ module Pando
       attr_reader :record
 
       # @param record [Cluster::JobRecord]
-      def initialize(record)
+      # @param slow [SlowLog, nil]
+      def initialize(record, slow = nil)
         @record = record
+        @slow = slow
         @timeout = nil
       end
 
@@ -207,6 +223,7 @@ module Pando
       # In the handler of the signal.
       def interrupt
         timeout = @timeout
+        @slow.tell(timeout, caller(2)) if @slow&.due?
         # Without this method and the handler the backtrace begins where the request is.
         timeout.fire(caller(2, FRAMES)) if timeout && @record.soft_deadline_passed?
       end
@@ -223,7 +240,7 @@ module Pando
       IMMEDIATE = { RequestTimeout => :immediate }.compare_by_identity.freeze
       private_constant :NEVER, :IMMEDIATE
 
-      def initialize(record)
+      def initialize(record, slow = nil)
         super
         @lock = Mutex.new
       end
@@ -242,6 +259,7 @@ module Pando
 
       # In the main thread, after the signal and not in its handler.
       def interrupt
+        tell_slow if @slow&.due?
         @lock.synchronize do
           timeout = @timeout
           timeout.fire(timeout.backtrace) if timeout && @record.soft_deadline_passed?
@@ -249,6 +267,12 @@ module Pando
       end
 
       private
+
+      # The lock is free again while the file is written, so that the request may end.
+      def tell_slow
+        timeout, stack = @lock.synchronize { [@timeout, @timeout&.stack] }
+        @slow.tell(timeout, stack)
+      end
 
       def absorb
         Thread.handle_interrupt(IMMEDIATE) { Thread.pass }

@@ -7,6 +7,7 @@ require "pando/cluster/canary/criteria"
 require "pando/errors"
 require "pando/server/kinds"
 require "pando/server/launch"
+require "pando/slow_entry"
 require "pando/sys/control_group"
 
 module Pando
@@ -44,7 +45,7 @@ module Pando
           admin: ClusterOptions.admin(@config),
           pidfile: @config.pidfile, restart_file: @config.restart_file,
           refork_failures: @config.refork_failures, trainee: @config.jit == :trainee, prefault: @config.refork_prefault,
-          mold: @config.mold, poison: poison,
+          mold: @config.mold, poison: poison, slow: SlowEntry::Terms.of(@config),
           **deadlines
         )
       end
@@ -128,6 +129,7 @@ module Pando
           options.unavailable = @kind.unavailable
           options.shared = @kind.shared
           options.jobs = true
+          options.slow = nil
           options.health = nil
           options.services = [] unless first?
         end

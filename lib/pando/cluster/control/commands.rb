@@ -13,6 +13,7 @@ module Pando
         # The command cannot be carried out. The message goes to the client.
         class Refused < Pando::Error; end
 
+        SLOW_LOG_OFF = 'slow_log is off: write slow_log 2, "log/slow.log" into the config file, and reload'
         STOPS = { "gracefully" => :gracefully, "quickly" => :quickly, "at_once" => :at_once }.freeze
 
         def initialize(cluster)
@@ -26,7 +27,7 @@ module Pando
         def call(line, session)
           word, arguments = Line.decode(line)
           case word
-          when "status", "figures", "pages" then answer(word, arguments, session)
+          when "status", "figures", "pages", "slow" then answer(word, arguments, session)
           when "stop" then stop(arguments)
           when "events" then Tasks::Follow.new(@cluster, session, arguments["names"].to_s.split(","))
           else
@@ -43,6 +44,7 @@ module Pando
         def answer(word, arguments, session)
           case word
           when "pages" then pages(arguments, session)
+          when "slow" then slow(arguments, session)
           when "status" then tell(Snapshot.new(@cluster), session)
           when "figures" then tell(Figures.new(@cluster), session)
           end
@@ -52,6 +54,17 @@ module Pando
 
         def tell(records, session)
           session.gather { records.each { |word, pairs| session.say(word, pairs) } }
+        end
+
+        # The last slow requests, the newest first.
+        def slow(arguments, session)
+          on = @cluster.pools.map(&:slow_requests).select(&:on?)
+          raise Refused, SLOW_LOG_OFF if on.empty?
+
+          limit = arguments["limit"] ? whole(arguments, "limit") : SlowRequests::KEPT
+          requests = on.flat_map(&:recent).sort_by { |facts| -facts[:time] }
+          session.say("log", path: on.first.path)
+          requests.first(limit).each { |facts| session.say("slow", facts) }
         end
 
         # The worker writes to the client's own file; the monitor reads none of it.

@@ -30,6 +30,22 @@ module Pando
               within: :access_log, keyword: :sample,
               help: "The share of requests that are logged. Answers with a status of 500 or more are always logged.",
               example: "access_log :stdout, :json, sample: 0.05"
+
+      setting :slow_log,
+              type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds",
+              help: "Write where a request stands that runs for longer than this, and again at each doubling.",
+              notes: <<~MARKDOWN,
+                The file follows: `slow_log 2, "log/slow.log"`. The request goes on. `pando slow` shows the last ones.
+                Entries are text, or JSON with `log_format :json`. See [the slow log](slow-log.md).
+              MARKDOWN
+              example: 'slow_log 2, "log/slow.log"'
+
+      setting :slow_log_file,
+              type: Types::Text.new("the path of a file", /\A[^\0]+\z/), default: "log/slow.log",
+              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
+              within: :slow_log, keyword: :file, traits: %i[second],
+              help: "The file to which the workers and the monitor append the entries.",
+              example: 'slow_log 2, "log/slow.log"'
     end
   end
 end

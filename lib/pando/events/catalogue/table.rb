@@ -296,6 +296,9 @@ module Pando
              "A request exceeded its soft timeout. The client got 504, unless the head of the answer had been sent " \
              "or the app had called `handled!`. `error` has the backtrace from that moment, `location` is the app's " \
              "own line in it, `lock_wait` as in `request.failed`."
+      define "request.slow", :warn, %i[pool slot generation pid request seconds location reason],
+             "A request has run for longer than `slow_log` allows. It goes on. `location` is the app's own line, " \
+             "`reason` says why the worker could not tell it. Emitted once for each request."
       define "requests.refused", :info, %i[count reason advice],
              "The reactor refused requests as malformed, too large or too slow. `reason` counts each kind. `advice` " \
              "says which setting to raise if a body was longer than `max_body_bytes` or than the `total:` of " \

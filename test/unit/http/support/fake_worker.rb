@@ -50,6 +50,7 @@ module HTTPSupport
 
   # Stands in for Pando::Config.
   SETTINGS = {
+    slow_log: nil,
     max_header_bytes: 4096, max_target_bytes: 512, max_headers: 20, max_body_bytes: 100_000, body_memory: 1000,
     spool: nil,
     header_timeout: 5.0, body_timeout: 5.0, write_timeout: 5.0, timeout: 20.0, timeout_grace: 2.0,

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "json"
+require "pando/cli/control_command"
+require "pando/cli/format"
+
+module Pando
+  module CLI
+    # `pando slow`: the last slow requests, the newest first. With --stacks the end of the slow log's file.
+    #
+    # @api private
+    class Slow < ControlCommand
+      include Format
+
+      # Seconds. A healthy monitor answers within milliseconds.
+      ANSWER = 10.0
+      # Bytes of the file that --stacks shows.
+      TAIL = 262_144
+      LIMIT = Switch.new(name: :limit, flags: %w[--limit], argument: "N",
+                         help: "With `slow`: show only the N newest requests.").freeze
+      STACKS = Switch.new(name: :stacks, flags: %w[--stacks], argument: nil,
+                          help: "With `slow`: show the end of the slow log's file, with the stacks.").freeze
+
+      def self.switches = [Format::TEXT_OR_JSON, LIMIT, STACKS]
+
+      private
+
+      def perform
+        outcome, said, records = ask
+        return report_failure(said["reason"]) if outcome == "failed"
+
+        logs, requests = records.partition { |word, _| word == "log" }
+        return show_file(logs.first.last["path"]) if flags[:stacks]
+
+        requests = requests.map(&:last)
+        terminal.out.puts(chosen_format == "json" ? JSON.pretty_generate(requests) : text(requests))
+        CLI::OK
+      rescue ControlClient::Silent => e
+        report_failure(e.message)
+      end
+
+      def ask
+        records = []
+        outcome = ControlClient.new(path).ask("slow", { limit: limit }, timeout: ANSWER) { |*record| records << record }
+        [*outcome, records]
+      end
+
+      def limit
+        text = flags[:limit] or return
+        return text.to_i if text.match?(/\A[1-9]\d{0,5}\z/)
+
+        raise UsageError, "--limit: must be a whole number, 1 or more, but is #{text.inspect}."
+      end
+
+      def text(requests)
+        return "no slow request so far" if requests.empty?
+
+        requests.map do |facts|
+          time = Time.at(facts["time"].to_i).strftime("%F %T")
+          "#{time}  #{facts["seconds"]} s  #{facts["request"]}  slot #{facts["slot"]}, generation " \
+          "#{facts["generation"]}, pid #{facts["pid"]}  #{facts["location"] || facts["reason"]}".rstrip
+        end
+      end
+
+      # The server names the file, which may belong to another release than the config file here.
+      def show_file(file)
+        return report_failure("#{file} is no regular file, so its entries cannot be shown") unless File.file?(file)
+
+        terminal.out.puts(File.open(file) { |io| tail(io) })
+        CLI::OK
+      rescue SystemCallError => e
+        report_failure("the slow log cannot be read: #{e.message}")
+      end
+
+      def tail(io)
+        skipped = io.size - TAIL
+        return io.read unless skipped.positive?
+
+        io.seek(skipped)
+        io.gets
+        io.read
+      end
+    end
+  end
+end

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require "pando/events"
+require "pando/slow_entry"
+require "pando/sys"
+
+module Pando
+  module Cluster
+    # Finds requests that run for longer than `slow_log` allows, and asks their workers where they stand. If a worker
+    # does not answer, the entry says what can be seen from outside. Keeps the last ones for `pando slow`. Owned by a
+    # Pool, in the monitor; called by its Deadlines.
+    class SlowRequests
+      # One request: when it began, the next threshold, when the worker was asked (nil: it has answered), whether
+      # the event was emitted, and CPU ticks of the process when it was asked.
+      Watch = Struct.new(:since, :next, :asked, :told, :ticks)
+      # Seconds that a worker has to answer.
+      PATIENCE = 0.4
+      KEPT = 50
+      # Fields of /proc/PID/stat after the command's name (proc(5)).
+      STATE = 0
+      USER = 11
+      SYSTEM = 12
+      TICKS = 100.0 # in a second: USER_HZ of every architecture on which Pando runs
+      SILENT = "it does not answer: it probably holds the interpreter lock in native code"
+      private_constant :STATE, :USER, :SYSTEM, :TICKS
+
+      # @return [Array<Hash>] the oldest first
+      attr_reader :recent
+
+      # @param options [Options] its `slow`; it may change at a reload
+      # @param pool [String, nil] its name
+      def initialize(options, pool = nil)
+        @options = options
+        @pool = pool
+        @watched = {}.compare_by_identity
+        @recent = []
+      end
+
+      # @return [String] of the file
+      def path = @options.slow.path
+
+      def on? = !@options.slow.nil? && !@options.jobs
+
+      # @param number [Integer] of a job that runs
+      def look(child, number, now)
+        since = child.row.busy_since(number)
+        return if since.nil? || now - since < @options.slow.seconds || child.row.streaming?(number)
+
+        watch = watch(child, number, since)
+        silent(child, number, watch, now) if watch.asked && now - watch.asked >= PATIENCE
+        ask(child, watch, now) if now - since >= watch.next
+      end
+
+      # A worker has answered.
+      # @param text [String] untrusted: the number of the job, and the application's line
+      def answered(child, text)
+        number, location = text.split(" ", 2)
+        watch = @watched[child]&.[](Integer(number, 10, exception: false))
+        return unless watch
+
+        watch.asked = nil
+        tell(child, number.to_i, watch, location)
+      end
+
+      private
+
+      def watch(child, number, since)
+        @watched.delete_if { |one, _| one.gone? } unless @watched.key?(child)
+        jobs = @watched[child] ||= {}
+        known = jobs[number]
+        return known if known && known.since == since
+
+        jobs[number] = Watch.new(since, @options.slow.seconds)
+      end
+
+      def ask(child, watch, now)
+        watch.next *= 2 while watch.next <= now - watch.since
+        watch.ticks = ticks(stat(child.pid)) unless watch.asked
+        watch.asked ||= now # a worker that has not answered yet gets no more time
+        child.signal("URG")
+      end
+
+      def silent(child, number, watch, now)
+        fields = stat(child.pid)
+        used = ticks(fields) - watch.ticks
+        elapsed = now - watch.asked
+        watch.asked = nil
+        verb, path = name(child, number)
+        writer.write({ pool: @pool, **child.identity, method: verb, path: path, seconds: (now - watch.since).round(3),
+                       state: fields[STATE], cpu: (used / TICKS / elapsed).round(2), wchan: wchan(child.pid),
+                       reason: SILENT })
+        tell(child, number, watch, nil, SILENT)
+      end
+
+      # The event once; for `pando slow` the last state counts.
+      def tell(child, number, watch, location, reason = nil)
+        seconds = (Sys.now - watch.since).round(3)
+        facts = { **child.identity, request: name(child, number).join(" "), seconds: seconds,
+                                    location: location, reason: reason }.compact
+        Events.emit("request.slow", **facts) unless watch.told
+        @recent.delete_if { |one| one.equal?(watch.told) } if watch.told
+        watch.told = { time: Time.now.to_i, pool: @pool, **facts }
+        @recent = [*@recent, watch.told].last(KEPT)
+      end
+
+      def name(child, number)
+        (child.row.job_name(number) || %w[? ?]).map { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }
+      end
+
+      def writer
+        return @writer if @terms == @options.slow
+
+        @terms = @options.slow
+        @writer = SlowEntry.new(@terms)
+      end
+
+      def stat(pid)
+        File.read("/proc/#{pid}/stat").rpartition(")").last.split
+      rescue SystemCallError
+        []
+      end
+
+      def ticks(fields) = fields[USER].to_i + fields[SYSTEM].to_i
+
+      def wchan(pid)
+        text = File.read("/proc/#{pid}/wchan")
+        text unless ["", "0"].include?(text)
+      rescue SystemCallError
+        nil
+      end
+    end
+  end
+end

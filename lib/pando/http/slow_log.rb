@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/audit/sites"
+require "pando/slow_entry"
+require "pando/sys"
+require "pando/sys/memory"
+
+module Pando
+  module HTTP
+    # Writes where a slow request stands. The monitor finds slow requests in the scoreboard, and sends the signal of
+    # {SoftTimeout}, whose handler calls this. Owned by a SoftTimeout: one for each thread that serves, in a worker. A
+    # request that is not slow never comes here.
+    #
+    # @api private
+    class SlowLog
+      # @param terms [SlowEntry::Terms, nil]
+      # @param worker [Cluster::Worker]
+      # @param record [Cluster::JobRecord] of the thread's requests
+      # @return [SlowLog, nil]
+      def self.for(terms, worker, record) = (new(terms, worker, record) if terms)
+
+      def initialize(terms, worker, record)
+        @terms = terms
+        @worker = worker
+        @record = record
+        @entries = SlowEntry.new(terms)
+        @since = @next = nil
+      end
+
+      # @return [Boolean] whether the running request is slow, and the monitor waits for an answer
+      def due?
+        since = busy_since
+        !since.nil? && Sys.now - since >= @terms.seconds && !@record.streams?
+      end
+
+      # Writes an entry, unless there is one for this doubling, and answers the monitor.
+      #
+      # @param timeout [Timeout, nil] of the request; nil: the application does not have it now
+      # @param stack [Array<String>, nil] where it stands
+      def tell(timeout, stack)
+        since = busy_since or return
+        seconds = Sys.now - since
+        write(seconds, timeout, stack) if fresh?(since, seconds)
+        timeout.slow = self if timeout
+        answer(stack)
+      end
+
+      # The request has ended.
+      #
+      # @param env [Hash] of the request
+      # @param status [Integer, nil] nil: it got no answer
+      # @param seconds [Float] that it took
+      def over(env, status, seconds)
+        @entries.write({ ended: true, **place, **request(env), seconds: seconds.round(3), status: status })
+      end
+
+      private
+
+      def row = @worker.row
+      def busy_since = row.busy_since(@record.job_number)
+
+      # @return [Boolean] whether the request has passed another threshold
+      def fresh?(since, seconds)
+        @next = @terms.seconds unless @since == since
+        @since = since
+        return false if seconds < @next
+
+        @next *= 2 while @next <= seconds
+        true
+      end
+
+      def write(seconds, timeout, stack)
+        @entries.write({ **place, **request(timeout&.env), seconds: seconds.round(3), **ruby, **memory }, stack)
+      end
+
+      def place
+        { pool: @worker.pool_name, slot: @worker.slot, generation: @worker.generation, pid: Process.pid }
+      end
+
+      def request(env)
+        verb, path = row.job_name(@record.job_number)
+        { method: utf8(verb), path: utf8(path), request_id: utf8(env && env["HTTP_X_REQUEST_ID"]),
+          queued: env && env["pando.queue_time"]&.round(3) }
+      end
+
+      def utf8(text) = text && text.dup.force_encoding(Encoding::UTF_8).scrub("?")[0, 1000]
+
+      def ruby
+        { lock_wait: @record.lock_wait.round(3), gc_count: GC.stat(:count), gc_major: GC.stat(:major_gc_count),
+          gc_ms: GC.stat(:time), gc_state: GC.latest_gc_info(:state) }
+      end
+
+      def memory
+        usage = Sys::Memory.usage(Process.pid)
+        usage ? { private_mib: mebibytes(usage.private), rss_mib: mebibytes(usage.rss) } : {}
+      end
+
+      def mebibytes(bytes) = (bytes / 1_048_576.0).round(1)
+
+      def answer(stack)
+        location = ForkSafety::Audit::Sites.application_line(stack)
+        @worker.report(:slow, text: "#{@record.job_number} #{utf8(location)}".strip)
+      end
+    end
+  end
+end

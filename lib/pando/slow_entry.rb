@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require "pando/sys"
+
+module Pando
+  # Formats the entries of the slow log and appends them to its file. Workers write what they see from inside
+  # (HTTP::SlowLog), and the monitor what it sees from outside (Cluster::SlowRequests). Each has an instance of its own.
+  #
+  # It takes no lock, because a worker calls it in a signal handler.
+  #
+  # @api private
+  class SlowEntry
+    # The configuration: seconds until the first entry, the file, and :text or :json.
+    Terms = Struct.new(:seconds, :path, :format) do
+      # @param config [Config]
+      # @return [Terms, nil] nil: there is no slow log
+      def self.of(config)
+        new(config.slow_log, config.slow_log_file, config.log_format) if config.slow_log
+      end
+    end
+
+    # Bytes of an entry. One write of this size stays together in a file that is opened for appending.
+    LIMIT = 32_768
+    # Entries in a second.
+    RATE = 5
+    FLAGS = File::WRONLY | File::APPEND | File::CREAT | File::NONBLOCK | File::NOCTTY
+    MODE = 0o640
+    private_constant :FLAGS, :MODE
+
+    # @return [Integer] entries that could not be written, or were too many, since the last one that was written
+    attr_reader :lost
+
+    # @param terms [Terms]
+    def initialize(terms)
+      require "json" if terms.format == :json # a signal handler must not load code
+      @terms = terms
+      @lost = @count = 0
+      @second = nil
+    end
+
+    # @param facts [Hash{Symbol => Object}] nil is left out
+    # @param stack [Array<String>, nil]
+    # @return [Boolean] whether it was written
+    def write(facts, stack = nil)
+      return lose unless allowed?
+
+      facts = { time: Time.now.utc.strftime("%FT%T.%3NZ"), **facts, left_out: @lost.nonzero? }.compact
+      append(fit(facts, stack)) ? (@lost = 0).zero? : lose
+    rescue SystemCallError, IOError
+      lose
+    end
+
+    private
+
+    def lose
+      @lost += 1
+      false
+    end
+
+    def allowed?
+      second = Sys.now.to_i
+      @count = 0 unless @second == second
+      @second = second
+      (@count += 1) <= RATE
+    end
+
+    # A fifo without a reader refuses to open (ENXIO), and a full pipe to be written.
+    def append(text)
+      file = File.new(@terms.path, FLAGS, MODE)
+      file.syswrite(text) == text.bytesize
+    ensure
+      file&.close
+    end
+
+    # Removes frames from the middle until the entry is small enough.
+    def fit(facts, stack)
+      stack = stack&.map { |line| line.dup.force_encoding(Encoding::UTF_8).scrub("?")[0, 500] }
+      text = render(facts, stack)
+      keep = stack ? stack.size : 0
+      while text.bytesize > LIMIT && keep > 2
+        keep = keep * 3 / 4
+        text = render(facts, cut(stack, keep))
+      end
+      text
+    end
+
+    def cut(stack, keep)
+      half = keep / 2
+      [*stack.first(half), "... #{stack.size - (2 * half)} frames left out ...", *stack.last(half)]
+    end
+
+    def render(facts, stack)
+      return "#{JSON.generate(stack ? facts.merge(stack: stack) : facts)}\n" if @terms.format == :json
+
+      head = facts.map { |key, value| "#{key}=#{plain(value)}" }.join(" ")
+      ["#{head}\n", *stack&.map { |line| "    #{line.tr("\n", " ")}\n" }].join
+    end
+
+    # A path comes from a client: no control characters in a text file.
+    def plain(value)
+      text = value.to_s
+      text.match?(/[ "[:cntrl:]]/) ? text.inspect : text
+    end
+  end
+end

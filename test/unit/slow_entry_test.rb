@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require "pando/slow_entry"
+
+class SlowEntryTest < Minitest::Test
+  def in_file
+    Dir.mktmpdir { |folder| yield File.join(folder, "slow.log") }
+  end
+
+  def entry(path) = Pando::SlowEntry.new(Pando::SlowEntry::Terms.new(1.0, path, :text))
+
+  def test_a_long_stack_loses_its_middle
+    in_file do |path|
+      assert(entry(path).write({ path: "/a" }, Array.new(5000) { |number| "file.rb:#{number}:in 'deep'" }))
+      text = File.read(path)
+
+      assert_operator(text.bytesize, :<=, Pando::SlowEntry::LIMIT)
+      assert_match(/file\.rb:0:.*\d+ frames left out.*file\.rb:4999:/m, text)
+    end
+  end
+
+  def test_a_path_of_a_client_makes_no_second_line
+    in_file do |path|
+      entry(path).write({ path: "/a\nseconds=1" })
+
+      assert_equal(1, File.readlines(path).size)
+    end
+  end
+
+  def test_what_is_lost_is_counted
+    log = entry("/dev/full")
+
+    refute(log.write({ path: "/a" }))
+    assert_equal(1, log.lost)
+  end
+end
