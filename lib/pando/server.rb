@@ -3,10 +3,11 @@
 require "pando/cluster"
 require "pando/compat/notices"
 require "pando/config"
+require "pando/log_file"
 require "pando/server/app_environment"
-require "pando/server/start_mode"
 require "pando/server/kinds"
 require "pando/server/launch"
+require "pando/server/start_mode"
 require "pando/telemetry/log"
 
 module Pando
@@ -81,10 +82,17 @@ module Pando
 
     def monitor(start)
       subscribe unless start.rehearsal?
+      check_logs if start.fresh?
       Compat::Notices.new(config).tell if start.fresh?
       warn_of_variables unless start.rehearsal?
       @inherited = start.inherited_sockets
       Cluster::Monitor.new(payload, listen(config), policy, Launch.mold(config), start)
+    end
+
+    # @raise [BootError]
+    def check_logs
+      LogFile.check("access_log", config.access_log)
+      LogFile.check("slow_log", config.slow_log && config.slow_log_file)
     end
 
     def warn_of_variables

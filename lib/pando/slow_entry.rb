@@ -3,8 +3,8 @@
 require "pando/sys"
 
 module Pando
-  # Formats the entries of the slow log and appends them to its file. Workers write what they see from inside
-  # (HTTP::SlowLog), and the monitor what it sees from outside (Cluster::SlowRequests). Each has an instance of its own.
+  # Formats the entries of the slow log and appends them to its file. Owned by an HTTP::SlowLog, in a worker; its terms
+  # are read in the monitor as well.
   #
   # It takes no lock, because a worker calls it in a signal handler.
   #

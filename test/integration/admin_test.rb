@@ -56,6 +56,28 @@ class AdminTest < Minitest::Test
     assert_includes(JSON.parse(text)["processes"].map { |one| one["role"] }, "admin")
   end
 
+  def test_slow_requests
+    folder = Dir.mktmpdir("pando-slow")
+    start("slow_log 0.2, #{File.join(folder, "slow.log").inspect}\n",
+          app: "run ->(_env) { sleep(1); [200, {}, []] }")
+    assert_empty(@admin.json("/slow")["requests"])
+    @server.wait_for("request.slow") { @server.get("/report?secret=1") }
+
+    slow = wait_until { @admin.json("/slow")["requests"].first }
+    assert_equal("GET /report", slow["request"])
+    assert_match(/config\.ru/, slow["location"])
+  ensure
+    FileUtils.rm_rf(folder)
+  end
+
+  def test_without_a_slow_log
+    start
+    answer = @admin.get("/slow")
+
+    assert_equal("404", answer.code)
+    assert_match(/slow_log is off: write slow_log 2/, answer.body)
+  end
+
   def test_requests_are_counted_one_by_one
     start
     30.times { @server.get("/") }

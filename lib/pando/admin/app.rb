@@ -23,6 +23,7 @@ module Pando
         "/readyz" => Route.new(READ, :all, :ready),
         "/status.json" => Route.new(READ, :readers, :status),
         "/events" => Route.new(READ, :readers, :events),
+        "/slow" => Route.new(READ, :readers, :slow),
         "/refork" => Route.new(COMMAND, :holders, :command),
         "/reload" => Route.new(COMMAND, :holders, :command),
         "/scale" => Route.new(COMMAND, :holders, :command),
@@ -93,6 +94,12 @@ module Pando
       def status(_env)
         report = CLI::StatusReport.new(@monitor.snapshot("status").records, memory: @survey.method(:[]))
         json(200, { "schema" => SCHEMA, **report.to_h })
+      end
+
+      def slow(_env)
+        json(200, { "schema" => SCHEMA, "requests" => @monitor.snapshot("slow").all("slow") })
+      rescue Monitor::Refused => e
+        failure(404, e.message)
       end
 
       def events(env)

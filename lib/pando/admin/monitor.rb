@@ -12,6 +12,9 @@ module Pando
       # The monitor does not answer, or there are too many commands.
       class Unavailable < Pando::Error; end
 
+      # It does answer: there is nothing to show.
+      class Refused < Unavailable; end
+
       # Seconds for the answer to a question, and during which an answer is used again.
       ANSWER = 5.0
       FRESH = 1.0
@@ -38,7 +41,7 @@ module Pando
       def gone?(seconds) = !@link.wait_readable(seconds).nil?
 
       # The state of the server. Whoever asks within a second gets the same.
-      # @param word [String] "figures", for metrics, or "status", with each process
+      # @param word [String] "figures", for metrics, "status", with each process, or "slow", the last slow requests
       # @param fresh [Float] seconds
       # @return [Snapshot]
       # @raise [Unavailable]
@@ -73,7 +76,7 @@ module Pando
       def ask(word)
         records = []
         outcome, said = client.ask(word, timeout: ANSWER) { |*record| records << record }
-        raise Unavailable, "the monitor failed: #{said["reason"]}" if outcome == "failed"
+        raise Refused, said["reason"].to_s if outcome == "failed"
 
         Snapshot.new(records)
       end

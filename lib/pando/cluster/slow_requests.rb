@@ -6,9 +6,9 @@ require "pando/sys"
 
 module Pando
   module Cluster
-    # Finds requests that run for longer than `slow_log` allows, and asks their workers where they stand. If a worker
-    # does not answer, the entry says what can be seen from outside. Keeps the last ones for `pando slow`. Owned by a
-    # Pool, in the monitor; called by its Deadlines.
+    # Finds requests that run for longer than `slow_log` allows, and asks their workers where they stand; the workers
+    # write that to the slow log. If a worker does not answer soon, the event says what can be seen from outside. Keeps
+    # the last ones for `pando slow`. Owned by a Pool, in the monitor; called by its Deadlines.
     class SlowRequests
       # One request: when it began, the next threshold, when the worker was asked (nil: it has answered), whether
       # the event was emitted, and CPU ticks of the process when it was asked.
@@ -85,11 +85,12 @@ module Pando
         used = ticks(fields) - watch.ticks
         elapsed = now - watch.asked
         watch.asked = nil
-        verb, path = name(child, number)
-        writer.write({ pool: @pool, **child.identity, method: verb, path: path, seconds: (now - watch.since).round(3),
-                       state: fields[STATE], cpu: (used / TICKS / elapsed).round(2), wchan: wchan(child.pid),
-                       reason: SILENT })
-        tell(child, number, watch, nil, SILENT)
+        tell(child, number, watch, nil, "#{SILENT} (#{seen(fields, used / TICKS / elapsed, child.pid)})")
+      end
+
+      def seen(fields, cores, pid)
+        wchan = wchan(pid)
+        "state #{fields.fetch(STATE, "?")}, #{cores.round(2)} of a core#{", in the kernel at #{wchan}" if wchan}"
       end
 
       # The event once; for `pando slow` the last state counts.
@@ -105,13 +106,6 @@ module Pando
 
       def name(child, number)
         (child.row.job_name(number) || %w[? ?]).map { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }
-      end
-
-      def writer
-        return @writer if @terms == @options.slow
-
-        @terms = @options.slow
-        @writer = SlowEntry.new(@terms)
       end
 
       def stat(pid)

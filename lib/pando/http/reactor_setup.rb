@@ -24,7 +24,6 @@ module Pando
       # @raise [SystemCallError] the kernel gives no memory or descriptor, or that is no channel of this layout
       def initialize(config, descriptors = nil)
         @spool = ReactorSpool.new(config.spool)
-        ReactorSettings.check_access_log(config) unless descriptors
         @settings = ReactorSettings.new(config, spool: @spool)
         @health = config.health || config.health_live
         channel, eventfd = descriptors
@@ -175,21 +174,6 @@ module Pando
 
       # In the order of the numbers that the reactor has for them.
       FORMATS = %i[common combined json].freeze
-      STANDARD_OUTPUT = "-"
-
-      # Whether the access log can be written, as far as that can be known now.
-      # @param config [Config]
-      # @raise [BootError]
-      def self.check_access_log(config)
-        path = config.access_log
-        return if path.nil? || path == STANDARD_OUTPUT
-        return if File.exist?(path) && !File.file?(path) # a pipe without a reader
-
-        File.open(path, File::WRONLY | File::APPEND | File::CREAT, 0o640, &:close)
-      rescue SystemCallError => e
-        raise BootError, "access_log cannot be written: #{e.message}. Make the folder, let the server's user write " \
-                         "there, or name another file"
-      end
 
       # Descriptors that the reactor needs beside those of its connections: for lanes, for large bodies, and for clients
       # that it refuses because there are too many.

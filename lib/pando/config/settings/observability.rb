@@ -44,7 +44,7 @@ module Pando
               type: Types::Text.new("the path of a file", /\A[^\0]+\z/), default: "log/slow.log",
               resolve: ->(path, directory) { path && File.expand_path(path, directory) },
               within: :slow_log, keyword: :file, traits: %i[second],
-              help: "The file to which the workers and the monitor append the entries.",
+              help: "The file to which the workers append the entries.",
               example: 'slow_log 2, "log/slow.log"'
     end
   end
