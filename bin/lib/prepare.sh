@@ -107,7 +107,7 @@ install_gems() {
   bundle_is_current && return
   have_bundler || install_packages ruby-bundler || exit 1
   case $BUNDLE_WITHOUT in
-    *lint*) ;;
+    *lint*terminal*) ;;
     *) install_compiler || exit 1 ;; # some of these gems have extensions
   esac
   say "installing gems into $BUNDLE_PATH"

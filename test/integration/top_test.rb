@@ -21,14 +21,17 @@ class TopTest < Minitest::Test
   BACK = "\e[?1049l"
 
   def setup
+    require "curses"
     @folder = Dir.mktmpdir("pando-top") # the server's own goes with it
     @server = serve(config: "workers 2\nrefork :manual\nhealth \"/up\"\ncontrol #{socket.inspect}")
+  rescue LoadError
+    skip("the gem curses is not installed")
   end
 
   def teardown
     @session&.close
     super
-    FileUtils.remove_entry(@folder)
+    FileUtils.remove_entry(@folder) if @folder
   end
 
   def test_it_shows_the_workers_and_gives_the_terminal_back
