@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/line_writer"
 require "pando/sys"
 
 module Pando
@@ -42,7 +43,7 @@ module Pando
     # @param stack [Array<String>, nil]
     # @return [Boolean] whether it was written
     def write(facts, stack = nil)
-      return lose unless allowed?
+      return left_out unless allowed?
 
       facts = { time: Time.now.utc.strftime("%FT%T.%3NZ"), **facts, left_out: @lost.nonzero? }.compact
       append(fit(facts, stack)) ? (@lost = 0).zero? : lose
@@ -52,7 +53,13 @@ module Pando
 
     private
 
+    # Counts like a lost line of the log.
     def lose
+      LineWriter.lost += 1
+      left_out
+    end
+
+    def left_out
       @lost += 1
       false
     end

@@ -31,8 +31,21 @@ class SlowEntryTest < Minitest::Test
 
   def test_what_is_lost_is_counted
     log = entry("/dev/full")
+    before = Pando::LineWriter.lost
 
     refute(log.write({ path: "/a" }))
-    assert_equal(1, log.lost)
+    assert_equal([1, 1], [log.lost, Pando::LineWriter.lost - before])
+  end
+
+  def test_of_many_in_a_second_some_are_left_out
+    in_file do |path|
+      log = entry(path)
+      20.times { |number| log.write({ path: "/#{number}" }) }
+      before = Pando::LineWriter.lost
+
+      assert_operator(File.readlines(path).size, :<, 20)
+      assert_operator(log.lost, :>, 0)
+      assert_equal(before, Pando::LineWriter.lost)
+    end
   end
 end

@@ -3,6 +3,7 @@
 require "json"
 require "pando/cli/control_command"
 require "pando/cli/format"
+require "pando/telemetry/printable"
 
 module Pando
   module CLI
@@ -57,10 +58,14 @@ module Pando
 
         requests.map do |facts|
           time = Time.at(facts["time"].to_i).strftime("%F %T")
-          "#{time}  #{facts["seconds"]} s  #{facts["request"]}  slot #{facts["slot"]}, generation " \
-          "#{facts["generation"]}, pid #{facts["pid"]}  #{facts["location"] || facts["reason"]}".rstrip
+          request = Telemetry::Printable.escape(facts["request"], 200)
+          "#{time}  #{facts["seconds"]} s  #{request}  slot #{facts["slot"]}, generation #{facts["generation"]}, " \
+          "pid #{facts["pid"]}  #{where(facts)}".rstrip
         end
       end
+
+      # A client has chosen the path, and the application the name of its file.
+      def where(facts) = Telemetry::Printable.escape(facts.values_at("location", "reason").compact.join("; "), 400)
 
       # The server names the file, which may belong to another release than the config file here.
       def show_file(file)

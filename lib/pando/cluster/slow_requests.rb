@@ -10,11 +10,13 @@ module Pando
     # write that to the slow log. If a worker does not answer soon, the event says what can be seen from outside. Keeps
     # the last ones for `pando slow`. Owned by a Pool, in the monitor; called by its Deadlines.
     class SlowRequests
-      # One request: when it began, the next threshold, when the worker was asked (nil: it has answered), whether
-      # the event was emitted, and CPU ticks of the process when it was asked.
-      Watch = Struct.new(:since, :next, :asked, :told, :ticks)
-      # Seconds that a worker has to answer.
+      # One request: its name, when it began, the next threshold, when the worker was asked (nil: it has answered), what
+      # was told of it, and CPU ticks of the process when it was asked.
+      Watch = Struct.new(:name, :since, :next, :asked, :told, :ticks)
+      # Seconds that a worker has to answer, and more for each further thread: each may have the interpreter lock first,
+      # for as long as Ruby lets a thread have it while others wait.
       PATIENCE = 0.4
+      TURN = 0.1
       KEPT = 50
       # Fields of /proc/PID/stat after the command's name (proc(5)).
       STATE = 0
@@ -47,19 +49,19 @@ module Pando
         return if since.nil? || now - since < @options.slow.seconds || child.row.streaming?(number)
 
         watch = watch(child, number, since)
-        silent(child, number, watch, now) if watch.asked && now - watch.asked >= PATIENCE
+        silent(child, watch, now) if watch.asked && now - watch.asked >= patience(child)
         ask(child, watch, now) if now - since >= watch.next
       end
 
       # A worker has answered.
-      # @param text [String] untrusted: the number of the job, and the application's line
+      # @param text [String] untrusted: the number of the job, when it began (microseconds), and the application's line
       def answered(child, text)
-        number, location = text.split(" ", 2)
-        watch = @watched[child]&.[](Integer(number, 10, exception: false))
-        return unless watch
+        number, since, location = text.split(" ", 3)
+        watch = @watched[child]&.[](Integer(number.to_s, 10, exception: false))
+        return unless watch && (watch.since * 1_000_000).round == Integer(since.to_s, 10, exception: false)
 
         watch.asked = nil
-        tell(child, number.to_i, watch, location)
+        tell(child, watch, location)
       end
 
       private
@@ -70,7 +72,7 @@ module Pando
         known = jobs[number]
         return known if known && known.since == since
 
-        jobs[number] = Watch.new(since, @options.slow.seconds)
+        jobs[number] = Watch.new(name(child, number), since, @options.slow.seconds)
       end
 
       def ask(child, watch, now)
@@ -80,12 +82,12 @@ module Pando
         child.signal("URG")
       end
 
-      def silent(child, number, watch, now)
+      def silent(child, watch, now)
         fields = stat(child.pid)
         used = ticks(fields) - watch.ticks
         elapsed = now - watch.asked
         watch.asked = nil
-        tell(child, number, watch, nil, "#{SILENT} (#{seen(fields, used / TICKS / elapsed, child.pid)})")
+        tell(child, watch, nil, "#{SILENT} (#{seen(fields, used / TICKS / elapsed, child.pid)})")
       end
 
       def seen(fields, cores, pid)
@@ -93,16 +95,18 @@ module Pando
         "state #{fields.fetch(STATE, "?")}, #{cores.round(2)} of a core#{", in the kernel at #{wchan}" if wchan}"
       end
 
-      # The event once; for `pando slow` the last state counts.
-      def tell(child, number, watch, location, reason = nil)
+      # The event once; for `pando slow` the last state counts, and what was seen from outside.
+      def tell(child, watch, location, reason = nil)
         seconds = (Sys.now - watch.since).round(3)
-        facts = { **child.identity, request: name(child, number).join(" "), seconds: seconds,
-                                    location: location, reason: reason }.compact
+        facts = { **child.identity, request: watch.name.join(" "), seconds: seconds,
+                                    location: location, reason: reason || watch.told&.fetch(:reason, nil) }.compact
         Events.emit("request.slow", **facts) unless watch.told
         @recent.delete_if { |one| one.equal?(watch.told) } if watch.told
         watch.told = { time: Time.now.to_i, pool: @pool, **facts }
         @recent = [*@recent, watch.told].last(KEPT)
       end
+
+      def patience(child) = PATIENCE + ((child.threads - 1) * TURN)
 
       def name(child, number)
         (child.row.job_name(number) || %w[? ?]).map { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }

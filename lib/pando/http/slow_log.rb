@@ -42,7 +42,7 @@ module Pando
         seconds = Sys.now - since
         write(seconds, timeout, stack) if fresh?(since, seconds)
         timeout.slow = self if timeout
-        answer(stack)
+        answer(since, stack)
       end
 
       # The request has ended.
@@ -97,9 +97,10 @@ module Pando
 
       def mebibytes(bytes) = (bytes / 1_048_576.0).round(1)
 
-      def answer(stack)
+      # The monitor knows the request by its job's number and its beginning: the next one may have begun meanwhile.
+      def answer(since, stack)
         location = ForkSafety::Audit::Sites.application_line(stack)
-        @worker.report(:slow, text: "#{@record.job_number} #{utf8(location)}".strip)
+        @worker.report(:slow, text: "#{@record.job_number} #{(since * 1_000_000).round} #{utf8(location)}".strip)
       end
     end
   end
