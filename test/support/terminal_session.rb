@@ -56,13 +56,19 @@ module Support
 
     # Kills the program and all processes that it has started on this terminal.
     def close
-      Process.kill("KILL", -@pid) if @waiter.alive?
+      kill
       @waiter.join
       @writer.close
       @thread.join
     end
 
     private
+
+    def kill
+      Process.kill("KILL", -@pid) if @waiter.alive?
+    rescue Errno::ESRCH
+      nil # It has ended since.
+    end
 
     def read
       loop do
