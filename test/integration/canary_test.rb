@@ -50,7 +50,8 @@ class CanaryProofTest < Minitest::Test
   end
 
   def test_what_turns_bad_after_the_rollout_is_taken_back
-    server = serve(app: APP, config: config("{ requests: 5, seconds: 2, longest: 600 }"))
+    # So many requests are still missing when the poison comes, however slow the machine is.
+    server = serve(app: APP, config: config("{ requests: 300, seconds: 2, longest: 600 }"))
     40.times { server.get("/") }
     under_requests(server) { server.refork }
     server.write("poison", "1")

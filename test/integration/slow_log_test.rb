@@ -3,9 +3,12 @@
 require "test_helper"
 require "json"
 require "support/server_process"
+require "support/waiting"
 
 # Promise: where a slow request stands is written while it runs, and the request goes on.
 class SlowLogTest < Minitest::Test
+  include Support::Waiting
+
   parallelize_me! # they wait most of the time
 
   APP = <<~'RUBY'
@@ -24,6 +27,7 @@ class SlowLogTest < Minitest::Test
   def test_the_stack_of_a_sleeping_request_at_two_doublings_and_its_end
     start("workers 1")
     event = @server.wait_for("request.slow") { assert_equal(200, get_with_id("/sleep?2.4&secret=1").status) }
+    wait_until { entries.last["ended"] } # the client has its answer before
     first, second, *rest = entries
 
     assert_includes(0.5...1.0, first["seconds"])
