@@ -163,8 +163,9 @@ module Pando
       counter("requests_timed_out_total", %i[pool kind],
               "Requests that exceeded their soft timeout, after which the worker leaves, or their hard one, at which " \
               "it is killed.") do |s|
-        soft = s.totals("worker.leaving", cause: "timeout") { |_, pool, _| { pool: s.pool(pool), kind: "soft" } }
-        { **soft, **s.totals("request.killed") { |_, pool, _| { pool: s.pool(pool), kind: "hard" } } }
+        { "soft" => ["worker.leaving", "timeout"], "hard" => ["request.killed", nil] }.map do |kind, (event, cause)|
+          s.totals_by_pool(event, :kind, [kind], cause: cause) { |_, pool, _| { pool: s.pool(pool), kind: kind } }
+        end.reduce(:merge)
       end
       counter("health_checks_total", %i[result], "Health checks that the reactor has answered.") do |s|
         s.traffic_by(:result, "well" => "health_well", "unwell" => "health_unwell")

@@ -12,6 +12,7 @@ module Pando
             "Processes by role and state. A worker is idle or busy, or on its way in or out.") do |s|
         s.all("group").to_h { |one| [{ **s.place(one["role"], one["pool"]), state: one["state"] }, one["count"]] }
       end
+      gauge("worker_threads", %i[pool], "Requests that one worker serves at a time.") { |s| s.work("threads") }
       gauge("workers_fork_unsafe", %i[pool], "Ready workers that cannot become a mold.") do |s|
         s.work("unsafe")
       end
@@ -28,16 +29,18 @@ module Pando
       counter("workers_killed_total", %i[pool cause],
               "Workers that the monitor has killed: for timeout, standstill, late_start, late_exit, self_check, " \
               "blocked_queue, operator or another cause.") do |s|
-        s.totals("worker.killed") { |_, pool, cause| { pool: s.pool(pool), cause: cause || "other" } }
+        s.totals_by_pool("worker.killed", :cause, MetricsSource::KILLS) do |_, pool, cause|
+          { pool: s.pool(pool), cause: cause || "other" }
+        end
       end
       counter("workers_oom_killed_total", %i[pool], "Workers that the kernel has killed for lack of memory.") do |s|
-        s.totals("worker.lost", cause: "oom") { |_, pool, _| { pool: s.pool(pool) } }
+        s.totals_by_pool("worker.lost", cause: "oom")
       end
       counter("workers_outgrown_total", %i[pool], "Workers replaced for the memory that they took.") do |s|
-        s.totals("worker.leaving", cause: "memory") { |_, pool, _| { pool: s.pool(pool) } }
+        s.totals_by_pool("worker.leaving", cause: "memory")
       end
       counter("restarts_throttled_total", %i[pool], "Restarts put off because a process died again and again.") do |s|
-        s.totals("restart.throttled") { |_, pool, _| { pool: s.pool(pool) } }
+        s.totals_by_pool("restart.throttled")
       end
 
       # Generations.
@@ -45,14 +48,16 @@ module Pando
       gauge("generation_number", %i[pool], "The generation that serves.") { |s| s.current("number") }
       gauge("generation_age_seconds", %i[pool], "Time since its mold was started.") { |s| s.current("age") }
       counter("reforks_total", %i[pool outcome], "Reforks: started, finished, refused or withheld.") do |s|
-        s.totals do |event, pool, _|
+        s.totals_by_pool(nil, :outcome, MetricsSource::REFORKS) do |event, pool, _|
           noun, outcome = event.split(".")
           { pool: s.pool(pool), outcome: outcome } if noun == "refork" && MetricsSource::REFORKS.include?(outcome)
         end
       end
       counter("generations_discarded_total", %i[pool cause],
               "New generations that failed, by what failed: canary, watch, mold, worker, check, fork or spawn.") do |s|
-        s.totals("generation.discarded") { |_, pool, cause| { pool: s.pool(pool), cause: cause || "other" } }
+        s.totals_by_pool("generation.discarded", :cause, MetricsSource::FAILURES) do |_, pool, cause|
+          { pool: s.pool(pool), cause: cause || "other" }
+        end
       end
       gauge("refork_suspended", %i[pool],
             "1 if too many reforks in a row have failed, so that Pando tries no more.") do |s|

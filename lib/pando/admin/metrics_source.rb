@@ -18,6 +18,9 @@ module Pando
       # Upper bounds of the buckets: a millisecond to a minute.
       BOUNDS = (0..16).map { |doublings| (2**doublings) / 1000.0 }.freeze
       REFORKS = %w[started finished refused withheld].freeze
+      # Reasons to kill a worker, and parts of a new generation that may fail: see Cluster::Tally.
+      KILLS = %w[timeout standstill late_start late_exit self_check blocked_queue operator].freeze
+      FAILURES = %w[canary watch mold worker check fork spawn].freeze
       # Counters of http/stats.h by the value of a label.
       SHED = { "max_connections" => "shed_connections", "max_connections_per_address" => "shed_address",
                "max_queue" => "shed_queue", "queue_timeout" => "shed_queue_time", "stopping" => "shed_stopping",
@@ -132,6 +135,16 @@ module Pando
           labels = yield(one["event"], one["pool"], one["cause"])
           sums[labels] += one["count"] if labels
         end
+      end
+
+      # The same by pool, with a zero for what has not happened yet: else an alert would miss the first time.
+      # @param label [Symbol, nil] a label beside the pool @param values [Array<String>] that it is known to have
+      def totals_by_pool(event = nil, label = nil, values = [nil], cause: nil, &block)
+        zeros = of_pools("name") { 0 }.keys.flat_map do |pool|
+          values.map { |value| [{ **pool, label => value }.compact, 0] }
+        end
+        block ||= ->(_, pool, _) { { pool: pool(pool) } }
+        zeros.to_h.merge(totals(event, cause: cause, &block))
       end
 
       # @return [Integer] how often an event has happened

@@ -20,8 +20,9 @@ class AdminMetricsTest < Minitest::Test
     ["answers", { "method" => "GET", "counts" => "1,0,38,0,2,0" }],
     ["traffic", { "received" => "100", "sent" => "2000" }],
     ["times", { "kind" => "queue", "seconds" => "0.5", "first" => "0", "counts" => "2,1" }],
-    ["work", { "requests" => "40", "failures" => "0", "cpu" => "1.5", "faults" => "9", "minor_gcs" => "3",
-               "major_gcs" => "1", "connections" => "2", "streams" => "0", "unsafe" => "1", "code" => "300" }],
+    ["work", { "threads" => "5", "requests" => "40", "failures" => "0", "cpu" => "1.5", "faults" => "9",
+               "minor_gcs" => "3", "major_gcs" => "1", "connections" => "2", "streams" => "0", "unsafe" => "1",
+               "code" => "300" }],
     ["group", { "role" => "worker", "state" => "busy", "count" => "1" }],
     ["group", { "role" => "worker", "state" => "idle", "count" => "1" }],
     ["pids", { "role" => "worker", "pids" => "10,11" }],
@@ -69,14 +70,22 @@ class AdminMetricsTest < Minitest::Test
     assert_equal([3, 0.5, 3], [queue.buckets[0.001], queue.total, queue.number])
     assert_equal({ { pool: "web", reason: "max_queue" } => 2, { pool: "web", reason: "queue_timeout" } => 0 },
                  @families["pando_queue_shed_total"])
-    assert_equal({ { pool: "web", cause: "timeout" } => 2, { pool: "web", cause: "standstill" } => 1 },
-                 @families["pando_workers_killed_total"])
+    kills = @families["pando_workers_killed_total"]
+    assert_equal([2, 1], %w[timeout standstill].map { |cause| kills[{ pool: "web", cause: cause }] })
     assert_equal({ { role: "worker", pool: "web", outcome: "killed" } => 3 }, @families["pando_process_exits_total"])
-    assert_equal({ { pool: "web", cause: "canary" } => 1 }, @families["pando_generations_discarded_total"])
+    assert_equal(1, @families["pando_generations_discarded_total"][{ pool: "web", cause: "canary" }])
     assert_equal({ { pool: "web" } => 300 }, @families["pando_jit_code_bytes"])
     assert_equal({ { pool: "web" } => 1 }, @families["pando_workers_fork_unsafe"])
     place = { role: "worker", pool: "web" }
     assert_equal({ { **place, state: "busy" } => 1, { **place, state: "idle" } => 1 }, @families["pando_processes"])
+  end
+
+  def test_what_has_not_happened_yet_is_zero
+    { "restarts_throttled" => {}, "workers_oom_killed" => {}, "workers_outgrown" => {},
+      "workers_killed" => { cause: "late_exit" }, "generations_discarded" => { cause: "mold" },
+      "reforks" => { outcome: "refused" }, "requests_timed_out" => { kind: "hard" } }.each do |name, labels|
+      assert_equal(0, @families["pando_#{name}_total"][{ pool: "web", **labels }], name)
+    end
   end
 
   def test_memory_is_added_up_by_role

@@ -33,9 +33,13 @@ module Pando
           @cluster.pools.each do |pool|
             queue = pool.reactors.counters_of(pool.number) if pool.serves?
             yield "pool_counters", { pool: name(pool), **queue } if queue
-            workers = pool.roster.workers.select(&:pidfd).to_h { |worker| [worker, worker.sample] }
-            yield "work", { pool: name(pool), **@cluster.tally.work(pool.number, workers), **present(workers) }
+            yield "work", { pool: name(pool), **work(pool) }
           end
+        end
+
+        def work(pool)
+          workers = pool.roster.workers.select(&:pidfd).to_h { |worker| [worker, worker.sample] }
+          { threads: pool.roster.threads, **@cluster.tally.work(pool.number, workers), **present(workers) }
         end
 
         # Sums of what the workers have now.
