@@ -6,6 +6,7 @@ require "pando/cli/control_client"
 require "support/admin_client"
 require "support/folder_jobs"
 require "support/pando_versions"
+require "support/promtool"
 require "support/servers"
 
 # Promise: the admin process shows what the server does and takes commands, whatever the workers do, and its death
@@ -13,6 +14,7 @@ require "support/servers"
 class AdminTest < Minitest::Test
   include Support::Servers
   include Support::FolderJobs
+  include Support::Promtool
 
   parallelize_me! # they wait most of the time
 
@@ -281,19 +283,15 @@ class AdminTest < Minitest::Test
     assert_equal("200", @admin.post("/quiet").code)
   end
 
-  PROMTOOL = ENV.fetch("PATH").split(":").map { |one| File.join(one, "promtool") }.find { |one| File.executable?(one) }
-
   def test_promtool_finds_no_fault
-    skip "promtool is not installed (Debian's package prometheus)" unless PROMTOOL
+    need_promtool
     start
     @server.refork
     Process.kill("KILL", @server.workers.first.pid)
     wait_until { @admin.metric('pando_process_exits_total{role="worker",pool="web",outcome="lost"}') }
     wait_until { @admin.metric('pando_memory_pss_bytes{role="worker",pool="web"}') }
-    said, status = Open3.capture2e(PROMTOOL, "check", "metrics", stdin_data: @admin.metrics)
 
-    assert_predicate(status, :success?, said)
-    assert_empty(said)
+    assert_empty(assert_promtool("check", "metrics", stdin_data: @admin.metrics))
   end
 
   private

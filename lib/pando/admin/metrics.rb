@@ -81,9 +81,7 @@ module Pando
       gauge("live_connections", %i[pool kind],
             "WebSockets and other connections that the app has taken over (connection), and responses that are " \
             "being streamed (stream).") do |s|
-        %w[connection stream].map do |kind|
-          s.work("#{kind}s").transform_keys { |labels| { **labels, kind: kind } }
-        end.reduce(:merge)
+        s.labelled(:kind, "connection" => s.work("connections"), "stream" => s.work("streams"))
       end
       counter("connections_accepted_total", [], "Connections that the reactor has accepted.") do |s|
         s.traffic("accepted")
@@ -141,9 +139,7 @@ module Pando
       gauge("queue_requests", %i[pool], "Requests that no worker has taken yet.") { |s| s.queue("queued") }
       counter("queue_shed_total", %i[pool reason],
               "Requests answered with 503, by the limit of the pool's queue.") do |s|
-        { "max_queue" => "shed_queue", "queue_timeout" => "shed_queue_time" }.map do |reason, name|
-          s.queue(name).transform_keys { |labels| { **labels, reason: reason } }
-        end.reduce(:merge)
+        s.labelled(:reason, "max_queue" => s.queue("shed_queue"), "queue_timeout" => s.queue("shed_queue_time"))
       end
       counter("requests_shed_total", %i[reason],
               "Requests answered with 503, and connections closed, because a limit was reached.") do |s|
@@ -163,9 +159,8 @@ module Pando
       counter("requests_timed_out_total", %i[pool kind],
               "Requests that exceeded their soft timeout, after which the worker leaves, or their hard one, at which " \
               "it is killed.") do |s|
-        { "soft" => ["worker.leaving", "timeout"], "hard" => ["request.killed", nil] }.map do |kind, (event, cause)|
-          s.totals_by_pool(event, :kind, [kind], cause: cause) { |_, pool, _| { pool: s.pool(pool), kind: kind } }
-        end.reduce(:merge)
+        s.labelled(:kind, "soft" => s.totals_by_pool("worker.leaving", cause: "timeout"),
+                          "hard" => s.totals_by_pool("request.killed"))
       end
       counter("health_checks_total", %i[result], "Health checks that the reactor has answered.") do |s|
         s.traffic_by(:result, "well" => "health_well", "unwell" => "health_unwell")

@@ -27,11 +27,8 @@ module Pando
         end
       end
       counter("workers_killed_total", %i[pool cause],
-              "Workers that the monitor has killed: for timeout, standstill, late_start, late_exit, self_check, " \
-              "blocked_queue, operator or another cause.") do |s|
-        s.totals_by_pool("worker.killed", :cause, MetricsSource::KILLS) do |_, pool, cause|
-          { pool: s.pool(pool), cause: cause || "other" }
-        end
+              "Workers that the monitor has killed: for #{MetricsSource::KILLS.join(", ")} or another cause.") do |s|
+        s.totals_by_cause("worker.killed", MetricsSource::KILLS)
       end
       counter("workers_oom_killed_total", %i[pool], "Workers that the kernel has killed for lack of memory.") do |s|
         s.totals_by_pool("worker.lost", cause: "oom")
@@ -48,16 +45,11 @@ module Pando
       gauge("generation_number", %i[pool], "The generation that serves.") { |s| s.current("number") }
       gauge("generation_age_seconds", %i[pool], "Time since its mold was started.") { |s| s.current("age") }
       counter("reforks_total", %i[pool outcome], "Reforks: started, finished, refused or withheld.") do |s|
-        s.totals_by_pool(nil, :outcome, MetricsSource::REFORKS) do |event, pool, _|
-          noun, outcome = event.split(".")
-          { pool: s.pool(pool), outcome: outcome } if noun == "refork" && MetricsSource::REFORKS.include?(outcome)
-        end
+        s.labelled(:outcome, MetricsSource::REFORKS.to_h { |one| [one, s.totals_by_pool("refork.#{one}")] })
       end
       counter("generations_discarded_total", %i[pool cause],
               "New generations that failed, by what failed: canary, watch, mold, worker, check, fork or spawn.") do |s|
-        s.totals_by_pool("generation.discarded", :cause, MetricsSource::FAILURES) do |_, pool, cause|
-          { pool: s.pool(pool), cause: cause || "other" }
-        end
+        s.totals_by_cause("generation.discarded", MetricsSource::FAILURES)
       end
       gauge("refork_suspended", %i[pool],
             "1 if too many reforks in a row have failed, so that Pando tries no more.") do |s|
@@ -89,11 +81,7 @@ module Pando
         s.work("faults")
       end
       counter("worker_gc_total", %i[pool kind], "Garbage collections in workers: minor or major.") do |s|
-        %w[minor major].map do |kind|
-          s.work("#{kind}_gcs").transform_keys do |labels|
-            { **labels, kind: kind }
-          end
-        end.reduce(:merge)
+        s.labelled(:kind, "minor" => s.work("minor_gcs"), "major" => s.work("major_gcs"))
       end
 
       # Jobs.

@@ -137,14 +137,22 @@ module Pando
         end
       end
 
-      # The same by pool, with a zero for what has not happened yet: else an alert would miss the first time.
-      # @param label [Symbol, nil] a label beside the pool @param values [Array<String>] that it is known to have
-      def totals_by_pool(event = nil, label = nil, values = [nil], cause: nil, &block)
-        zeros = of_pools("name") { 0 }.keys.flat_map do |pool|
-          values.map { |value| [{ **pool, label => value }.compact, 0] }
-        end
-        block ||= ->(_, pool, _) { { pool: pool(pool) } }
-        zeros.to_h.merge(totals(event, cause: cause, &block))
+      # Counts of one event by pool, with a zero where it has not happened: else an alert would miss the first time.
+      def totals_by_pool(event, cause: nil)
+        { **zeros, **totals(event, cause: cause) { |_, pool, _| { pool: pool(pool) } } }
+      end
+
+      # The same by pool and cause.
+      # @param known [Array<String>] the causes that begin at zero
+      def totals_by_cause(event, known)
+        { **labelled(:cause, known.to_h { |cause| [cause, zeros] }),
+          **totals(event) { |_, pool, cause| { pool: pool(pool), cause: cause || "other" } } }
+      end
+
+      # Adds a label.
+      # @param values [Hash{String => Hash}] values by their other labels, by the value of this one
+      def labelled(label, values)
+        values.map { |value, one| one.transform_keys { |labels| { **labels, label => value } } }.reduce(:merge)
       end
 
       # @return [Integer] how often an event has happened
@@ -166,6 +174,8 @@ module Pando
       end
 
       private
+
+      def zeros = of_pools("name") { 0 }
 
       def size(kind, usage)
         return unless usage

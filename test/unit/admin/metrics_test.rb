@@ -3,6 +3,7 @@
 require "test_helper"
 require "pando/admin/metrics"
 require "pando/admin/monitor"
+require "pando/cluster/tally"
 require "pando/http"
 require "pando/sys/memory"
 require_relative "../../../bin/lib/metrics_page"
@@ -39,6 +40,9 @@ class AdminMetricsTest < Minitest::Test
     @families = Metrics.families(snapshot, SURVEY).to_h { |family| [family.name, family.samples] }
   end
 
+  # @return [Hash] values by labels, without the zeros
+  def happened(name) = @families["pando_#{name}_total"].reject { |_, count| count.zero? }
+
   # All that the reactor counts.
   def traffic = Pando::HTTP::Channel.create.stats.transform_values(&:to_s)
 
@@ -70,12 +74,13 @@ class AdminMetricsTest < Minitest::Test
     assert_equal([3, 0.5, 3], [queue.buckets[0.001], queue.total, queue.number])
     assert_equal({ { pool: "web", reason: "max_queue" } => 2, { pool: "web", reason: "queue_timeout" } => 0 },
                  @families["pando_queue_shed_total"])
-    kills = @families["pando_workers_killed_total"]
-    assert_equal([2, 1], %w[timeout standstill].map { |cause| kills[{ pool: "web", cause: cause }] })
+    assert_equal({ { pool: "web", cause: "timeout" } => 2, { pool: "web", cause: "standstill" } => 1 },
+                 happened("workers_killed"))
     assert_equal({ { role: "worker", pool: "web", outcome: "killed" } => 3 }, @families["pando_process_exits_total"])
-    assert_equal(1, @families["pando_generations_discarded_total"][{ pool: "web", cause: "canary" }])
+    assert_equal({ { pool: "web", cause: "canary" } => 1 }, happened("generations_discarded"))
     assert_equal({ { pool: "web" } => 300 }, @families["pando_jit_code_bytes"])
     assert_equal({ { pool: "web" } => 1 }, @families["pando_workers_fork_unsafe"])
+    assert_equal({ { pool: "web" } => 5 }, @families["pando_worker_threads"])
     place = { role: "worker", pool: "web" }
     assert_equal({ { **place, state: "busy" } => 1, { **place, state: "idle" } => 1 }, @families["pando_processes"])
   end
@@ -86,6 +91,12 @@ class AdminMetricsTest < Minitest::Test
       "reforks" => { outcome: "refused" }, "requests_timed_out" => { kind: "hard" } }.each do |name, labels|
       assert_equal(0, @families["pando_#{name}_total"][{ pool: "web", **labels }], name)
     end
+  end
+
+  def test_causes_are_those_that_the_monitor_counts
+    assert_empty(Pando::Admin::MetricsSource::KILLS - Pando::Cluster::Tally::CAUSES.values)
+    assert_equal(Pando::Cluster::Tally::FAILURES.map { |event| event.split(".").first }.uniq.sort,
+                 Pando::Admin::MetricsSource::FAILURES.sort)
   end
 
   def test_memory_is_added_up_by_role

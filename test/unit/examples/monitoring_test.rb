@@ -2,17 +2,18 @@
 
 require "test_helper"
 require "json"
-require "open3"
 require "pando/admin/metrics"
+require "support/promtool"
 require "tempfile"
 require "yaml"
 
 # The examples for Prometheus, Grafana and Kubernetes, beside the table of metrics and the docs.
 class MonitoringExamplesTest < Minitest::Test
+  include Support::Promtool
+
   FOLDER = File.expand_path("../../../examples/monitoring", __dir__)
   KUBERNETES = File.expand_path("../../../examples/kubernetes", __dir__)
   DOCS = File.expand_path("../../../docs/alerts.md", __dir__)
-  PROMTOOL = ENV.fetch("PATH").split(":").map { |one| File.join(one, "promtool") }.find { |one| File.executable?(one) }
   # Labels that Prometheus adds.
   OF_PROMETHEUS = %w[job instance le].freeze
 
@@ -78,16 +79,16 @@ class MonitoringExamplesTest < Minitest::Test
   end
 
   def test_promtool_checks_rules_dashboard_and_scalers
-    skip "promtool is not installed (Debian's package prometheus)" unless PROMTOOL
-    assert_prometheus("check", "rules", "pando.rules.yml")
-    assert_prometheus("test", "rules", "pando.rules.test.yml")
+    need_promtool
+    assert_promtool("check", "rules", "pando.rules.yml", chdir: FOLDER)
+    assert_promtool("test", "rules", "pando.rules.test.yml", chdir: FOLDER)
     Tempfile.create(["expressions", ".yml"]) do |file|
       placeholders = /\$__rate_interval|,<<\.LabelMatchers>>/
       texts = expressions.values.flatten.map { |text| text.gsub(placeholders, "$__rate_interval" => "5m") }
       rules = texts.each_with_index.map { |text, number| { "record" => "example:#{number}", "expr" => text } }
       file.write(JSON.generate("groups" => [{ "name" => "examples", "rules" => rules }]))
       file.flush
-      assert_prometheus("check", "rules", file.path)
+      assert_promtool("check", "rules", file.path)
     end
   end
 
@@ -113,11 +114,6 @@ class MonitoringExamplesTest < Minitest::Test
   end
 
   private
-
-  def assert_prometheus(*arguments)
-    said, status = Open3.capture2e(PROMTOOL, *arguments, chdir: FOLDER)
-    assert_predicate(status, :success?, said)
-  end
 
   def overlap?(one, other)
     x, y, width, height = one
