@@ -21,10 +21,8 @@ module Pando
       LOOK = 0.02
       # Jobs that are measured after each order to step back: the worker is being compared.
       MEASURED = 64
-
       # Seconds that it waits at most for the monitor's word on whether it may leave.
       PATIENCE = 1.0
-
       # Seconds of its stop_timeout that the exit itself may take, if there are so many: runners interrupt jobs and
       # give them back.
       EXIT_TIME = 2.0

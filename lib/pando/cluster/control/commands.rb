@@ -2,6 +2,7 @@
 
 require "pando/cluster/control/figures"
 require "pando/cluster/control/kill"
+require "pando/cluster/control/pool_tasks"
 require "pando/cluster/control/tasks"
 require "pando/errors"
 
