@@ -17,7 +17,8 @@ Gem::Specification.new do |spec|
   spec.required_ruby_version = ">= 3.1"
 
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*.rb", "ext/**/*.{c,h,rb}", "sig/**/*.rbs", "exe/*", "LICENSE", "README.md", "CHANGELOG.md"]
+    Dir["lib/**/*.{rb,html,css,js,txt}",
+        "ext/**/*.{c,h,rb}", "sig/**/*.rbs", "exe/*", "LICENSE", "README.md", "CHANGELOG.md"]
   end
   spec.bindir = "exe"
   spec.executables = ["pando"]

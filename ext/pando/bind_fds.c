@@ -28,6 +28,14 @@ static VALUE close_fd(VALUE self, VALUE number)
     return Qnil;
 }
 
+/* memory_file(name) -> the descriptor of an empty file in memory. */
+static VALUE memory_file(VALUE self, VALUE name)
+{
+    int fd = pando_memory_file(StringValueCStr(name));
+    if (fd == -1) rb_sys_fail("memfd_create");
+    return INT2NUM(fd);
+}
+
 /* sealed_memory(name, bytes) -> the descriptor of a file in memory with these bytes, which can never change. */
 static VALUE sealed_memory(VALUE self, VALUE name, VALUE bytes)
 {
@@ -58,6 +66,7 @@ void pando_init_fds(void)
     rb_define_singleton_method(pando_mSys, "replace_fd", replace_fd, 2);
     rb_define_singleton_method(pando_mSys, "close_fd", close_fd, 1);
     rb_define_singleton_method(pando_mSys, "reserved_fd?", reserved_fd_p, 1);
+    rb_define_singleton_method(pando_mSys, "memory_file", memory_file, 1);
     rb_define_singleton_method(pando_mSys, "sealed_memory", sealed_memory, 2);
     rb_define_singleton_method(pando_mSys, "write_half", write_half, 1);
     rb_define_singleton_method(pando_mSys, "write_now", write_now, 2);

@@ -25,6 +25,7 @@ module Pando
       "swarm" => Known.new(:Swarm, "pando/cli/swarm", "Run job nodes only, without serving requests."),
       "status" => Known.new(:Status, "pando/cli/status", "Show what the running server is doing."),
       "top" => Known.new(:Top, "pando/cli/top", "Watch the running server on the whole screen, and steer it."),
+      "dashboard" => Known.new(:Dashboard, "pando/cli/dashboard", "Print the URL of the dashboard."),
       "events" => Known.new(:FollowEvents, "pando/cli/events",
                             "Show what happens in the running server: pando events -f."),
       "refork" => Known.new(:Refork, CONTROL, "Make a warm worker the next mold, and wait for the rollout."),

@@ -74,6 +74,11 @@ static int write_all(int fd, const char *bytes, size_t length)
     return 0;
 }
 
+int pando_memory_file(const char *name)
+{
+    return memfd_create(name, MFD_CLOEXEC);
+}
+
 int pando_sealed_memory(const char *name, const char *bytes, size_t length)
 {
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -13,6 +13,9 @@ int pando_replace_fd(int target, int source);
  * forked child. 0 or -1 with errno. */
 int pando_close_all_but(int *kept, size_t count);
 
+/* A file in memory, empty. -1: errno. */
+int pando_memory_file(const char *name);
+
 /* A file in memory with these bytes, which can never change (memfd_create(2)); close-on-exec. Its descriptor, or -1
  * with errno. */
 int pando_sealed_memory(const char *name, const char *bytes, size_t length);

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "pando/admin/dashboard"
 require "pando/admin/exposition"
 require "pando/admin/metrics"
 require "pando/admin/monitor"
@@ -24,6 +25,9 @@ module Pando
         "/status.json" => Route.new(READ, :readers, :status),
         "/events" => Route.new(READ, :readers, :events),
         "/slow" => Route.new(READ, :readers, :slow),
+        "/history.json" => Route.new(READ, :readers, :history),
+        "/live" => Route.new(READ, :readers, :live),
+        **Dashboard::FILES.keys.sort.to_h { |path| [path, Route.new(READ, :all, :dashboard)] },
         "/refork" => Route.new(COMMAND, :holders, :command),
         "/reload" => Route.new(COMMAND, :holders, :command),
         "/scale" => Route.new(COMMAND, :holders, :command),
@@ -43,15 +47,19 @@ module Pando
                   "referrer-policy" => "no-referrer", "cross-origin-resource-policy" => "same-origin" }.freeze
       OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
       PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+      # Seconds between two states that /live tells.
+      LIVE = 1.0
       # Of the keys of /status.json. It changes when one of them is removed or means something else.
       SCHEMA = 1
 
       # @param monitor [Monitor] @param access [Access] @param feed [EventFeed] @param survey [MemorySurvey]
-      def initialize(monitor, access, feed, survey)
+      # @param history [History]
+      def initialize(monitor, access, feed, survey, history)
         @monitor = monitor
         @access = access
         @feed = feed
         @survey = survey
+        @history = history
       end
 
       # @param env [Hash] of Rack
@@ -72,7 +80,8 @@ module Pando
       private
 
       def index(_env)
-        text(200, "Pando #{VERSION}\n#{ROUTES.drop(1).map { |path, route| "#{route.verbs.first} #{path}\n" }.join}")
+        paths = ROUTES.reject { |path, _| path == "/" || path.start_with?("#{Dashboard::PATH}/") }
+        text(200, "Pando #{VERSION}\n#{paths.map { |path, route| "#{route.verbs.first} #{path}\n" }.join}")
       end
 
       def metrics(env)
@@ -91,22 +100,58 @@ module Pando
         obstacle ? text(503, "#{obstacle}\n") : text(200, "ok\n")
       end
 
-      def status(_env)
-        report = CLI::StatusReport.new(@monitor.snapshot("status").records, memory: @survey.method(:[]))
-        json(200, { "schema" => SCHEMA, **report.to_h })
+      def status(_env) = json(200, report)
+
+      def report
+        records = @monitor.snapshot("status").records
+        { "schema" => SCHEMA, **CLI::StatusReport.new(records, memory: @survey.method(:[])).to_h }
       end
 
       def slow(_env)
-        json(200, { "schema" => SCHEMA, "requests" => @monitor.snapshot("slow").all("slow") })
+        json(200, { "schema" => SCHEMA, "requests" => slow_requests })
       rescue Monitor::Refused => e
         failure(404, e.message)
       end
 
       def events(env)
-        stream = @feed.stream(parameters(env)["name"].to_s)
+        follow(@feed.stream(parameters(env)["name"].to_s))
+      end
+
+      def follow(stream)
         return failure(503, "#{EventFeed::FOLLOWERS} clients follow the events already") unless stream
 
         respond(200, "text/event-stream; charset=utf-8", stream)
+      end
+
+      # Events as they happen, and each second the status.
+      def live(_env)
+        sample = nil
+        follow(@feed.stream("", every: LIVE) do
+          before = sample
+          sample = @history.newest
+          texts = ["event: status\ndata: #{JSON.generate(report)}\n\n"]
+          texts << "event: sample\ndata: #{sample}\n\n" if sample && sample != before
+          texts.join
+        rescue Monitor::Unavailable => e
+          "event: silent\ndata: #{JSON.generate("error" => e.message)}\n\n"
+        end)
+      end
+
+      def history(_env)
+        slow = begin
+          slow_requests
+        rescue Monitor::Refused
+          nil # there is no slow log
+        end
+        respond(200, "application/json", @history.json("slow" => slow))
+      end
+
+      def slow_requests = @monitor.snapshot("slow").all("slow")
+
+      def dashboard(env)
+        answer = respond(200, *Dashboard.read(env["PATH_INFO"]))
+        answer[1]["content-security-policy"] = Dashboard::POLICY
+        answer
       end
 
       def command(env)

@@ -17,9 +17,14 @@ module Pando
       # Seconds until a lost connection is made again.
       PAUSE = 0.5
 
-      # @param monitor [Monitor]
-      def initialize(monitor)
+      # Seconds of silence after which a comment is sent: that shows whether the client is still there.
+      HEARTBEAT = 10.0
+      COMMENT = ": still here\n\n"
+
+      # @param monitor [Monitor] @param history [History] that keeps the last events
+      def initialize(monitor, history)
         @monitor = monitor
+        @history = history
         @lock = Mutex.new
         @followers = []
         @format = Telemetry::JSONFormat.new
@@ -27,9 +32,12 @@ module Pando
       end
 
       # @param prefix [String] of the names that the client wants
+      # @param every [Float] seconds
+      # @yieldreturn [String] what is sent so often beside the events
       # @return [Stream, nil] the body of a response; nil: there are too many
-      def stream(prefix)
-        stream = Stream.new(prefix) { |one| @lock.synchronize { @followers.delete(one) } }
+      def stream(prefix, every: HEARTBEAT, &pulse)
+        pulse ||= -> { COMMENT }
+        stream = Stream.new(prefix, every, pulse) { |one| @lock.synchronize { @followers.delete(one) } }
         @lock.synchronize do
           return if @followers.size >= FOLLOWERS
 
@@ -55,8 +63,9 @@ module Pando
         when "missed" then each { |one| one.missed(pairs["count"].to_i) }
         when "event"
           event = Telemetry::ReceivedEvent.from(Cluster::Control::Line.typed(pairs))
-          text = "data: #{@format.format(event)}\n"
-          each { |one| one.push(event.name, text) }
+          text = @format.format(event)
+          @history.event(event.name, text.chomp)
+          each { |one| one.push(event.name, "data: #{text}\n") }
         end
       end
 
@@ -64,12 +73,12 @@ module Pando
 
       # The body of one response: it goes on until the client leaves.
       class Stream
-        # Seconds of silence after which a comment is sent: that shows whether the client is still there.
-        HEARTBEAT = 10.0
-
+        # @param every [Float] seconds @param pulse [#call] gives the text that is sent so often
         # @yieldparam stream [Stream] that has ended
-        def initialize(prefix, &ended)
+        def initialize(prefix, every, pulse, &ended)
           @prefix = prefix
+          @every = every
+          @pulse = pulse
           @ended = ended
           @lock = Mutex.new
           @news = ConditionVariable.new
@@ -92,21 +101,28 @@ module Pando
         # @yieldparam text [String]
         def each
           yield "retry: 1000\n: following\n\n"
-          loop { yield take }
+          loop do
+            yield @pulse.call
+            due = Sys.now + @every
+            while (left = due - Sys.now).positive?
+              text = take(left)
+              yield text unless text.empty?
+            end
+          end
         end
 
         def close = @ended.call(self)
 
         private
 
-        def take
+        def take(seconds)
           @lock.synchronize do
-            @news.wait(@lock, HEARTBEAT) if @waiting.empty?
+            @news.wait(@lock, seconds) if @waiting.empty?
             text = @waiting.join
             text << "event: missed\ndata: {\"count\":#{@missed}}\n\n" if @missed.positive?
             @missed = 0
             @waiting.clear
-            text.empty? ? ": still here\n\n" : text
+            text
           end
         end
       end

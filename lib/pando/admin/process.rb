@@ -3,6 +3,7 @@
 require "pando/admin/access"
 require "pando/admin/app"
 require "pando/admin/event_feed"
+require "pando/admin/history"
 require "pando/admin/memory_survey"
 require "pando/admin/monitor"
 require "pando/cluster/control/line"
@@ -23,8 +24,9 @@ module Pando
 
     # The admin process itself. Its main thread keeps in touch with the monitor, and ends with it.
     class Process
-      # The descriptors that the monitor hands over: its link, then the listeners.
+      # The descriptors that the monitor hands over: its link, the file of the history, then the listeners.
       LINK = 3
+      HISTORY = 4
       # Connections at a time. Each takes a thread.
       CONNECTIONS = 64
       # Seconds between two signs of life.
@@ -44,8 +46,10 @@ module Pando
         exit!(1) unless ::Process.ppid == monitor_pid
         ::Process.setproctitle("pando admin")
         @monitor = Monitor.new(LINK)
-        @listeners = Array.new(count) { |place| Cluster::Listening::ListenerSocket.server(LINK + 1 + place) }
+        @listeners = Array.new(count) { |place| Cluster::Listening::ListenerSocket.server(HISTORY + 1 + place) }
         @access = Access.new(settings)
+        @history = File.for_fd(HISTORY, "r+")
+        @history.close_on_exec = true
       end
 
       # @return never
@@ -69,7 +73,8 @@ module Pando
 
       def serve
         survey = MemorySurvey.new(@monitor).start
-        app = App.new(@monitor, @access, EventFeed.new(@monitor), survey)
+        history = History.new(@monitor, survey, @history).start
+        app = App.new(@monitor, @access, EventFeed.new(@monitor, history), survey, history)
         limits = Struct.new(*LIMITS.keys, keyword_init: true).new(**LIMITS)
         server = HTTP::ThreadServer.new(app, @listeners, limits: HTTP::Limits.new(limits), most: CONNECTIONS)
         Thread.new { server.run }

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cli/release"
 require "pando/cli/status_lines"
 require "pando/cluster/control/line"
 require "pando/counted"
@@ -43,7 +44,7 @@ module Pando
       def to_h
         {
           "server" => one("server"), **pools, "listeners" => all("listener"), "queue" => one("queue"),
-          "generations" => all("generation"), "refork" => one("refork"),
+          "generations" => generations, "refork" => one("refork"),
           "leaks" => all("leak"),
           "lost_threads" => all("lost_thread"), "changed_states" => all("changed_state"),
           "refused_paths" => all("refused_path"), "throttled_restarts" => all("throttle"),
@@ -61,6 +62,16 @@ module Pando
 
       def all(word) = @records.filter_map { |role, pairs| pairs if role == word }
       def one(word) = all(word).first
+
+      # With the release that each one runs.
+      def generations
+        all("generation").map do |one|
+          place = one.values_at("number", "pool")
+          members = children.map(&:last).select { |pairs| pairs.values_at("generation", "pool") == place }
+          release = Release.of(one["mold"] || members.filter_map { |pairs| pairs["pid"] }.first)
+          release ? { **one, "release" => release } : one
+        end
+      end
 
       def processes
         @processes ||= [["monitor", one("server").slice("pid", "state")], *children].map do |role, pairs|
@@ -153,9 +164,10 @@ module Pando
       end
 
       def notes
-        all("generation").map do |generation|
+        generations.map do |generation|
           "generation #{generation["number"]}#{of(generation)} is #{generation["state"]} (#{generation["purpose"]}), " \
-            "started #{duration(generation["age"])} ago#{standing(generation)}"
+            "started #{duration(generation["age"])} ago#{standing(generation)}" \
+            "#{"; it runs #{printable(generation["release"])}" if generation["release"]}"
         end.push(*reforking, *leaks, *lost_threads, *changed_states, *refused_paths, *throttled_restarts, *counts,
                  total, *sizing, *sharing)
       end

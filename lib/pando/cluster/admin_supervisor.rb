@@ -18,6 +18,8 @@ module Pando
     # The admin process is a client of Control like any other. It has no need of the control socket: it makes a pair of
     # sockets for each command and sends one end over its link. The monitor never waits for it.
     #
+    # The past that the dashboard shows survives that process in a file in memory. The monitor never reads it.
+    #
     # Owned by the monitor, in whose loop it runs.
     class AdminSupervisor
       include Brief
@@ -25,6 +27,7 @@ module Pando
       # Names of records in an upgrade's state.
       LISTENER = "admin_listener"
       PROCESS = "admin"
+      HISTORY = "admin_history"
       # Seconds from its start to its readiness.
       START = 30.0
       # Seconds without a beat after which it is taken for stuck. It beats every few seconds.
@@ -140,10 +143,13 @@ module Pando
       def to_state(state)
         @listeners.each { |listener| listener.to_state(state, LISTENER) }
         state.add(PROCESS, pid: @process.pid, pidfd: state.keep(@process)) if @process
+        state.add(HISTORY, file: state.keep(@history)) if @history
       end
 
       # The next image of the monitor starts its own.
       def from_state(state)
+        kept = state.any(HISTORY)
+        @history = IO.for_fd(state.take(kept.integer(:file)), "r+") if kept
         record = state.any(PROCESS) or return
         @process = Sys::Pidfd.new(record.integer(:pid), state.take(record.integer(:pidfd)))
         @poller.add(@process, [:admin, nil])
@@ -163,6 +169,7 @@ module Pando
       def close
         @listeners.each(&:close)
         @listeners = []
+        @history&.close
         return unless @process
 
         @process.signal("KILL")
@@ -196,7 +203,8 @@ module Pando
         @began_at = Sys.now
         @deadline = @began_at + START
         @ready = @unwanted = false
-        pid = Sys.spawn(@spec.command, environment, [theirs, *@listeners])
+        @history ||= IO.for_fd(Sys.memory_file("pando-history"), "r+")
+        pid = Sys.spawn(@spec.command, environment, [theirs, @history, *@listeners])
         @process = Sys::Pidfd.new(pid)
         [@process, @link].each { |io| @poller.add(io, [:admin, nil]) }
       rescue SystemCallError => e

@@ -1,0 +1,145 @@
+// The server, as the page sees it: what it tells by itself (/live), what the page asks for, and commands.
+
+const TOKEN = "pando-token";
+const EVENTS = 400; // that the page keeps
+const SAMPLES = { hour: 360, day: 1440 };
+const PAUSE = 1000; // ms until a lost connection is made again
+const FRESH = 1100; // ms after which an answer of the server is a new one
+const SILENCE = 15000; // ms without a word after which a connection counts as lost
+
+// The URL that `pando dashboard` prints has the token after the #: browsers send that part to nobody.
+export function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!given) return;
+  setToken(given);
+  history.replaceState(null, "", location.pathname);
+}
+
+export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
+export const setToken = (token) => sessionStorage.setItem(TOKEN, token);
+const forgetToken = () => sessionStorage.removeItem(TOKEN);
+
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function ask(path, options = {}) {
+  const token = sessionStorage.getItem(TOKEN);
+  const headers = token ? { authorization: `Bearer ${token}` } : {};
+  const answer = await fetch(path, { ...options, headers });
+  if (answer.ok) return answer;
+  if (answer.status === 401) forgetToken();
+  const { error } = await answer.json().catch(() => ({}));
+  throw new Refused(answer.status, error || `the server answered ${answer.status}`);
+}
+
+// A command such as "refork". The server says whether it has begun; the events tell how it goes on.
+export async function command(word, parameters = {}) {
+  const query = new URLSearchParams({ ...parameters, wait: "0" });
+  const answer = await ask(`/${word}?${query}`, { method: "POST" });
+  const { outcome, text } = await answer.json();
+  return outcome === "begun" ? "It has begun." : text;
+}
+
+// Follows the server for ever, and calls changed(state) with what is known.
+export class Follower {
+  constructor(changed) {
+    this.changed = changed;
+    this.state = { connection: "connecting", report: null, hour: [], day: [], events: [], slow: null, refusal: null };
+  }
+
+  async follow() {
+    for (;;) {
+      try {
+        await this.once();
+        this.set({ connection: "lost" });
+      } catch (error) {
+        if (error instanceof Refused && [401, 403, 421].includes(error.status)) {
+          this.set({ connection: "refused", refusal: error.message });
+          return;
+        }
+        this.set({ connection: "lost" });
+      }
+      await new Promise((done) => setTimeout(done, PAUSE));
+    }
+  }
+
+  async once() {
+    const abort = new AbortController();
+    const answer = await ask("/live", { signal: abort.signal });
+    const past = await (await ask("/history.json")).json();
+    this.set({ ...this.joined(past), connection: "live", refusal: null });
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    for (;;) {
+      const timer = setTimeout(() => abort.abort(), SILENCE);
+      const { value, done } = await reader.read().finally(() => clearTimeout(timer));
+      if (done) return;
+      const parts = (text + value).split("\n\n");
+      text = parts.pop();
+      this.hear(parts);
+    }
+  }
+
+  // The server saves its past every ten seconds. What it has forgotten since, because its admin process died, is known here.
+  joined(past) {
+    const events = new Map([...this.state.events, ...past.events].map((event) => [JSON.stringify(event), event]));
+    return {
+      slow: past.slow, hour: merged(this.state.hour, past.hour), day: merged(this.state.day, past.day),
+      events: [...events.values()].sort((one, other) => one.time.localeCompare(other.time)).slice(-EVENTS)
+    };
+  }
+
+  hear(messages) {
+    const news = {};
+    for (const message of messages) {
+      const kind = /^event: (\w+)$/m.exec(message)?.[1] ?? "event";
+      const data = /^data: (.*)$/m.exec(message)?.[1];
+      if (data) this.take(kind, JSON.parse(data), news);
+    }
+    if (Object.keys(news).length > 0) this.set(news);
+  }
+
+  take(kind, data, news) {
+    if (kind === "status") Object.assign(news, { report: data, connection: "live" });
+    if (kind === "silent") news.connection = "silent";
+    if (kind === "sample") news.hour = appended(news.hour ?? this.state.hour, data, SAMPLES.hour);
+    if (kind !== "event") return;
+
+    news.events = [...(news.events ?? this.state.events), data].slice(-EVENTS);
+    if (data.event === "request.slow") this.askSlow();
+  }
+
+  // Later, because an answer may be a second old; and once for many.
+  askSlow() {
+    this.slowSoon ??= setTimeout(async () => {
+      this.slowSoon = null;
+      try {
+        this.set({ slow: (await (await ask("/slow")).json()).requests });
+      } catch { /* with the next one, or when the connection is back */ }
+    }, FRESH);
+  }
+
+  // The server tells samples of the last hour only: of those the page makes the last values of the day.
+  set(news) {
+    if (news.hour && !news.day) {
+      const [last, day] = [news.hour.at(-1), this.state.day];
+      if (last && (day.length === 0 || last.t - day.at(-1).t >= 60)) news.day = appended(day, last, SAMPLES.day);
+    }
+    this.state = { ...this.state, ...news };
+    this.changed(this.state);
+  }
+}
+
+function appended(samples, sample, most) {
+  return samples.at(-1)?.t >= sample.t ? samples : [...samples, sample].slice(-most);
+}
+
+// By time: where both have a value, the server's counts.
+function merged(known, told) {
+  const all = new Map([...known, ...told].map((sample) => [sample.t, sample]));
+  return [...all.values()].sort((one, other) => one.t - other.t);
+}

@@ -1,0 +1,86 @@
+// Reforks and reloads with what they changed, slow requests, and events.
+
+import { html, useState } from "./vendor/preact.js";
+import { bytes, clock, seconds, unixTime } from "./words.js";
+
+// Seconds after the end of a refork by which its workers have been measured and have served a little.
+const MEASURED = 20;
+
+export function Changes({ events, samples }) {
+  const rows = changes(events, samples);
+  if (rows.length === 0) return html`<p>None since the admin process started.</p>`;
+  return html`<div class="wide" tabindex="0" role="region" aria-label="Reforks and reloads"><table>
+    <thead><tr><th>time</th><th>change</th><th>reason</th><th class="number">took</th>
+      <th class="number">workers’ private memory</th><th class="number">saved</th></tr></thead>
+    <tbody>${rows.map((row) => html`<tr key=${row.key}>
+      <td>${clock(row.time)}</td><td>${row.what}</td><td>${row.reason}</td>
+      <td class="number">${row.took === undefined ? "" : seconds(row.took)}</td>
+      <td class="number">${row.before === undefined ? "" : `${bytes(row.before)} → ${bytes(row.after)}`}</td>
+      <td class="number">${row.before === undefined ? "" : bytes(row.before - row.after)}</td></tr>`)}</tbody>
+  </table></div>`;
+}
+
+// One row for each refork or reload, the newest first.
+function changes(events, samples) {
+  const rows = [];
+  const open = new Map();
+  for (const event of events) {
+    const [what, verb] = event.event.split(".");
+    if (!["refork", "reload"].includes(what)) continue;
+    const key = `${what} ${event.pool ?? ""}`;
+    if (verb === "decided" && event.decision === "refork") open.set(`${key} why`, event.reason);
+    if (verb === "started") open.set(key, event);
+    if (!["finished", "failed", "refused"].includes(verb)) continue;
+    rows.push(row(what, verb, event, open.get(key), open.get(`${key} why`), samples));
+    open.delete(key);
+  }
+  for (const [key, event] of open) {
+    if (event.event) rows.push(row(key.split(" ")[0], "under way", event, event, open.get(`${key} why`), samples));
+  }
+  return rows.sort((one, other) => other.time - one.time);
+}
+
+function row(what, verb, event, started, why, samples) {
+  const time = unixTime(started ?? event);
+  const from = started?.slot === undefined ? "" : ` from worker ${started.slot}, after ${started.requests} requests`;
+  const generation = event.generation === undefined ? "" : ` to generation ${event.generation}`;
+  const end = verb === "finished" ? unixTime(event) : undefined;
+  return { key: `${event.time} ${event.event}`, time, reason: why ?? started?.reason ?? event.reason ?? "",
+    what: `${what} ${verb === "finished" ? "" : `${verb} `}${event.pool ? `of ${event.pool} ` : ""}${generation}${from}`,
+    took: event.seconds ?? (end && end - time), ...(end ? saved(samples, time, end) : {}) };
+}
+
+function saved(samples, start, end) {
+  const before = samples.findLast((sample) => sample.t <= start)?.private?.worker;
+  const after = samples.find((sample) => sample.t >= end + MEASURED)?.private?.worker;
+  return before === undefined || after === undefined ? {} : { before, after };
+}
+
+export function Slow({ requests }) {
+  if (!requests) return html`<p>The slow log is off. Add <code>slow_log 2, "log/slow.log"</code> to the config file.</p>`;
+  if (requests.length === 0) return html`<p>No request has been slow.</p>`;
+  return html`<div class="wide" tabindex="0" role="region" aria-label="Slow requests"><table>
+    <thead><tr><th>time</th><th>request</th><th class="number">took, or has taken</th><th>where it stood</th><th>worker</th></tr></thead>
+    <tbody>${requests.map((one, at) => html`<tr key=${at}>
+      <td>${clock(one.time)}</td><td><code>${one.request}</code></td><td class="number">${seconds(one.seconds)}</td>
+      <td><code>${one.location ?? one.reason}</code></td>
+      <td>${one.pool} ${one.slot}, generation ${one.generation}</td></tr>`)}</tbody>
+  </table></div>`;
+}
+
+export function Events({ events }) {
+  const [words, search] = useState("");
+  const wanted = words.toLowerCase();
+  const shown = events.filter((event) => `${event.event} ${facts(event)}`.toLowerCase().includes(wanted)).slice(-200);
+  return html`<label>Search <input type="search" value=${words} onInput=${(input) => search(input.target.value)} /></label>
+    <div class="wide tall" tabindex="0" role="region" aria-label="Events"><table>
+    <thead><tr><th>time</th><th>event</th><th>facts</th></tr></thead>
+    <tbody>${shown.reverse().map((event, at) => html`<tr class=${event.level} key=${shown.length - at}>
+      <td>${clock(unixTime(event))}</td><td>${event.event}</td><td>${facts(event)}</td></tr>`)}</tbody>
+  </table></div>`;
+}
+
+function facts(event) {
+  return Object.entries(event).filter(([key]) => !["time", "event", "level"].includes(key))
+    .map(([key, value]) => `${key}=${value}`).join(" ");
+}

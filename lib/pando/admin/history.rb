@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+require "json"
+require "pando/admin/monitor"
+require "pando/admin/sample"
+
+module Pando
+  module Admin
+    # What the dashboard shows of the past: a value each ten seconds for the last hour, one each minute for the last
+    # day, and the last events. Its size is bounded. Owned by the admin process, on a thread of which it samples. It is
+    # saved with each value in a file that the monitor keeps, so that it outlives this process.
+    class History
+      # Seconds between two samples, and how many are kept.
+      Resolution = Struct.new(:seconds, :most)
+      RESOLUTIONS = { "hour" => Resolution.new(10, 360), "day" => Resolution.new(60, 1440) }.freeze
+      # Events that are kept: of those that tell how the server changes, and of the others, which may be many.
+      EVENTS = 200
+      MILESTONE = /\A(refork|generation|reload|monitor|server|canary|reboot|pool|setting)\./
+      # Bytes of an event that is kept.
+      LONGEST = 4096
+      # Bytes at the beginning of the file, for its length.
+      HEAD = 16
+      EMPTY = (" " * HEAD).freeze
+
+      # @param monitor [Monitor] @param survey [MemorySurvey] @param file [File, nil] nil: it is not saved
+      def initialize(monitor, survey, file = nil)
+        @monitor = monitor
+        @survey = survey
+        @file = file
+        @lock = Mutex.new
+        @samples = RESOLUTIONS.transform_values { [] }
+        @last = {}
+        @events = { true => [], false => [] }
+        @count = 0
+        restore
+      end
+
+      # @return [self]
+      def start
+        Thread.new do
+          loop do
+            take
+            sleep(RESOLUTIONS.each_value.map(&:seconds).min)
+          end
+        end
+        self
+      end
+
+      # Takes a sample for each resolution whose time has come.
+      def take
+        sample = Sample.new(@monitor.snapshot, @survey)
+        kept = RESOLUTIONS.filter_map { |name, resolution| keep(name, resolution, sample) }
+        save if kept.any?
+      rescue Monitor::Unavailable
+        nil # a gap
+      end
+
+      # @param name [String] @param text [String] JSON
+      def event(name, text)
+        return if text.bytesize > LONGEST
+
+        @lock.synchronize do
+          kept = @events[name.match?(MILESTONE)]
+          kept << [@count += 1, text]
+          kept.shift while kept.size > EVENTS
+        end
+      end
+
+      # @param more [Hash] that belongs to it
+      # @return [String] JSON
+      def json(more = {})
+        @lock.synchronize do
+          events = @events.values.flatten(1).sort_by(&:first).map(&:last)
+          arrays = { "events" => events, **@samples }.map { |name, all| "\"#{name}\":[#{all.join(",")}]" }
+          "{#{[*arrays, *more.map { |name, value| "\"#{name}\":#{JSON.generate(value)}" }].join(",")}}"
+        end
+      end
+
+      # @return [String, nil] JSON of the newest sample of the last hour
+      def newest = @lock.synchronize { @samples["hour"].last }
+
+      private
+
+      # The clock of `sleep` may be a little early.
+      # @return [Boolean, nil] whether there is a new value
+      def keep(name, resolution, sample)
+        last = @last[name] ||= sample
+        return if sample.taken_at - last.taken_at < resolution.seconds - 0.5
+
+        @last[name] = sample
+        text = JSON.generate(sample.since(last))
+        @lock.synchronize do
+          @samples[name] << text
+          @samples[name].shift while @samples[name].size > resolution.most
+        end
+        true
+      end
+
+      # The length comes last: a process that dies meanwhile leaves a file that does not count.
+      def save
+        return unless @file
+
+        text = json
+        @file.pwrite(EMPTY, 0)
+        @file.truncate(HEAD + text.bytesize)
+        @file.pwrite(text, HEAD)
+        @file.pwrite(text.bytesize.to_s.rjust(HEAD), 0)
+      rescue SystemCallError
+        nil # no memory: the next one may succeed
+      end
+
+      def restore
+        text = saved or return
+        past = JSON.parse(text)
+        @samples.each { |name, all| all.concat(past.fetch(name).map { |sample| JSON.generate(sample) }) }
+        past.fetch("events").each { |event| event(event.fetch("event"), JSON.generate(event)) }
+      end
+
+      def saved
+        size = @file&.pread(HEAD, 0).to_i
+        @file.pread(size, HEAD).force_encoding("UTF-8") if size.positive?
+      rescue EOFError
+        nil # nothing was saved yet
+      end
+    end
+  end
+end

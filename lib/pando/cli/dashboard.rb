@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "pando/cli/command"
+
+module Pando
+  module CLI
+    # `pando dashboard`: prints the URL of the dashboard, with the token for commands. Browsers send what follows the #
+    # to nobody.
+    #
+    # @api private
+    class Dashboard < Command
+      ANYWHERE = { "0.0.0.0" => "127.0.0.1", "::" => "::1" }.freeze
+
+      private
+
+      def perform
+        token = token()
+        terminal.err.puts "pando: there is no token yet, so the page cannot send commands: #{absence}" unless token
+        terminal.out.puts "http://#{host}:#{listen.port}/dashboard#{"#token=#{token}" if token}"
+        CLI::OK
+      end
+
+      def listen
+        @listen ||= config.admin.find(&:tcp?) or raise UsageError, missing
+      end
+
+      def missing
+        if config.admin.empty?
+          return 'the dashboard needs an admin address: write admin "127.0.0.1:9394" into the config file'
+        end
+
+        "a browser cannot open a unix socket: add a line such as admin \"127.0.0.1:9394\" to the config file"
+      end
+
+      def host
+        host = ANYWHERE.fetch(listen.host, listen.host)
+        host.include?(":") ? "[#{host}]" : host
+      end
+
+      def token
+        return terminal.env[config.admin_token_env] if config.admin_token_env
+
+        text = path && File.read(path).strip
+        text unless text.to_s.empty?
+      rescue SystemCallError
+        nil
+      end
+
+      def path = config.admin_token_file || (config.control && "#{config.control}.token")
+
+      def absence
+        return "#{config.admin_token_env} is not set here" if config.admin_token_env
+
+        path ? "#{path} cannot be read. The server writes it at its start" : "set `admin token_file:`"
+      end
+    end
+  end
+end

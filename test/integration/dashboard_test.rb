@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "support/admin_client"
+require "support/browser"
+require "support/servers"
+
+# Promise: the dashboard shows in a browser what the server does while it happens, and takes commands.
+class DashboardTest < Minitest::Test
+  include Support::Servers
+
+  CONFIG = "workers 2\nrefork :manual\ncontrol \"control.sock\"\n"
+  TABLE = "document.querySelector('#reforks').innerText"
+
+  def setup
+    missing = Support::Browser.missing
+    skip missing if missing
+    super
+  end
+
+  def teardown
+    @browser&.quit
+    super
+  end
+
+  # @return [String] the URL that `pando dashboard` prints
+  def start(setting = "", app: nil)
+    @port = free_port
+    config = "#{CONFIG}admin \"127.0.0.1:#{@port}\"\n#{setting}"
+    @server = serve(config: config, **{ app: app }.compact)
+    @admin = Support::AdminClient.new(@server, @port)
+    @server.wait_past("admin.ready")
+    url = command("dashboard")
+    assert_equal("http://127.0.0.1:#{@port}/dashboard#token=#{@admin.token}\n", url)
+    url.chomp
+  end
+
+  def command(*words)
+    text, = Open3.capture2(RbConfig.ruby, "-W0", "-I", Support::Checkout.path("lib"),
+                           Support::Checkout.path("exe/pando"), *words, "-c", "pando.rb", chdir: @server.folder)
+    text
+  end
+
+  def visit(url)
+    @browser = Support::Browser.new
+    @browser.open(url)
+    wait_until { @browser.text.include?("live") && @browser.text.include?("worker 1") }
+  end
+
+  def test_it_follows_a_refork_and_takes_commands
+    visit(start)
+    refute_includes(@browser.evaluate("location.href"), @admin.token)
+    20.times { @server.get("/") }
+    assert_includes(@browser.text, "Generation 0")
+
+    @browser.press("Refork")
+    @browser.click("dialog button.primary")
+    @server.wait_past("refork.finished")
+    wait_until { @browser.text.include?("Generation 1") && !@browser.text.include?("Generation 0") }
+    assert_match(/refork to generation 1 from worker \d, after \d+ requests/, wait_until do
+      @browser.evaluate(TABLE)[/^.*refork to generation 1.*$/]
+    end)
+    assert_includes(@browser.evaluate("document.querySelector('#events').innerText"), "worker.ready")
+
+    @browser.press("Scale")
+    @browser.evaluate("document.querySelector('dialog input[name=workers]').value = '3'")
+    @browser.click("dialog button.primary")
+    wait_until { @browser.text.include?("worker 2") }
+    assert_equal("live", @browser.evaluate("document.querySelector('.connection').innerText"))
+    assert_empty(@browser.complaints)
+  end
+
+  def test_it_comes_back_when_the_admin_process_is_killed_and_knows_the_past
+    visit(start)
+    @server.refork
+    20.times { @server.get("/") }
+    wait_until { JSON.parse(@admin.get("/history.json").body)["hour"].size >= 2 }
+    @server.wait_for("admin.ready") { Process.kill("KILL", @admin.pid) }
+    wait_until { @browser.evaluate("document.querySelector('.connection').innerText") == "live" }
+
+    past = JSON.parse(@admin.get("/history.json").body)
+    assert_operator(past["hour"].size, :>=, 2)
+    assert_includes(past["events"].map { |event| event["event"] }, "refork.finished")
+    @server.refork
+    wait_until { @browser.evaluate(TABLE).scan("refork to generation").size == 2 }
+  end
+
+  def test_slow_requests_are_shown_with_the_line_where_they_stand
+    folder = Dir.mktmpdir("pando-slow")
+    visit(start("slow_log 0.2, #{File.join(folder, "slow.log").inspect}\n",
+                app: "run ->(_env) { sleep(1); [200, {}, []] }"))
+    @server.wait_for("request.slow") { @server.get("/report?secret=1") }
+
+    shown = wait_until { @browser.evaluate("document.querySelector('#slow').innerText")[/GET.*config\.ru:\d+/m] }
+    assert_includes(shown, "GET /report")
+    refute_includes(@browser.text, "secret")
+  ensure
+    FileUtils.rm_rf(folder)
+  end
+
+  def test_it_is_accessible_in_light_and_dark_on_a_desktop_and_on_a_phone
+    visit(start)
+    @server.refork
+    wait_until { @browser.text.include?("refork to generation 1") }
+    %w[light dark].product([[1280, 900], [360, 740]]) do |scheme, (width, height)|
+      @browser.prefer(scheme)
+      @browser.resize(width, height)
+      assert_empty(@browser.inaccessible, "#{scheme}, #{width} pixels wide")
+      assert_operator(@browser.evaluate("document.documentElement.scrollWidth"), :<=, width)
+    end
+    assert_empty(@browser.complaints)
+  end
+
+  # Should a text ever be taken for HTML, the browser runs no code of it.
+  def test_the_page_runs_no_other_code
+    start
+    policy = @admin.get("/dashboard")["content-security-policy"]
+
+    assert_includes(policy, "default-src 'none'; script-src 'self';")
+    refute_match(/unsafe|\*|http/, policy)
+    refute_includes(@admin.get("/").body, "vendor")
+  end
+
+  # Everybody may load the page, which holds nothing; at an address for other machines its data needs the token.
+  def test_without_the_token_the_page_asks_for_it
+    @port = free_port
+    @server = serve(config: "#{CONFIG}admin \"0.0.0.0:#{@port}\"\n")
+    @admin = Support::AdminClient.new(@server, @port)
+    @server.wait_past("admin.ready")
+    @browser = Support::Browser.new
+    @browser.open("http://127.0.0.1:#{@port}/dashboard")
+    wait_until { @browser.text.include?("Token") }
+    assert_equal("401", @admin.get("/history.json").code)
+    assert_equal("401", @admin.get("/live").code)
+
+    @browser.evaluate("document.querySelector('input[name=token]').value = #{@admin.token.inspect}")
+    @browser.click("form button.primary")
+    wait_until { @browser.text.include?("worker 1") }
+  end
+end

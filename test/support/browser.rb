@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+module Support
+  # Chromium without a window, for a page of a server.
+  class Browser
+    PROGRAM = ENV.fetch("PATH").split(":").map { |one| File.join(one, "chromium") }.find { |one| File.executable?(one) }
+    # Seconds that the browser may take to start, and a page to answer.
+    START = 60
+    ANSWER = 30
+
+    # @return [String, nil] why there is none
+    def self.missing
+      return "chromium is not installed" unless PROGRAM
+
+      require "ferrum"
+      nil
+    rescue LoadError
+      "the gem ferrum needs Ruby 3.2"
+    end
+
+    # @return [Array<String>] errors and warnings that the page has reported
+    attr_reader :complaints
+
+    def initialize(width: 1280, height: 900)
+      @complaints = []
+      options = { "no-sandbox" => nil, "disable-dev-shm-usage" => nil }
+      @ferrum = Ferrum::Browser.new(browser_path: PROGRAM, headless: true, window_size: [width, height],
+                                    process_timeout: START, timeout: ANSWER, browser_options: options)
+      @ferrum.on("Runtime.exceptionThrown") { |said| @complaints << said.to_s }
+      @ferrum.on("Runtime.consoleAPICalled") { |said| @complaints << said["args"].to_s }
+      @ferrum.on("Log.entryAdded") { |said| @complaints << said["entry"].slice("text", "url").to_s }
+    end
+
+    def open(url) = @ferrum.go_to(url)
+    def text = @ferrum.evaluate("document.body.innerText").to_s
+    def evaluate(script) = @ferrum.evaluate(script)
+    def resize(width, height) = @ferrum.resize(width: width, height: height)
+    def picture(path) = @ferrum.screenshot(path: path, full: true)
+    def quit = @ferrum.quit
+
+    # @param scheme [String] "light" or "dark"
+    def prefer(scheme)
+      @ferrum.page.command("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: scheme }])
+    end
+
+    # Presses the button with this text.
+    def press(label)
+      @ferrum.at_xpath("//button[normalize-space()=#{label.inspect}][not(ancestor::dialog)]").click
+    end
+
+    # @param css [String]
+    def click(css) = @ferrum.at_css(css).click
+
+    # @return [Array<String>] what axe-core finds wrong
+    def inaccessible
+      folder = Gem::Specification.find_by_name("axe-core-api").full_gem_path
+      @ferrum.execute(File.read(Dir["#{folder}/**/axe.min.js"].first))
+      found = @ferrum.evaluate("(await axe.run()).violations.map((one) => " \
+                               "`${one.id}: ${one.nodes[0].html} ${one.nodes[0].failureSummary}`)")
+      found.is_a?(Array) ? found : raise("axe-core has not run: #{found.inspect}")
+    end
+  end
+end

@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/admin/history"
+require "pando/sys/memory"
+require "tempfile"
+
+# What the dashboard shows of the past.
+class AdminHistoryTest < Minitest::Test
+  History = Pando::Admin::History
+  Usage = Pando::Sys::Memory::Usage
+  SURVEY = { 10 => Usage.new(30, 10, 90), 11 => Usage.new(20, 5, 80) }.freeze
+
+  # Gives a snapshot whose time and counts the test chooses.
+  class FakeMonitor
+    attr_accessor :seconds, :requests, :errors
+
+    def initialize
+      @seconds = @requests = @errors = 0
+    end
+
+    def snapshot
+      snapshot = Pando::Admin::Snapshot.new(records)
+      snapshot.instance_variable_set(:@taken_at, 1000.0 + seconds)
+      snapshot
+    end
+
+    def records
+      [["server", { "pid" => "1", "workers" => "2", "ready" => "2", "state" => "serving", "uptime" => "5" }],
+       ["answers", { "method" => "GET", "counts" => "0,0,#{requests},0,0,#{errors}" }],
+       ["times", { "kind" => "duration", "seconds" => "1", "first" => "0", "counts" => "0,0,0,0,0,0,0,0,#{requests}" }],
+       ["work", { "threads" => "5" }], ["group", { "role" => "worker", "state" => "busy", "count" => "1" }],
+       ["pids", { "role" => "worker", "pids" => "10,11" }],
+       ["generation", { "number" => "3", "state" => "current", "age" => "2.5" }]]
+    end
+  end
+
+  def setup
+    @monitor = FakeMonitor.new
+    @history = History.new(@monitor, SURVEY)
+  end
+
+  def past(history = @history) = JSON.parse(history.json)
+
+  # Lets time pass, with so many requests in each second.
+  def pass(seconds, rate: 0, errors: 0, step: 10)
+    @history.take if @monitor.seconds.zero?
+    (seconds / step).times do
+      @monitor.seconds += step
+      @monitor.requests += rate * step
+      @monitor.errors += errors * step
+      @history.take
+    end
+  end
+
+  def test_a_value_tells_what_happened_since_the_one_before
+    pass(10, rate: 4, errors: 1)
+    pass(10, rate: 7)
+    first, second = past["hour"]
+
+    assert_in_delta(5.0, first["pools"]["web"]["requests"])
+    assert_in_delta(1.0, first["pools"]["web"]["errors"])
+    assert_in_delta(7.0, second["pools"]["web"]["requests"])
+    assert_in_delta(0.0, second["pools"]["web"]["errors"])
+    assert_equal({ "busy" => 1, "workers" => 2, "threads" => 5, "generation" => 3 },
+                 second["pools"]["web"].slice("busy", "workers", "threads", "generation"))
+    assert_in_delta(Pando::Histogram.edge(8), second["pools"]["web"]["p95"], 0.0001)
+    assert_equal([{ "worker" => 15 }, 35], second.values_at("private", "shared"))
+  end
+
+  def test_without_requests_there_is_no_latency
+    pass(10)
+
+    refute_includes(past["hour"].first["pools"]["web"], "p95")
+  end
+
+  def test_a_reactor_that_begins_to_count_anew_makes_no_negative_rate
+    pass(10, rate: 4)
+    @monitor.requests = 0
+    pass(10)
+
+    assert_in_delta(0.0, past["hour"].last["pools"]["web"]["requests"])
+  end
+
+  def test_a_value_a_minute_for_a_day_and_no_more
+    pass(86_400 * 2, step: 30)
+
+    assert_equal([360, 1440], past.values_at("hour", "day").map(&:size))
+  end
+
+  def test_many_events_do_not_push_out_those_that_tell_how_the_server_changes
+    @history.event("refork.finished", '{"event":"refork.finished"}')
+    1000.times { |number| @history.event("worker.ready", %({"event":"worker.ready","slot":#{number}})) }
+    @history.event("worker.ready", %({"event":"worker.ready","reason":"#{"x" * 5000}"}))
+    events = past["events"]
+
+    assert_equal(["refork.finished", 200, 999], [events.first["event"], events.size - 1, events.last["slot"]])
+  end
+
+  def test_it_outlives_its_process
+    Tempfile.create do |file|
+      @history = History.new(@monitor, SURVEY, file)
+      @history.event("refork.finished", '{"event":"refork.finished"}')
+      pass(60, rate: 1)
+
+      assert_equal(past, past(History.new(@monitor, SURVEY, file)))
+      assert_equal(6, past["hour"].size)
+    end
+  end
+
+  def test_a_file_that_was_not_written_to_its_end_does_not_count
+    Tempfile.create do |file|
+      @history = History.new(@monitor, SURVEY, file)
+      pass(60)
+      file.pwrite(" " * 16, 0)
+
+      assert_empty(past(History.new(@monitor, SURVEY, file))["hour"])
+    end
+  end
+end
