@@ -55,7 +55,7 @@ class DashboardTest < Minitest::Test
     assert_includes(@browser.text, "Generation 0")
 
     @browser.press("Refork")
-    @browser.click("dialog button.primary")
+    @browser.confirm
     @server.wait_past("refork.finished")
     wait_until { @browser.text.include?("Generation 1") && !@browser.text.include?("Generation 0") }
     assert_match(/refork to generation 1 from worker \d, after \d+ requests/, wait_until do
@@ -64,8 +64,9 @@ class DashboardTest < Minitest::Test
     assert_includes(@browser.evaluate("document.querySelector('#events').innerText"), "worker.ready")
 
     @browser.press("Scale")
+    wait_until { @browser.evaluate("Boolean(document.querySelector('dialog input[name=workers]'))") }
     @browser.evaluate("document.querySelector('dialog input[name=workers]').value = '3'")
-    @browser.click("dialog button.primary")
+    @browser.confirm
     wait_until { @browser.text.include?("worker 2") }
     assert_equal("live", @browser.evaluate("document.querySelector('.connection').innerText"))
     assert_empty(@browser.complaints)
@@ -135,7 +136,7 @@ class DashboardTest < Minitest::Test
     assert_equal("401", @admin.get("/live").code)
 
     @browser.evaluate("document.querySelector('input[name=token]').value = #{@admin.token.inspect}")
-    @browser.click("form button.primary")
+    @browser.click("document.querySelector('form button.primary')")
     wait_until { @browser.text.include?("worker 1") }
   end
 end

@@ -1,12 +1,16 @@
 # frozen_string_literal: true
 
+require "support/waiting"
+
 module Support
   # Chromium without a window, for a page of a server.
   class Browser
+    include Waiting
+
     PROGRAM = ENV.fetch("PATH").split(":").map { |one| File.join(one, "chromium") }.find { |one| File.executable?(one) }
     # Seconds that the browser may take to start, and a page to answer.
     START = 60
-    ANSWER = 30
+    ANSWER = 60
 
     # @return [String, nil] why there is none
     def self.missing
@@ -43,13 +47,20 @@ module Support
       @ferrum.page.command("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: scheme }])
     end
 
-    # Presses the button with this text.
+    # Presses the button with this text, outside a dialog.
     def press(label)
-      @ferrum.at_xpath("//button[normalize-space()=#{label.inspect}][not(ancestor::dialog)]").click
+      click("[...document.querySelectorAll('button')].find((one) => " \
+            "one.innerText === #{label.inspect} && !one.closest('dialog'))")
     end
 
-    # @param css [String]
-    def click(css) = @ferrum.at_css(css).click
+    # Confirms the dialog that is open.
+    def confirm = click("document.querySelector('dialog button.primary')")
+
+    # Clicks an element as soon as the page has it. A script does so, because the page may be moving.
+    # @param element [String] JavaScript
+    def click(element)
+      wait_until { @ferrum.evaluate("((found) => { found?.click(); return Boolean(found); })(#{element})") }
+    end
 
     # @return [Array<String>] what axe-core finds wrong
     def inaccessible
