@@ -109,11 +109,13 @@ module Pando
         nil # no memory: the next one may succeed
       end
 
+      # Another version of Pando may have written something else.
       def restore
-        text = saved or return
-        past = JSON.parse(text)
+        past = JSON.parse(saved || "{}")
         @samples.each { |name, all| all.concat(past.fetch(name).map { |sample| JSON.generate(sample) }) }
         past.fetch("events").each { |event| event(event.fetch("event"), JSON.generate(event)) }
+      rescue JSON::ParserError, KeyError, NoMethodError, TypeError
+        nil # it begins anew
       end
 
       def saved

@@ -38,12 +38,12 @@ module Pando
 
       # In direct mode nobody but the workers counts requests, and nobody counts errors.
       def counters
-        answers = @source.answers
-        counts = by_pool(@source.of_pools("name")).to_h { |pool, _| [pool, { "requests" => 0, "errors" => 0 }] }
-        answers.each { |labels, count| add(counts[labels[:pool]], labels, count) }
-        return counts if answers.any?
+        done = by_pool(@source.work("requests"))
+        pools = by_pool(@source.of_pools("name")).keys
+        return pools.to_h { |pool| [pool, { "requests" => done.fetch(pool, 0) }] } if @source.traffic("requests").empty?
 
-        by_pool(@source.work("requests")).each { |pool, count| counts[pool]["requests"] = count if counts[pool] }
+        counts = pools.to_h { |pool| [pool, { "requests" => 0, "errors" => 0 }] }
+        @source.answers.each { |labels, count| add(counts[labels[:pool]], labels, count) }
         counts
       end
 

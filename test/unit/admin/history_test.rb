@@ -27,6 +27,7 @@ class AdminHistoryTest < Minitest::Test
 
     def records
       [["server", { "pid" => "1", "workers" => "2", "ready" => "2", "state" => "serving", "uptime" => "5" }],
+       ["counters", { "requests" => "1" }],
        ["answers", { "method" => "GET", "counts" => "0,0,#{requests},0,0,#{errors}" }],
        ["times", { "kind" => "duration", "seconds" => "1", "first" => "0", "counts" => "0,0,0,0,0,0,0,0,#{requests}" }],
        ["work", { "threads" => "5" }], ["group", { "role" => "worker", "state" => "busy", "count" => "1" }],
@@ -106,6 +107,31 @@ class AdminHistoryTest < Minitest::Test
       assert_equal(past, past(History.new(@monitor, SURVEY, file)))
       assert_equal(6, past["hour"].size)
     end
+  end
+
+  def test_a_file_of_another_version_does_not_count
+    ["nonsense", "[1]", '{"hour":{}}', '{"hour":[],"day":[],"events":[1]}'].each do |text|
+      Tempfile.create do |file|
+        file.pwrite(text.bytesize.to_s.rjust(16) + text, 0)
+
+        assert_empty(past(History.new(@monitor, SURVEY, file))["hour"], text)
+      end
+    end
+  end
+
+  def test_in_direct_mode_nobody_counts_errors
+    @monitor.define_singleton_method(:records) do
+      super().filter_map do |word, pairs|
+        next if %w[counters answers times].include?(word)
+
+        word == "work" ? [word, { "requests" => requests.to_s }] : [word, pairs]
+      end
+    end
+    pass(10, rate: 4)
+    web = past["hour"].first["pools"]["web"]
+
+    assert_in_delta(4.0, web["requests"])
+    refute_includes(web, "errors")
   end
 
   def test_a_file_that_was_not_written_to_its_end_does_not_count
