@@ -279,6 +279,8 @@ class AdminTest < Minitest::Test
 
     wait_until { @admin.metric('pando_jobs_total{pool="folder"}') == 1 }
     assert_equal(2, @admin.metric('pando_workers_ready{pool="folder"}'))
+    value = wait_until { @admin.json("/history.json")["hour"].last }
+    assert_equal(2, value["pools"]["folder"]["workers"])
     assert_equal("200", @admin.get("/readyz").code)
     assert_equal("200", @admin.post("/quiet").code)
   end
