@@ -31,15 +31,9 @@ class DashboardTest < Minitest::Test
     @server = serve(config: config, **{ app: app }.compact)
     @admin = Support::AdminClient.new(@server, @port)
     @server.wait_past("admin.ready")
-    url = command("dashboard")
+    url, = Open3.capture2(*Support::Checkout.pando("dashboard", "-c", "pando.rb"), chdir: @server.folder)
     assert_equal("http://127.0.0.1:#{@port}/dashboard#token=#{@admin.token}\n", url)
     url.chomp
-  end
-
-  def command(*words)
-    text, = Open3.capture2(RbConfig.ruby, "-W0", "-I", Support::Checkout.path("lib"),
-                           Support::Checkout.path("exe/pando"), *words, "-c", "pando.rb", chdir: @server.folder)
-    text
   end
 
   def visit(url)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "support/programs"
 require "support/waiting"
 
 module Support
@@ -7,7 +8,7 @@ module Support
   class Browser
     include Waiting
 
-    PROGRAM = ENV.fetch("PATH").split(":").map { |one| File.join(one, "chromium") }.find { |one| File.executable?(one) }
+    PROGRAM = Programs.find("chromium")
     # Seconds that the browser may take to start, and a page to answer.
     START = 60
     ANSWER = 60
@@ -39,7 +40,6 @@ module Support
     def text = @ferrum.evaluate("document.body.innerText").to_s
     def evaluate(script) = @ferrum.evaluate(script)
     def resize(width, height) = @ferrum.resize(width: width, height: height)
-    def picture(path) = @ferrum.screenshot(path: path, full: true)
     def quit = @ferrum.quit
 
     # @param scheme [String] "light" or "dark"

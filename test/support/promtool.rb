@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 require "open3"
+require "support/programs"
 
 module Support
   # Prometheus' checker of metrics, rules and rule tests.
   module Promtool
-    PROGRAM = ENV.fetch("PATH").split(":").map { |one| File.join(one, "promtool") }.find { |one| File.executable?(one) }
+    PROGRAM = Programs.find("promtool")
 
     def need_promtool
       skip "promtool is not installed (Debian's package prometheus)" unless PROGRAM

@@ -91,12 +91,16 @@ module Pando
       # @param kind [String] "queue" or "duration"
       # @return [Hash{Hash => Histogram}] by pool
       def times(kind)
-        records = all("times").select { |one| one["kind"] == kind }.group_by { |one| one["pool"] }
-        records.to_h do |name, slices|
-          times = Pando::Histogram.of(slices)
+        histograms(kind).to_h do |pool, times|
           buckets = BOUNDS.to_h { |bound| [bound, times.below(bound)] }
-          [{ pool: pool(name) }, Histogram.new(buckets, times.sum, times.size)]
+          [{ pool: pool }, Histogram.new(buckets, times.sum, times.size)]
         end
+      end
+
+      # @return [Hash{String => Pando::Histogram}] the same in full, by the name of the pool
+      def histograms(kind)
+        records = all("times").select { |one| one["kind"] == kind }.group_by { |one| pool(one["pool"]) }
+        records.transform_values { |slices| Pando::Histogram.of(slices) }
       end
 
       # @return [Hash] by pool

@@ -48,8 +48,8 @@ module Pando
         @monitor = Monitor.new(LINK)
         @listeners = Array.new(count) { |place| Cluster::Listening::ListenerSocket.server(HISTORY + 1 + place) }
         @access = Access.new(settings)
-        @history = File.for_fd(HISTORY, "r+")
-        @history.close_on_exec = true
+        @file = File.for_fd(HISTORY, "r+")
+        @file.close_on_exec = true
       end
 
       # @return never
@@ -73,7 +73,7 @@ module Pando
 
       def serve
         survey = MemorySurvey.new(@monitor).start
-        history = History.new(@monitor, survey, @history).start
+        history = History.new(@monitor, survey, @file).start
         app = App.new(@monitor, @access, EventFeed.new(@monitor, history), survey, history)
         limits = Struct.new(*LIMITS.keys, keyword_init: true).new(**LIMITS)
         server = HTTP::ThreadServer.new(app, @listeners, limits: HTTP::Limits.new(limits), most: CONNECTIONS)

@@ -21,7 +21,7 @@ module Pando
         @time = Time.now.to_i
         @source = MetricsSource.new(snapshot, survey)
         @counted = counters
-        @times = %w[duration queue].to_h { |kind| [kind, histograms(kind)] }
+        @times = %w[duration queue].to_h { |kind| [kind, @source.histograms(kind)] }
       end
 
       # @param earlier [Sample]
@@ -52,11 +52,6 @@ module Pando
 
         counts["requests"] += count
         counts["errors"] += count if labels[:status] == "5xx"
-      end
-
-      def histograms(kind)
-        records = @source.all("times").select { |one| one["kind"] == kind }.group_by { |one| @source.pool(one["pool"]) }
-        records.transform_values { |slices| Pando::Histogram.of(slices) }
       end
 
       def rates(pool, earlier, seconds)

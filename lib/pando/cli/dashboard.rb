@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/admin/access"
 require "pando/cli/command"
 
 module Pando
@@ -38,15 +39,15 @@ module Pando
       end
 
       def token
-        return terminal.env[config.admin_token_env] if config.admin_token_env
-
-        text = path && File.read(path).strip
-        text unless text.to_s.empty?
-      rescue SystemCallError
-        nil
+        Admin::Access.new({ "token_file" => path, "token_env" => config.admin_token_env || nil }, terminal.env).token
       end
 
-      def path = config.admin_token_file || (config.control && "#{config.control}.token")
+      # As the server has it, see Server::Launch.
+      def path
+        return config.admin_token_file if config.admin_token_file
+
+        "#{config.control}.token" if config.control && !config.admin_token_env
+      end
 
       def absence
         return "#{config.admin_token_env} is not set here" if config.admin_token_env

@@ -44,7 +44,7 @@ module Pando
       def to_h
         {
           "server" => one("server"), **pools, "listeners" => all("listener"), "queue" => one("queue"),
-          "generations" => generations, "refork" => one("refork"),
+          "generations" => generations_with_release, "refork" => one("refork"),
           "leaks" => all("leak"),
           "lost_threads" => all("lost_thread"), "changed_states" => all("changed_state"),
           "refused_paths" => all("refused_path"), "throttled_restarts" => all("throttle"),
@@ -63,8 +63,7 @@ module Pando
       def all(word) = @records.filter_map { |role, pairs| pairs if role == word }
       def one(word) = all(word).first
 
-      # With the release that each one runs.
-      def generations
+      def generations_with_release
         all("generation").map do |one|
           place = one.values_at("number", "pool")
           members = children.map(&:last).select { |pairs| pairs.values_at("generation", "pool") == place }
@@ -164,7 +163,7 @@ module Pando
       end
 
       def notes
-        generations.map do |generation|
+        generations_with_release.map do |generation|
           "generation #{generation["number"]}#{of(generation)} is #{generation["state"]} (#{generation["purpose"]}), " \
             "started #{duration(generation["age"])} ago#{standing(generation)}" \
             "#{"; it runs #{printable(generation["release"])}" if generation["release"]}"

@@ -3,6 +3,7 @@
 require "test_helper"
 require "pando/cli"
 require "open3"
+require "support/checkout"
 require "tmpdir"
 
 # `pando dashboard`.
@@ -18,12 +19,9 @@ class DashboardCommandTest < Minitest::Test
   # @return [Array(Integer, String, String)] status, stdout, stderr
   def pando(config, env = {})
     File.write("#{@folder}/pando.rb", config)
-    text, said, status = Open3.capture3(env, RbConfig.ruby, "-W0", "-I", "#{ROOT}/lib", "#{ROOT}/exe/pando",
-                                        "dashboard", "-c", "pando.rb", chdir: @folder)
+    text, said, status = Open3.capture3(env, *Support::Checkout.pando("dashboard", "-c", "pando.rb"), chdir: @folder)
     [status.exitstatus, text, said]
   end
-
-  ROOT = File.expand_path("../../..", __dir__)
 
   def test_the_token_of_the_control_socket
     File.write("#{@folder}/c.sock.token", "0123456789abcdef\n")

@@ -44,13 +44,14 @@ export function Charts({ samples, pool, changes }) {
 function Chart({ chart, samples, pool, changes }) {
   const place = useRef(null);
   const drawn = useRef(null);
-  const marks = useRef([]);
-  marks.current = changes;
+  const newest = useRef(null); // what a chart that is drawn anew shows, for instance in other colours
+  newest.current = { samples, pool, changes };
 
   useEffect(() => {
     const draw = () => {
       drawn.current?.destroy();
-      drawn.current = new uPlot(options(chart, place.current, marks), columns(chart, samples, pool), place.current);
+      const data = columns(chart, newest.current.samples, newest.current.pool);
+      drawn.current = new uPlot(options(chart, place.current, newest), data, place.current);
     };
     draw();
     const resized = new ResizeObserver(() => drawn.current.setSize({ width: width(place.current), height: HEIGHT }));
@@ -93,7 +94,7 @@ function columns(chart, samples, pool) {
   return [samples.map((sample) => sample.t), ...values];
 }
 
-function options(chart, element, marks) {
+function options(chart, element, newest) {
   const style = getComputedStyle(element);
   const colour = (name) => style.getPropertyValue(name).trim();
   const axis = { stroke: colour("--text"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
@@ -105,10 +106,11 @@ function options(chart, element, marks) {
       fill: chart.stacked ? colour(name) : undefined,
       value: (plot, value, series, index) => chart.unit(chart.stacked ? part(plot, at + 1, index) : value)
     }))],
-    axes: [{ ...axis, space: 70, values: (plot, ticks) => ticks.map((tick) => clock(tick).slice(0, 5)) }, { ...axis, size: 64, values: (plot, ticks) => ticks.map(chart.unit) }],
+    axes: [{ ...axis, space: 70, values: (plot, ticks) => ticks.map((tick) => clock(tick).slice(0, 5)) },
+      { ...axis, size: 64, values: (plot, ticks) => ticks.map(chart.unit) }],
     scales: { y: { range: (plot, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
     hooks: {
-      draw: [(plot) => drawChanges(plot, marks.current, colour("--mark"))],
+      draw: [(plot) => drawChanges(plot, newest.current.changes, colour("--mark"))],
       setLegend: [(plot) => { if (plot.legend.idx == null) plot.setLegend({ idx: plot.data[0].length - 1 }, false); }]
     },
     cursor: { y: false, points: { size: 6 } }

@@ -50,7 +50,7 @@ function generations(report) {
   });
 }
 
-export function name(process) {
+function name(process) {
   const place = process.name ?? process.slot;
   return `${process.pool ? `${process.pool} ` : ""}${process.running === undefined ? process.role : "node"}` +
     `${place === undefined ? "" : ` ${place}`}`;

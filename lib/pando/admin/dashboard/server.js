@@ -19,7 +19,7 @@ export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
 export const setToken = (token) => sessionStorage.setItem(TOKEN, token);
 const forgetToken = () => sessionStorage.removeItem(TOKEN);
 
-export class Refused extends Error {
+class Refused extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;
@@ -84,7 +84,7 @@ export class Follower {
     }
   }
 
-  // The server saves its past every ten seconds. What it has forgotten since, because its admin process died, is known here.
+  // The server saves its past every ten seconds. What it forgets when its admin process dies is known here.
   joined(past) {
     const events = new Map([...this.state.events, ...past.events].map((event) => [JSON.stringify(event), event]));
     return {

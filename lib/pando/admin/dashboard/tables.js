@@ -23,19 +23,21 @@ export function Changes({ events, samples }) {
 // One row for each refork or reload, the newest first.
 function changes(events, samples) {
   const rows = [];
-  const open = new Map();
+  const started = new Map();
+  const reasons = new Map(); // of `refork :auto`
   for (const event of events) {
     const [what, verb] = event.event.split(".");
     if (!["refork", "reload"].includes(what)) continue;
     const key = `${what} ${event.pool ?? ""}`;
-    if (verb === "decided" && event.decision === "refork") open.set(`${key} why`, event.reason);
-    if (verb === "started") open.set(key, event);
+    if (verb === "decided" && event.decision === "refork") reasons.set(key, event.reason);
+    if (verb === "started") started.set(key, event);
     if (!["finished", "failed", "refused"].includes(verb)) continue;
-    rows.push(row(what, verb, event, open.get(key), open.get(`${key} why`), samples));
-    open.delete(key);
+    rows.push(row(what, verb, event, started.get(key), reasons.get(key), samples));
+    started.delete(key);
+    reasons.delete(key);
   }
-  for (const [key, event] of open) {
-    if (event.event) rows.push(row(key.split(" ")[0], "under way", event, event, open.get(`${key} why`), samples));
+  for (const [key, event] of started) {
+    rows.push(row(key.split(" ")[0], "under way", event, event, reasons.get(key), samples));
   }
   return rows.sort((one, other) => other.time - one.time);
 }
