@@ -22,16 +22,16 @@ module Bench
       @folder = File.join(@home, name)
     end
 
-    # Installs missing gems. If several processes call it at once, the later ones wait.
+    # Installs missing gems. If several processes call it at once, the later ones wait: also those with another bundle,
+    # because all bundles of a Ruby share the folder of gems, and Bundler does not lock it.
     #
     # @return [self]
     # @raise [Failed] with Bundler's message
     def prepare
       FileUtils.mkdir_p(@folder)
-      File.open(File.join(@folder, "lock"), File::CREAT | File::RDWR) do |lock|
-        lock.flock(File::LOCK_EX)
+      locked(@folder) do
         copy_gemfile
-        bundler("check") || install
+        bundler("check") || locked(@home) { install }
       end
       self
     end
@@ -53,6 +53,13 @@ module Bench
     end
 
     private
+
+    def locked(folder)
+      File.open(File.join(folder, "lock"), File::CREAT | File::RDWR) do |lock|
+        lock.flock(File::LOCK_EX)
+        yield
+      end
+    end
 
     def copy = File.join(@folder, "Gemfile")
 

@@ -46,6 +46,18 @@ module Support
         ours.to_h { |name| [name, nil] }.merge("GEM_HOME" => GEMS, "PATH" => path)
       end
 
+      # Installs the gems of the app in this folder. All apps share one folder of gems, which Bundler does not lock: if
+      # several processes install at once, the later ones wait.
+      #
+      # @raise [Failed] with Bundler's message
+      def install_gems(folder)
+        FileUtils.mkdir_p(HOME)
+        File.open("#{GEMS}.lock", File::CREAT | File::RDWR) do |lock|
+          lock.flock(File::LOCK_EX)
+          run("bundle", "install", "--quiet", folder: folder, within: INSTALL_WITHIN)
+        end
+      end
+
       # @return [String] what the command printed
       # @raise [Failed] it ended with a status other than 0
       def run(*command, folder:, env: {}, within: 120)
@@ -83,7 +95,7 @@ module Support
       begin
         bundle("install", "--local", "--quiet")
       rescue Failed
-        bundle("install", "--quiet", within: INSTALL_WITHIN)
+        RailsApp.install_gems(folder)
       end
     end
 
@@ -104,7 +116,7 @@ module Support
     end
 
     # @return [String]
-    def bundle(*arguments, within: 120) = run("bundle", *arguments, within: within)
+    def bundle(*arguments) = run("bundle", *arguments)
 
     # Starts the server in the app's folder. Writes `config` to config/pando.rb.
     #
@@ -147,7 +159,7 @@ module Support
         once(@name) do |app, workshop|
           generate(app, workshop)
           swap(File.join(app, "Gemfile"))
-          install(app)
+          RailsApp.install_gems(app)
         end
       end
 
@@ -189,16 +201,12 @@ module Support
       def generate(app, workshop)
         warn "making an app of Rails #{@version} ..."
         File.write(File.join(workshop, "Gemfile"), %(source "https://rubygems.org"\ngem "rails", "~> #{@version}.0"\n))
-        install(workshop)
+        RailsApp.install_gems(workshop)
         version = File.read(File.join(workshop, "Gemfile.lock"))[/^    rails \(([\d.]+)\)/, 1]
         script = %(gem "rails", "#{version}"; load Gem.bin_path("railties", "rails", "#{version}"))
         FileUtils.rm(Dir[File.join(workshop, "Gemfile*")])
         RailsApp.run(Gem.ruby, "-e", script, "new", app, "--skip-git", *@options, folder: workshop,
                                                                                   within: INSTALL_WITHIN)
-      end
-
-      def install(folder)
-        RailsApp.run("bundle", "install", "--quiet", folder: folder, within: INSTALL_WITHIN)
       end
 
       def swap(gemfile)

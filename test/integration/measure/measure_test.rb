@@ -40,7 +40,7 @@ class MeasureTest < Minitest::Test
       @prepared ||= Dir.mktmpdir("pando measure").tap do |folder|
         Minitest.after_run { FileUtils.rm_rf(folder) }
         { "config.ru" => APP, "Gemfile" => GEMFILE }.each { |name, text| File.write(File.join(folder, name), text) }
-        Support::RailsApp.run("bundle", "install", "--quiet", folder: folder, within: 900)
+        Support::RailsApp.install_gems(folder)
       end
     end
   end
