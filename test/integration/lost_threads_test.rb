@@ -166,7 +166,7 @@ class LostThreadsTest < Minitest::Test
     _, errors, code = client.value
     thread = "whether the thread that #{server.folder}/#{LINE} starts comes back after a fork"
 
-    assert_match(/; its canary must show #{thread}, for \d+ s at most$/, status)
+    assert_match(/; its canary must show #{thread}, for \d+ s at most; it runs #{server.folder}$/, status)
     assert_match(/^  waiting: .* is on trial: its first worker is to show #{thread}, for \d+ s at most$/, errors)
     assert_match(/^pando: refused: .* not known yet #{thread}, for that could not be tried out \(a reload /, errors)
     assert_equal(1, code)

@@ -34,7 +34,7 @@ class ReleasedMoldTest < Minitest::Test
     answers = under_requests(server) do
       said, status = command("upgrade")
       assert_predicate(status, :success?, said)
-      assert_match(/its mold was released$/, command("status").first)
+      assert_match(/its mold was released; it runs #{Regexp.escape(server.folder)}$/, command("status").first)
       dead, *others = pids(server.workers)
       replaced = server.wait_for("worker.ready") { Process.kill("KILL", dead) }
 
