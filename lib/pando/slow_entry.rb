@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/errors"
 require "pando/line_writer"
 require "pando/sys"
 
@@ -24,9 +25,31 @@ module Pando
     LIMIT = 32_768
     # Entries in a second.
     RATE = 5
+    # Bytes of the file that a reader is shown.
+    TAIL = 262_144
     FLAGS = File::WRONLY | File::APPEND | File::CREAT | File::NONBLOCK | File::NOCTTY
     MODE = 0o640
     private_constant :FLAGS, :MODE
+
+    # Reads the newest entries of a slow log. The first one may lack its beginning.
+    #
+    # @param path [String]
+    # @return [String] at most TAIL bytes, whole lines
+    # @raise [Error] it is no regular file, or cannot be read; the message says so
+    def self.newest(path)
+      raise Error, "#{path} is no regular file, so its entries cannot be shown" unless File.file?(path)
+
+      File.open(path) do |file|
+        skipped = file.size - TAIL
+        if skipped.positive?
+          file.seek(skipped)
+          file.gets
+        end
+        file.read(TAIL)
+      end || ""
+    rescue SystemCallError => e
+      raise Error, "the slow log cannot be read: #{e.message}"
+    end
 
     # @return [Integer] entries that could not be written, or were too many, since the last one that was written
     attr_reader :lost

@@ -68,6 +68,11 @@ class AdminTest < Minitest::Test
     slow = wait_until { @admin.json("/slow")["requests"].first }
     assert_equal("GET /report", slow["request"])
     assert_match(/config\.ru/, slow["location"])
+    assert_match(%r{"path":"/report".*"stack":\["[^"]*config\.ru:1:in }, @admin.get("/slow.log").body)
+    File.write(File.join(folder, "slow.log"), "#{"x" * 300_000}\nlast\n")
+    assert_equal("last\n", @admin.get("/slow.log").body)
+    File.delete(File.join(folder, "slow.log"))
+    assert_match(/is no regular file/, @admin.get("/slow.log").body)
   ensure
     FileUtils.rm_rf(folder)
   end
@@ -78,6 +83,7 @@ class AdminTest < Minitest::Test
 
     assert_equal("404", answer.code)
     assert_match(/slow_log is off: write slow_log 2/, answer.body)
+    assert_equal([answer.code, answer.body], [@admin.get("/slow.log").code, @admin.get("/slow.log").body])
   end
 
   def test_requests_are_counted_one_by_one

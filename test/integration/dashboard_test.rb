@@ -89,6 +89,10 @@ class DashboardTest < Minitest::Test
 
     shown = wait_until { @browser.evaluate("document.querySelector('#slow').innerText")[/GET.*config\.ru:\d+/m] }
     assert_includes(shown, "GET /report")
+    @browser.evaluate("document.querySelector('#slow button').click()")
+    stacks = wait_until { @browser.evaluate("document.querySelector('#slow pre')?.innerText") }
+    assert_match(%r{ path=/report .*\n {4}\S*config\.ru:1:in .*\n {4}\S}, stacks)
+    assert_empty(@browser.inaccessible)
     refute_includes(@browser.text, "secret")
   ensure
     FileUtils.rm_rf(folder)

@@ -6,6 +6,7 @@ require "pando/admin/exposition"
 require "pando/admin/metrics"
 require "pando/admin/monitor"
 require "pando/cli/status_report"
+require "pando/slow_entry"
 
 module Pando
   module Admin
@@ -25,6 +26,7 @@ module Pando
         "/status.json" => Route.new(READ, :readers, :status),
         "/events" => Route.new(READ, :readers, :events),
         "/slow" => Route.new(READ, :readers, :slow),
+        "/slow.log" => Route.new(READ, :readers, :slow_stacks),
         "/history.json" => Route.new(READ, :readers, :history),
         "/live" => Route.new(READ, :readers, :live),
         **Dashboard::FILES.keys.sort.to_h { |path| [path, Route.new(READ, :all, :dashboard)] },
@@ -110,6 +112,13 @@ module Pando
       def slow(_env)
         json(200, { "schema" => SCHEMA, "requests" => slow_requests })
       rescue Monitor::Refused => e
+        failure(404, e.message)
+      end
+
+      # The end of the slow log's file.
+      def slow_stacks(_env)
+        text(200, SlowEntry.newest(@monitor.snapshot("slow").one("log")["path"]))
+      rescue Monitor::Refused, Pando::Error => e
         failure(404, e.message)
       end
 

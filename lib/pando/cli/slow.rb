@@ -3,6 +3,7 @@
 require "json"
 require "pando/cli/control_command"
 require "pando/cli/format"
+require "pando/slow_entry"
 require "pando/telemetry/printable"
 
 module Pando
@@ -15,8 +16,6 @@ module Pando
 
       # Seconds. A healthy monitor answers within milliseconds.
       ANSWER = 10.0
-      # Bytes of the file that --stacks shows.
-      TAIL = 262_144
       LIMIT = Switch.new(name: :limit, flags: %w[--limit], argument: "N",
                          help: "With `slow`: show only the N newest requests.").freeze
       STACKS = Switch.new(name: :stacks, flags: %w[--stacks], argument: nil,
@@ -69,21 +68,10 @@ module Pando
 
       # The server names the file, which may belong to another release than the config file here.
       def show_file(file)
-        return report_failure("#{file} is no regular file, so its entries cannot be shown") unless File.file?(file)
-
-        terminal.out.puts(File.open(file) { |io| tail(io) })
+        terminal.out.puts(SlowEntry.newest(file))
         CLI::OK
-      rescue SystemCallError => e
-        report_failure("the slow log cannot be read: #{e.message}")
-      end
-
-      def tail(io)
-        skipped = io.size - TAIL
-        return io.read unless skipped.positive?
-
-        io.seek(skipped)
-        io.gets
-        io.read
+      rescue Pando::Error => e
+        report_failure(e.message)
       end
     end
   end

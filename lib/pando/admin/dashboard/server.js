@@ -45,6 +45,11 @@ export async function command(word, parameters = {}) {
 }
 
 // Follows the server for ever, and calls changed(state) with what is known.
+// The end of the slow log's file.
+export async function slowStacks() {
+  return (await ask("/slow.log")).text();
+}
+
 export class Follower {
   constructor(changed) {
     this.changed = changed;

@@ -1,6 +1,7 @@
 // Reforks and reloads with what they changed, slow requests, and events.
 
 import { html, useState } from "./vendor/preact.js";
+import { slowStacks } from "./server.js";
 import { bytes, clock, seconds, unixTime } from "./words.js";
 
 // Seconds after the end of a refork by which its workers have been measured and have served a little.
@@ -67,7 +68,38 @@ export function Slow({ requests }) {
       <td>${clock(one.time)}</td><td><code>${one.request}</code></td><td class="number">${seconds(one.seconds)}</td>
       <td><code>${one.location ?? one.reason}</code></td>
       <td>${one.pool} ${one.slot}, generation ${one.generation}</td></tr>`)}</tbody>
-  </table></div>`;
+  </table></div><${Stacks} />`;
+}
+
+function Stacks() {
+  const [text, show] = useState(null);
+  const read = async () => {
+    try {
+      show(readable(await slowStacks()) || "The slow log is empty.");
+    } catch (error) {
+      show(error.message);
+    }
+  };
+  return html`<p><button onClick=${read}>${text === null ? "Show stacks" : "Show newest stacks"}</button></p>
+    ${text !== null && html`<pre class="wide tall" tabindex="0" role="region" aria-label="Slow log" ref=${toEnd}>${text}</pre>`}`;
+}
+
+// With `log_format :json` an entry is one line of JSON.
+function readable(text) {
+  return text.split("\n").map((line) => {
+    if (!line.startsWith("{")) return line;
+    try {
+      const { stack = [], ...entry } = JSON.parse(line);
+      return [`${entry.time} ${facts(entry)}`, ...stack.map((frame) => `    ${frame}`)].join("\n");
+    } catch {
+      return line;
+    }
+  }).join("\n");
+}
+
+// The newest entry is the last one.
+function toEnd(element) {
+  if (element) element.scrollTop = element.scrollHeight;
 }
 
 export function Events({ events }) {
