@@ -126,6 +126,7 @@ class AdminTest < Minitest::Test
     done = @admin.post("/refork")
 
     assert_equal(%w[200 ok], [done.code, JSON.parse(done.body)["outcome"]], done.body)
+    assert_equal("there is no worker with pid 1 in slot 1", JSON.parse(@admin.post("/kill?slot=1&pid=1").body)["error"])
     refused = @admin.post("/scale?workers=0")
     assert_equal(%w[409 failed], [refused.code, JSON.parse(refused.body)["outcome"]])
     assert_equal("400", @admin.post("/scale?wrong=1").code)

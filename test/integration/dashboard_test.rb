@@ -66,6 +66,21 @@ class DashboardTest < Minitest::Test
     assert_empty(@browser.complaints)
   end
 
+  def test_a_worker_is_killed
+    visit(start)
+    victim = @server.workers.find { |one| one.title.start_with?("pando worker 0 ") }.pid
+    @browser.click("[...document.querySelectorAll('.tile')].find((one) => one.innerText.startsWith('worker 0'))")
+    @browser.press("Kill")
+    assert_includes(wait_until { @browser.evaluate("document.querySelector('dialog[open] h2')?.innerText") },
+                    "Kill worker 0 (pid #{victim})")
+    assert_empty(@browser.inaccessible)
+    killed = @server.wait_for("worker.killed") { @browser.confirm }
+
+    assert_equal([0, "pando kill: signal KILL"], killed.values_at("slot", "reason"))
+    wait_until { (pids = @server.workers.map(&:pid)).size == 2 && !pids.include?(victim) }
+    assert_empty(@browser.complaints)
+  end
+
   def test_it_comes_back_when_the_admin_process_is_killed_and_knows_the_past
     visit(start)
     @server.refork

@@ -34,12 +34,15 @@ module Pando
         "/reload" => Route.new(COMMAND, :holders, :command),
         "/scale" => Route.new(COMMAND, :holders, :command),
         "/drain" => Route.new(COMMAND, :holders, :command),
-        "/quiet" => Route.new(COMMAND, :holders, :command)
+        "/quiet" => Route.new(COMMAND, :holders, :command),
+        "/kill" => Route.new(COMMAND, :holders, :command)
       }.freeze
 
       # The parameters of each command beside `wait`.
       PARAMETERS = { "refork" => %w[pool force], "reload" => %w[now cancel], "scale" => %w[workers pool],
-                     "drain" => %w[undo], "quiet" => %w[undo] }.freeze
+                     "drain" => %w[undo], "quiet" => %w[undo], "kill" => %w[slot pool pid] }.freeze
+      # Those of them that are on or off: 1 is on.
+      FLAGS = %w[force now cancel undo].freeze
       # Seconds that a command may take, and after which an answer without its outcome says that it has begun.
       PATIENCE = 300.0
       BEGUN = 0.5
@@ -169,8 +172,7 @@ module Pando
         wrong = given.keys - ["wait", *PARAMETERS.fetch(word)]
         return failure(400, "/#{word} takes no parameter #{wrong.first}") if wrong.any?
 
-        pairs = given.slice(*PARAMETERS.fetch(word)).transform_values { |value| value == "1" ? "yes" : value }
-        pairs["workers"] = given["workers"] if given.key?("workers")
+        pairs = given.except("wait").to_h { |name, value| [name, FLAGS.include?(name) && value == "1" ? "yes" : value] }
         given["wait"] == "0" ? begin_command(word, pairs) : outcome(*@monitor.command(word, pairs, PATIENCE))
       end
 

@@ -11,23 +11,37 @@ const COMMANDS = {
   quiet: { label: "Quiet", text: "Job nodes take no new jobs." }
 };
 
+const KILL = "Kill this worker at once (SIGKILL), with the requests that it has. Another one takes its place.";
+
 export function Actions({ server, pool, pools }) {
   const [word, open] = useState(null);
   const [said, say] = useState("");
   const undo = { drain: server.state === "draining", quiet: Boolean(server.quiet) };
+  const takesPool = pools > 1 && ["refork", "scale"].includes(word);
   return html`<div class="actions" role="group" aria-label="Commands">
       ${Object.entries(COMMANDS).map(([key, one]) => html`
         <button key=${key} onClick=${() => open(key)}>${undo[key] ? `End ${key}` : one.label}</button>`)}
     </div>
     <p class="said" role="status">${said}</p>
-    ${word && html`<${Dialog} word=${word} undo=${undo[word]} pool=${pools > 1 ? pool : undefined} workers=${server.workers}
-      close=${() => open(null)} say=${say} />`}`;
+    ${word && html`<${Dialog} word=${word} label=${undo[word] ? `End ${word}` : COMMANDS[word].label}
+      title=${takesPool ? `(${pool})` : ""} text=${undo[word] ? "Go back to the normal state." : COMMANDS[word].text}
+      parameters=${{ ...(undo[word] ? { undo: "1" } : {}), ...(takesPool ? { pool } : {}) }}
+      workers=${COMMANDS[word].workers && server.workers} close=${() => open(null)} say=${say} />`}`;
 }
 
-function Dialog({ word, undo, pool, workers, close, say }) {
+// The process id makes sure that no other worker is hit, if this one has been replaced since.
+export function Kill({ process, name }) {
+  const [opened, open] = useState(false);
+  const [said, say] = useState("");
+  const { slot, pid, pool } = process;
+  return html`<button onClick=${() => open(true)}>Kill</button> <span role="status">${said}</span>
+    ${opened && html`<${Dialog} word="kill" label="Kill" title=${`${name} (pid ${pid})`} text=${KILL}
+      parameters=${{ slot, pid, ...(pool ? { pool } : {}) }} close=${() => open(false)} say=${say} />`}`;
+}
+
+// @param workers the present number, if the command asks for a new one
+function Dialog({ word, label, title, text, parameters, workers, close, say }) {
   const dialog = useRef(null);
-  const { text, label, workers: asksWorkers } = COMMANDS[word];
-  const takesPool = ["refork", "scale"].includes(word) && pool;
   useEffect(() => dialog.current.showModal(), []);
 
   const carryOut = async (submitted) => {
@@ -37,8 +51,7 @@ function Dialog({ word, undo, pool, workers, close, say }) {
     close();
     say(`${label}: asked.`);
     try {
-      say(`${label}: ${await command(word, { ...(undo ? { undo: "1" } : {}), ...(takesPool ? { pool } : {}),
-        ...(asksWorkers ? { workers: given.get("workers") } : {}) })}`);
+      say(`${label}: ${await command(word, { ...parameters, ...(workers ? { workers: given.get("workers") } : {}) })}`);
     } catch (error) {
       say(`${label} failed: ${error.message}`);
     }
@@ -46,12 +59,12 @@ function Dialog({ word, undo, pool, workers, close, say }) {
 
   return html`<dialog ref=${dialog} onClose=${close} aria-labelledby="dialog-title">
     <form onSubmit=${carryOut}>
-      <h2 id="dialog-title">${undo ? `End ${word}` : label}${takesPool ? ` (${pool})` : ""}</h2>
-      <p>${undo ? "Go back to the normal state." : text}</p>
-      ${asksWorkers && html`<label>Workers <input name="workers" type="number" min="1" value=${workers} required /></label>`}
+      <h2 id="dialog-title">${label} ${title}</h2>
+      <p>${text}</p>
+      ${workers && html`<label>Workers <input name="workers" type="number" min="1" value=${workers} required /></label>`}
       ${!hasToken() && html`<${TokenField} />`}
       <p class="buttons"><button type="button" onClick=${close}>Cancel</button>
-        <button class="primary">${undo ? `End ${word}` : label}</button></p>
+        <button class="primary">${label}</button></p>
     </form></dialog>`;
 }
 

@@ -1,6 +1,7 @@
 // The processes as a tree: the monitor, its helpers, and for each generation the mold with its workers.
 
 import { html, useState } from "./vendor/preact.js";
+import { Kill } from "./actions.js";
 import { bytes, counted, duration, number, seconds } from "./words.js";
 
 const STANDING = { canary: "its first worker proves itself", rolling: "it replaces the workers one by one",
@@ -81,7 +82,9 @@ function Details({ process, close }) {
     "cannot become a mold": process.unsafe ? "yes" : undefined, listens: process.listen };
   const known = Object.entries(facts).filter(([, value]) => value !== undefined && value !== null);
   return html`<section class="details" aria-label="Process ${process.pid}" aria-live="off">
-    <h3>${name(process)} <button onClick=${close}>Close</button></h3>
+    <h3>${name(process)}</h3>
+    <div class="actions"><button onClick=${close}>Close</button>
+      ${process.role === "worker" && html`<${Kill} key=${process.pid} process=${process} name=${name(process)} />`}</div>
     <dl>${known.map(([fact, value]) => html`<div key=${fact}><dt>${fact}</dt><dd>${value}</dd></div>`)}</dl>
   </section>`;
 }
