@@ -31,13 +31,16 @@ module Pando
     MODE = 0o640
     private_constant :FLAGS, :MODE
 
+    # The file of a slow log cannot be shown. The message says why.
+    class Unreadable < Error; end
+
     # Reads the newest entries of a slow log. The first one may lack its beginning.
     #
     # @param path [String]
-    # @return [String] at most TAIL bytes, whole lines
-    # @raise [Error] it is no regular file, or cannot be read; the message says so
+    # @return [String] at most TAIL bytes, from the beginning of a line
+    # @raise [Unreadable] it is no regular file, or cannot be read
     def self.newest(path)
-      raise Error, "#{path} is no regular file, so its entries cannot be shown" unless File.file?(path)
+      raise Unreadable, "#{path} is no regular file, so its entries cannot be shown" unless File.file?(path)
 
       File.open(path) do |file|
         skipped = file.size - TAIL
@@ -48,7 +51,7 @@ module Pando
         file.read(TAIL)
       end || ""
     rescue SystemCallError => e
-      raise Error, "the slow log cannot be read: #{e.message}"
+      raise Unreadable, "the slow log cannot be read: #{e.message}"
     end
 
     # @return [Integer] entries that could not be written, or were too many, since the last one that was written

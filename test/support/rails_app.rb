@@ -51,10 +51,15 @@ module Support
       #
       # @raise [Failed] with Bundler's message
       def install_gems(folder)
+        locked(GEMS) { run("bundle", "install", "--quiet", folder: folder, within: INSTALL_WITHIN) }
+      end
+
+      # @param path [String] of what only one process at a time may make
+      def locked(path)
         FileUtils.mkdir_p(HOME)
-        File.open("#{GEMS}.lock", File::CREAT | File::RDWR) do |lock|
+        File.open("#{path}.lock", File::CREAT | File::RDWR) do |lock|
           lock.flock(File::LOCK_EX)
-          run("bundle", "install", "--quiet", folder: folder, within: INSTALL_WITHIN)
+          yield
         end
       end
 
@@ -180,9 +185,7 @@ module Support
       # @return [String] where it is from then on
       def once(name)
         path = File.join(HOME, name)
-        FileUtils.mkdir_p(HOME)
-        File.open("#{path}.lock", File::CREAT | File::RDWR) do |lock|
-          lock.flock(File::LOCK_EX)
+        RailsApp.locked(path) do
           make(path) { |*folders| yield(*folders) } unless File.directory?(path)
         end
         path

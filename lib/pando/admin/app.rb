@@ -121,7 +121,7 @@ module Pando
       # The end of the slow log's file.
       def slow_stacks(_env)
         text(200, SlowEntry.newest(@monitor.snapshot("slow").one("log")["path"]))
-      rescue Monitor::Refused, Pando::Error => e
+      rescue Monitor::Refused, SlowEntry::Unreadable => e
         failure(404, e.message)
       end
 

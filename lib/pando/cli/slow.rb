@@ -70,7 +70,7 @@ module Pando
       def show_file(file)
         terminal.out.puts(SlowEntry.newest(file))
         CLI::OK
-      rescue Pando::Error => e
+      rescue SlowEntry::Unreadable => e
         report_failure(e.message)
       end
     end

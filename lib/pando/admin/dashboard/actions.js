@@ -17,16 +17,16 @@ export function Actions({ server, pool, pools }) {
   const [word, open] = useState(null);
   const [said, say] = useState("");
   const undo = { drain: server.state === "draining", quiet: Boolean(server.quiet) };
+  const chosen = undo[word] ? { label: `End ${word}`, text: "Go back to the normal state." } : COMMANDS[word];
   const takesPool = pools > 1 && ["refork", "scale"].includes(word);
   return html`<div class="actions" role="group" aria-label="Commands">
       ${Object.entries(COMMANDS).map(([key, one]) => html`
         <button key=${key} onClick=${() => open(key)}>${undo[key] ? `End ${key}` : one.label}</button>`)}
     </div>
     <p class="said" role="status">${said}</p>
-    ${word && html`<${Dialog} word=${word} label=${undo[word] ? `End ${word}` : COMMANDS[word].label}
-      title=${takesPool ? `(${pool})` : ""} text=${undo[word] ? "Go back to the normal state." : COMMANDS[word].text}
+    ${word && html`<${Dialog} word=${word} label=${chosen.label} title=${takesPool ? `(${pool})` : ""} text=${chosen.text}
       parameters=${{ ...(undo[word] ? { undo: "1" } : {}), ...(takesPool ? { pool } : {}) }}
-      workers=${COMMANDS[word].workers && server.workers} close=${() => open(null)} say=${say} />`}`;
+      workers=${chosen.workers && server.workers} close=${() => open(null)} say=${say} />`}`;
 }
 
 // The process id makes sure that no other worker is hit, if this one has been replaced since.

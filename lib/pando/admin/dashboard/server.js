@@ -44,12 +44,12 @@ export async function command(word, parameters = {}) {
   return outcome === "begun" ? "It has begun." : text;
 }
 
-// Follows the server for ever, and calls changed(state) with what is known.
 // The end of the slow log's file.
 export async function slowStacks() {
   return (await ask("/slow.log")).text();
 }
 
+// Follows the server for ever, and calls changed(state) with what is known.
 export class Follower {
   constructor(changed) {
     this.changed = changed;
