@@ -67,6 +67,11 @@ struct pando_row *pando_row_of(VALUE self)
 }
 #define row_of pando_row_of
 
+static VALUE seconds(uint64_t nanoseconds)
+{
+    return nanoseconds ? DBL2NUM((double)nanoseconds / 1e9) : Qnil;
+}
+
 static VALUE scoreboard_wrap(struct pando_scoreboard **board)
 {
     VALUE self = TypedData_Make_Struct(cScoreboard, struct pando_scoreboard, &scoreboard_type, *board);
@@ -133,6 +138,37 @@ static VALUE scoreboard_row(VALUE self, VALUE seat)
     return wrap_row(self, row_at(board_of(self), NUM2SIZET(seat)));
 }
 
+static VALUE scoreboard_started_at(VALUE self)
+{
+    return seconds(pando_scoreboard_started_at(board_of(self)));
+}
+
+static VALUE scoreboard_used(VALUE self)
+{
+    return UINT2NUM(pando_scoreboard_used(board_of(self)));
+}
+
+/* Called by the monitor, as is the next one that writes. */
+static VALUE scoreboard_use(VALUE self, VALUE seat)
+{
+    struct pando_scoreboard *board = board_of(self);
+    size_t index = NUM2SIZET(seat);
+    VALUE row = wrap_row(self, row_at(board, index));
+    pando_scoreboard_use(board, index);
+    return row;
+}
+
+static VALUE scoreboard_waiting(VALUE self, VALUE pool)
+{
+    return UINT2NUM(pando_scoreboard_waiting(board_of(self), NUM2SIZET(pool)));
+}
+
+static VALUE scoreboard_tell_waiting(VALUE self, VALUE pool, VALUE count)
+{
+    pando_scoreboard_tell_waiting(board_of(self), NUM2SIZET(pool), NUM2UINT(count));
+    return count;
+}
+
 /* From now on this process can write no row. */
 static VALUE scoreboard_guard(VALUE self)
 {
@@ -157,15 +193,12 @@ static VALUE scoreboard_take(VALUE self, VALUE seat)
         return convert(atomic_load_explicit(&row_of(self)->field, memory_order_acquire)); \
     }
 
-static VALUE seconds(uint64_t nanoseconds)
-{
-    return nanoseconds ? DBL2NUM((double)nanoseconds / 1e9) : Qnil;
-}
-
 READER(state, UINT2NUM)
 READER(role, UINT2NUM)
 READER(slot, UINT2NUM)
 READER(generation, UINT2NUM)
+READER(pool, UINT2NUM)
+READER(threads, UINT2NUM)
 READER(pid, INT2NUM)
 READER(requests, ULL2NUM)
 READER(heartbeat, seconds)
@@ -192,10 +225,14 @@ static VALUE row_claim(VALUE self, VALUE role, VALUE slot, VALUE generation)
     return self;
 }
 
-static VALUE row_set_state(VALUE self, VALUE state)
+/* Called by the monitor. */
+static VALUE row_tell(VALUE self, VALUE state, VALUE pool, VALUE threads)
 {
-    atomic_store_explicit(&row_of(self)->state, NUM2UINT(state), memory_order_release);
-    return state;
+    struct pando_row *row = row_of(self);
+    atomic_store_explicit(&row->pool, NUM2UINT(pool), memory_order_relaxed);
+    atomic_store_explicit(&row->threads, NUM2UINT(threads), memory_order_relaxed);
+    atomic_store_explicit(&row->state, NUM2UINT(state), memory_order_release);
+    return self;
 }
 
 static VALUE row_beat(VALUE self)
@@ -219,6 +256,8 @@ static void define_row(void)
     ROW_READER(role);
     ROW_READER(slot);
     ROW_READER(generation);
+    ROW_READER(pool);
+    ROW_READER(threads);
     ROW_READER(pid);
     ROW_READER(requests);
     ROW_READER(heartbeat);
@@ -226,7 +265,7 @@ static void define_row(void)
     ROW_READER(connections);
 #undef ROW_READER
     rb_define_method(cRow, "claim", row_claim, 3);
-    rb_define_method(cRow, "state=", row_set_state, 1);
+    rb_define_method(cRow, "tell", row_tell, 3);
     rb_define_method(cRow, "beat", row_beat, 0);
     rb_define_method(cRow, "connections=", row_set_connections, 1);
     rb_define_method(cRow, "reset", row_reset, 0);
@@ -247,6 +286,11 @@ void pando_init_scoreboard(void)
     rb_define_method(cScoreboard, "fileno", scoreboard_fileno, 0);
     rb_define_method(cScoreboard, "seats", scoreboard_seats, 0);
     rb_define_method(cScoreboard, "row", scoreboard_row, 1);
+    rb_define_method(cScoreboard, "started_at", scoreboard_started_at, 0);
+    rb_define_method(cScoreboard, "used", scoreboard_used, 0);
+    rb_define_method(cScoreboard, "use", scoreboard_use, 1);
+    rb_define_method(cScoreboard, "waiting", scoreboard_waiting, 1);
+    rb_define_method(cScoreboard, "tell_waiting", scoreboard_tell_waiting, 2);
     rb_define_method(cScoreboard, "guard", scoreboard_guard, 0);
     rb_define_method(cScoreboard, "take", scoreboard_take, 1);
     define_row();

@@ -23,5 +23,23 @@ module Pando
       role = current_role or return
       "#{role.role} #{role.slot} gen #{role.generation}"
     end
+
+    # The workers of the pool that this process belongs to, in the shape of Puma's statistics, for code and libraries
+    # that read those. It reads shared memory, and waits for no other process.
+    #
+    #     Pando.stats_hash[:worker_status].sum { |worker| worker[:last_status][:pool_capacity] }
+    #
+    # @return [Hash{Symbol => Object}, nil] see docs/metrics.md; nil outside a server
+    def stats_hash
+      role = current_role or return
+      Cluster::Stats.new(role.context.scoreboard, role.row.pool, jobs: role.options.jobs).to_h
+    end
+
+    # @return [String, nil] {stats_hash} as JSON
+    def stats
+      figures = stats_hash or return
+      require "json"
+      JSON.generate(figures)
+    end
   end
 end

@@ -7,6 +7,12 @@ require "pando/sys/sample"
 module Pando
   # Thin wrappers for Linux calls, without policy, written in C. On failure they raise the Errno of the call.
   module Sys
+    # One process's part of the scoreboard.
+    class Row
+      # The states of a process, as the monitor sees it (Cluster::Child), by number.
+      STATES = %i[ordered adopted ready leaving gone].freeze
+    end
+
     # @return [Float] CLOCK_MONOTONIC in seconds: the only clock that deadlines use
     def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 

@@ -14,10 +14,19 @@
 
 #define MAGIC 0x70616e646f303034ULL /* "pando004": includes the layout version */
 
+/* Pages of an older Pando are blank behind the seats. */
 struct header {
     uint64_t magic;
     uint64_t seats;
+    uint64_t started_at;
+    _Atomic uint32_t used;
+    _Atomic uint32_t waiting[PANDO_QUEUES];
 };
+
+static struct header *header_of(const struct pando_scoreboard *board)
+{
+    return (struct header *)(void *)board->mapping;
+}
 
 /* A row's pages: their protection is its own. */
 static size_t stride_bytes(void)
@@ -42,8 +51,9 @@ static int prepare(struct pando_scoreboard *board, int fd, size_t seats)
     /* Nobody can shrink it while it is mapped (SIGBUS). */
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == -1) return -1;
     if (map(board, fd, bytes) == -1) return -1;
-    struct header *header = (struct header *)(void *)board->mapping;
+    struct header *header = header_of(board);
     header->seats = seats;
+    header->started_at = pando_now();
     header->magic = MAGIC;
     return 0;
 }
@@ -69,7 +79,7 @@ int pando_scoreboard_attach(struct pando_scoreboard *board, int fd)
     size_t bytes = (size_t)status.st_size;
     if (bytes < 2 * stride_bytes() || bytes % stride_bytes() != 0) return errno = EINVAL, -1;
     if (map(board, fd, bytes) == -1) return -1;
-    const struct header *header = (const struct header *)(const void *)board->mapping;
+    const struct header *header = header_of(board);
     if (header->magic == MAGIC && header->seats == board->seats) return 0;
     pando_scoreboard_unmap(board);
     board->fd = -1; /* it still belongs to the caller */
@@ -109,6 +119,34 @@ struct pando_row *pando_scoreboard_take(struct pando_scoreboard *board, size_t s
     if (board->own) mprotect(board->own, board->stride, PROT_READ);
     board->own = row;
     return row;
+}
+
+uint64_t pando_scoreboard_started_at(const struct pando_scoreboard *board)
+{
+    return header_of(board)->started_at;
+}
+
+uint32_t pando_scoreboard_used(const struct pando_scoreboard *board)
+{
+    uint32_t used = atomic_load_explicit(&header_of(board)->used, memory_order_acquire);
+    return used < board->seats ? used : (uint32_t)board->seats;
+}
+
+void pando_scoreboard_use(struct pando_scoreboard *board, size_t seat)
+{
+    if (seat < board->seats && seat >= pando_scoreboard_used(board))
+        atomic_store_explicit(&header_of(board)->used, (uint32_t)seat + 1, memory_order_release);
+}
+
+uint32_t pando_scoreboard_waiting(const struct pando_scoreboard *board, size_t pool)
+{
+    if (pool >= PANDO_QUEUES) return 0;
+    return atomic_load_explicit(&header_of(board)->waiting[pool], memory_order_relaxed);
+}
+
+void pando_scoreboard_tell_waiting(struct pando_scoreboard *board, size_t pool, uint32_t count)
+{
+    if (pool < PANDO_QUEUES) atomic_store_explicit(&header_of(board)->waiting[pool], count, memory_order_relaxed);
 }
 
 uint64_t pando_now(void)

@@ -14,6 +14,7 @@
 #define PANDO_YOUNG 256  /* a process's first jobs, each of which is measured */
 #define PANDO_RECENT 64  /* later measured jobs that are kept, the most recent ones */
 #define PANDO_STEPS 9    /* page faults are read at job 1, 2, 4, ... 256 */
+#define PANDO_QUEUES 16  /* pools whose waiting requests the header tells */
 #define PANDO_JOBS 65    /* jobs at once of one process: job 0 is its main thread's, the others have threads of their own */
 
 enum pando_row_flag { PANDO_ROW_FORK_UNSAFE = 1, PANDO_ROW_LEAVING = 2, PANDO_ROW_MAJOR_GC_DUE = 4 };
@@ -39,7 +40,7 @@ struct pando_job {
 
 struct pando_row {
     /* line 0: identity, written seldom */
-    _Alignas(64) _Atomic uint32_t state;
+    _Alignas(64) _Atomic uint32_t state; /* an index of Sys::Row::STATES; the monitor writes it */
     _Atomic uint32_t role;
     _Atomic uint32_t slot;
     _Atomic uint32_t generation;
@@ -56,6 +57,8 @@ struct pando_row {
     _Atomic uint64_t failures;       /* jobs that failed by the process's own fault */
     _Atomic uint64_t measured_until; /* jobs below this number are measured */
     _Atomic uint32_t jobs_used;      /* entries of `jobs` that have ever been used */
+    _Atomic uint32_t pool;           /* its number, and how many jobs it may have at once: the monitor writes both */
+    _Atomic uint32_t threads;
     /* what jobs have taken, see measure.h; written while a process is young, and on request */
     _Alignas(64) _Atomic uint8_t cpu[PANDO_YOUNG];
     _Atomic uint8_t wall[PANDO_YOUNG];
@@ -103,6 +106,15 @@ int pando_scoreboard_guard(struct pando_scoreboard *board);
 struct pando_row *pando_scoreboard_row(const struct pando_scoreboard *board, size_t seat);
 /* The row that this process writes from now on, in place of a former one. NULL with errno (EINVAL: no such seat). */
 struct pando_row *pando_scoreboard_take(struct pando_scoreboard *board, size_t seat);
+
+/* The header: the monitor writes it, and every process reads it. */
+uint64_t pando_scoreboard_started_at(const struct pando_scoreboard *board);
+/* Seats that have ever been taken are below this number. */
+uint32_t pando_scoreboard_used(const struct pando_scoreboard *board);
+void pando_scoreboard_use(struct pando_scoreboard *board, size_t seat);
+/* Requests of a pool that wait for its workers; 0 if there is no such pool. */
+uint32_t pando_scoreboard_waiting(const struct pando_scoreboard *board, size_t pool);
+void pando_scoreboard_tell_waiting(struct pando_scoreboard *board, size_t pool, uint32_t count);
 
 uint64_t pando_now(void);
 void pando_row_reset(struct pando_row *row);

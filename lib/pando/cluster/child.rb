@@ -96,10 +96,10 @@ module Pando
         role = record.choice(:role, Roster::ROLES)
         seat = record.integer(:seat, among: 0...scoreboard.seats)
         link = Link.for_fd(state.take(record.integer(:link)), role == :reactor ? Reactor::Message : Message)
-        child = new(role, seat, record.integer(:slot), record.integer(:generation), link, scoreboard.row(seat), nil,
+        child = new(role, seat, record.integer(:slot), record.integer(:generation), link, scoreboard.use(seat), nil,
                     state.place(record.read(:pool, :integer) || 0))
         child.adopt(Sys::Pidfd.new(record.integer(:pid), state.take(record.integer(:pidfd))))
-        child.take_up(record)
+        child.take_up(record).tap { child.enter(child.state) }
       end
 
       def to_state(state)
@@ -134,15 +134,22 @@ module Pando
         @expected_by = by
       end
 
+      # Every process may read the state on the scoreboard.
+      # @param state [Symbol] of Sys::Row::STATES
+      def enter(state)
+        @state = state
+        row.tell(Sys::Row::STATES.index(state), pool, threads)
+      end
+
       def adopt(pidfd)
         @pidfd = pidfd
         @inherited_requests = source&.worker? ? source.requests : 0
-        @state = :adopted
+        enter(:adopted)
       end
 
       def become_ready
         @began_at = Sys.now
-        @state = :ready
+        enter(:ready)
         @deadline = nil
         enter_step("", nil)
       end
@@ -150,7 +157,7 @@ module Pando
       # @param patient [Boolean] the deadline does not count while a request runs, which has its own deadline, unless
       #   its answer streams
       def leave(reason, deadline, patient: false)
-        @state = :leaving
+        enter(:leaving)
         @drains_until = nil
         @patient = patient
         @reason ||= reason
@@ -186,7 +193,7 @@ module Pando
       end
 
       def become_gone
-        @state = :gone
+        enter(:gone)
         @deadline = nil
         @link.close unless @link.closed?
         @pidfd&.close

@@ -3,6 +3,7 @@
 require "pando/cluster/brief"
 require "pando/cluster/link"
 require "pando/cluster/passing_fault"
+require "pando/cluster/stats"
 require "pando/events"
 require "pando/line_writer"
 

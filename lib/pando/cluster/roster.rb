@@ -60,7 +60,7 @@ module Pando
         seat = (0...scoreboard.seats).find { |number| !@children.key?(number) }
         raise Pando::Error, "all #{scoreboard.seats} seats are taken" unless seat
 
-        row = scoreboard.row(seat)
+        row = scoreboard.use(seat)
         row.reset # not earlier: the row's former owner could be asked about until now
         @children[seat] = Child.new(role, seat, slot, generation, link, row, source, pool)
       end

@@ -82,12 +82,32 @@ class SysScoreboardTest < Minitest::Test
     assert_includes before..Sys.now, @row.heartbeat
   end
 
-  def test_state_and_flag
-    @row.state = 5
+  def test_what_the_monitor_tells_of_a_process
+    @row.claim(1, 3, 7)
+    assert_same @row, @row.tell(2, 4, 5)
     @row.fork_unsafe!
 
-    assert_equal 5, @row.state
+    assert_equal [2, 4, 5], [@row.state, @row.pool, @row.threads]
     assert_predicate @row, :fork_unsafe?
+    @row.restart
+    assert_equal [2, 4, 5], [@row.state, @row.pool, @row.threads]
+  end
+
+  def test_what_the_monitor_tells_of_all
+    before = Sys.now
+    board = Scoreboard.create(4)
+    assert_includes before..Sys.now, board.started_at
+    assert_equal [0, 0, 0], [board.used, board.waiting(0), board.waiting(15)]
+    assert_equal 2, board.use(2).tell(2, 0, 1).state
+    board.use(0)
+    board.tell_waiting(15, 7)
+
+    assert_equal [3, 7, 2], [board.used, board.waiting(15), board.row(2).state]
+    assert_raises(IndexError) { board.use(4) }
+    board.tell_waiting(16, 7)
+    assert_equal 0, board.waiting(16), "there is no such pool"
+    other = Scoreboard.attach(board.fileno)
+    assert_equal [3, 7], [other.used, other.waiting(15)]
   end
 
   def test_what_stood_against_forking_may_be_gone

@@ -155,6 +155,7 @@ module Pando
           slept = Sys.now - @reported_at > STANDSTILL / 3 # the monitor slept, with all that were stopped together
           @reported_at = Sys.now
           @setup.report(@jobs)
+          @setup.waiting.each_with_index { |count, pool| @roster.scoreboard.tell_waiting(pool, count) }
           watch(slept)
         end
 
