@@ -125,7 +125,7 @@ class ConfigurationPage
       means the same. [Events](events.md) lists the names.
 
       `service(:name) { |service| }` declares a process of your own that runs the block. Pando forks it from the
-      mold.
+      mold. [Services](services.md) can hear of killed workers and send metrics elsewhere.
     MARKDOWN
   end
 

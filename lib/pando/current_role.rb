@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 module Pando
+  autoload :Exporters, "pando/exporters"
+
   # The role of the running process in the server that it belongs to.
   class << self
     # @return [Cluster::Role, nil] nil outside a server

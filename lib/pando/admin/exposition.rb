@@ -2,18 +2,16 @@
 
 module Pando
   module Admin
-    # One metric with its values. `samples` has values by their labels: numbers, or {Histogram}s.
+    # One metric with its values. `samples` has values by their labels: numbers, or histograms (Pando::Histogram).
     #
     #   Family.new("pando_connections", :gauge, nil, "Client connections.", { { state: "idle" } => 3 })
     Family = Struct.new(:name, :type, :unit, :help, :samples)
 
-    # Times or sizes by the buckets that they fall into. `buckets` has cumulative counts by upper bound, in order and
-    # without the last one, which has no bound.
-    Histogram = Struct.new(:buckets, :total, :number)
-
     # Writes metrics as text: Prometheus' format 0.0.4, or OpenMetrics 1.0. The two differ in the names of counters'
     # heads, in units and in the end.
     class Exposition
+      # Upper bounds of a histogram's buckets, in seconds: a millisecond to a minute.
+      BOUNDS = (0..16).map { |doublings| (2**doublings) / 1000.0 }.freeze
       ESCAPED = { "\\" => "\\\\", "\n" => "\\n", "\"" => "\\\"" }.freeze
 
       # @param openmetrics [Boolean]
@@ -53,12 +51,12 @@ module Pando
       end
 
       def histogram(text, name, labels, histogram)
-        histogram.buckets.each do |bound, count|
-          sample(text, "#{name}_bucket", { **labels, le: number(bound.to_f) }, count)
+        BOUNDS.each do |bound|
+          sample(text, "#{name}_bucket", { **labels, le: number(bound) }, histogram.below(bound))
         end
-        sample(text, "#{name}_bucket", { **labels, le: "+Inf" }, histogram.number)
-        sample(text, "#{name}_sum", labels, histogram.total)
-        sample(text, "#{name}_count", labels, histogram.number)
+        sample(text, "#{name}_bucket", { **labels, le: "+Inf" }, histogram.size)
+        sample(text, "#{name}_sum", labels, histogram.sum)
+        sample(text, "#{name}_count", labels, histogram.size)
       end
 
       def labels(labels)

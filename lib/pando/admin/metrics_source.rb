@@ -15,8 +15,6 @@ module Pando
       OUTCOMES = %w[exited failed killed lost].freeze
       # Of the counts in records of answers.
       CLASSES = %w[unknown 1xx 2xx 3xx 4xx 5xx].freeze
-      # Upper bounds of the buckets: a millisecond to a minute.
-      BOUNDS = (0..16).map { |doublings| (2**doublings) / 1000.0 }.freeze
       REFORKS = %w[started finished refused withheld].freeze
       # Reasons to kill a worker, and parts of a new generation that may fail: see Cluster::Tally.
       KILLS = %w[timeout standstill late_start late_exit self_check blocked_queue operator].freeze
@@ -89,15 +87,10 @@ module Pando
       end
 
       # @param kind [String] "queue" or "duration"
-      # @return [Hash{Hash => Histogram}] by pool
-      def times(kind)
-        histograms(kind).to_h do |pool, times|
-          buckets = BOUNDS.to_h { |bound| [bound, times.below(bound)] }
-          [{ pool: pool }, Histogram.new(buckets, times.sum, times.size)]
-        end
-      end
+      # @return [Hash{Hash => Pando::Histogram}] by pool
+      def times(kind) = histograms(kind).transform_keys { |pool| { pool: pool } }
 
-      # @return [Hash{String => Pando::Histogram}] the same in full, by the name of the pool
+      # @return [Hash{String => Pando::Histogram}] the same by the name of the pool
       def histograms(kind)
         records = all("times").select { |one| one["kind"] == kind }.group_by { |one| pool(one["pool"]) }
         records.transform_values { |slices| Pando::Histogram.of(slices) }

@@ -6,8 +6,9 @@ require "socket"
 
 module Pando
   module Admin
-    # The monitor, as the admin process sees it: a client of the control protocol opens a connection for each command.
-    # No path is needed for that: one end of a new pair of sockets travels over the link that the monitor has made.
+    # The monitor, as the admin process and services see it: a client of the control protocol opens a connection for
+    # each command. No path is needed for that: one end of a new pair of sockets travels over the link that the monitor
+    # has made.
     class Monitor
       # The monitor does not answer, or there are too many commands.
       class Unavailable < Pando::Error; end
@@ -21,24 +22,14 @@ module Pando
       # Commands at a time. Each is one of the monitor's sessions.
       COMMANDS = 6
 
-      # @param descriptor [Integer] of the link
-      def initialize(descriptor)
-        @link = UNIXSocket.for_fd(descriptor)
-        @link.close_on_exec = true
+      # @yieldparam socket [UNIXSocket] which is to be sent to the monitor
+      def initialize(&introduce)
+        @introduce = introduce
         @asking = Mutex.new
         @counting = Mutex.new
         @commands = 0
         @snapshots = {}
       end
-
-      # @param word [String]
-      def say(word, descriptors = [])
-        Sys.send_record(@link, Cluster::Control::Line.encode(word), descriptors)
-      end
-
-      # @param seconds [Float] how long to wait for its end
-      # @return [Boolean] whether the monitor has closed its end of the link
-      def gone?(seconds) = !@link.wait_readable(seconds).nil?
 
       # The state of the server. Whoever asks within a second gets the same.
       # @param word [String] "figures", for metrics, "status", with each process, or "slow", the last slow requests
@@ -86,7 +77,7 @@ module Pando
       def client
         ours, theirs = UNIXSocket.pair
         CLI::ControlClient.new("the monitor", ours) do
-          say("client", [theirs])
+          @introduce.call(theirs)
         ensure
           theirs.close
         end

@@ -45,7 +45,9 @@ module Pando
         Sys.die_with_parent!
         exit!(1) unless ::Process.ppid == monitor_pid
         ::Process.setproctitle("pando admin")
-        @monitor = Monitor.new(LINK)
+        @link = UNIXSocket.for_fd(LINK)
+        @link.close_on_exec = true
+        @monitor = Monitor.new { |socket| say("client", [socket]) }
         @listeners = Array.new(count) { |place| Cluster::Listening::ListenerSocket.server(HISTORY + 1 + place) }
         @access = Access.new(settings)
         @file = File.for_fd(HISTORY, "r+")
@@ -57,8 +59,8 @@ module Pando
         Thread.abort_on_exception = true # a process that no longer serves must be replaced
         Telemetry::Log.attach($stderr, level: :warn)
         serve
-        @monitor.say("ready")
-        beat until @monitor.gone?(BEAT)
+        say("ready")
+        beat until @link.wait_readable(BEAT) # the monitor has closed its end
         exit!(0)
       end
 
@@ -66,10 +68,12 @@ module Pando
 
       # A monitor that stands still reads nothing.
       def beat
-        @monitor.say("beat")
+        say("beat")
       rescue SystemCallError
         nil
       end
+
+      def say(word, descriptors = []) = Sys.send_record(@link, Cluster::Control::Line.encode(word), descriptors)
 
       def serve
         survey = MemorySurvey.new(@monitor).start

@@ -84,6 +84,7 @@ module Pando
         @threads = source ? source.threads : 1
         @state = :ordered
         @detail = +""
+        @inherited_requests = 0
         @signalled = {}
         @lost_threads = {}
         @changes_told = 0
@@ -96,10 +97,10 @@ module Pando
         role = record.choice(:role, Roster::ROLES)
         seat = record.integer(:seat, among: 0...scoreboard.seats)
         link = Link.for_fd(state.take(record.integer(:link)), role == :reactor ? Reactor::Message : Message)
-        child = new(role, seat, record.integer(:slot), record.integer(:generation), link, scoreboard.use(seat), nil,
+        child = new(role, seat, record.integer(:slot), record.integer(:generation), link, scoreboard.row(seat), nil,
                     state.place(record.read(:pool, :integer) || 0))
-        child.adopt(Sys::Pidfd.new(record.integer(:pid), state.take(record.integer(:pidfd))))
-        child.take_up(record).tap { child.enter(child.state) }
+        child.hold(Sys::Pidfd.new(record.integer(:pid), state.take(record.integer(:pidfd))))
+        child.take_up(record)
       end
 
       def to_state(state)
@@ -141,9 +142,12 @@ module Pando
         row.tell(Sys::Row::STATES.index(state), pool, threads)
       end
 
+      # It was adopted by the image of the monitor before, which left its row as it is.
+      def hold(pidfd) = @pidfd = pidfd
+
       def adopt(pidfd)
-        @pidfd = pidfd
-        @inherited_requests = source&.worker? ? source.requests : 0
+        hold(pidfd)
+        @inherited_requests = source.requests if source&.worker?
         enter(:adopted)
       end
 

@@ -2,6 +2,7 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/control/commands"
+require "pando/cluster/control/recent_events"
 require "pando/cluster/control/session"
 require "pando/cluster/options"
 require "pando/cluster/listening/listeners"
@@ -19,6 +20,8 @@ module Pando
 
       # Clients at a time; a new one replaces the oldest.
       SESSIONS = 32
+      # Those of one service at a time, likewise.
+      SESSIONS_OF_SERVICE = 4
       # Seconds without accepting after the kernel had no descriptor for a client.
       PAUSE = 1.0
       # What to do when there is no control socket.
@@ -41,7 +44,8 @@ module Pando
 
       def initialize(cluster, poller)
         @poller = poller
-        @commands = Commands.new(cluster)
+        @recent = RecentEvents.new
+        @commands = Commands.new(cluster, @recent)
         @sessions = []
         @subscription = Events.subscribe { |event| tell(event) }
       end
@@ -82,10 +86,13 @@ module Pando
         forget_closed
       end
 
-      # A client has come another way than by the socket (AdminSupervisor), with its command.
+      # A client has come another way than by the socket (AdminSupervisor, Service), with its command.
       # @param socket [Socket] which is now its session's
-      def welcome(socket)
-        hear(add(socket))
+      # @param service [Child, nil] the service that it comes from
+      def welcome(socket, service = nil)
+        others = @sessions.select { |session| service && session.service.equal?(service) }
+        others.first.close if others.size >= SESSIONS_OF_SERVICE
+        hear(add(socket, service))
       rescue SystemCallError
         socket.close
       end
@@ -184,9 +191,9 @@ module Pando
       end
 
       # @return [Session]
-      def add(socket)
+      def add(socket, service = nil)
         @sessions.shift.close if @sessions.size >= SESSIONS
-        @sessions << (session = Session.new(socket, @poller))
+        @sessions << (session = Session.new(socket, @poller, service))
         session
       end
 
@@ -220,6 +227,7 @@ module Pando
       end
 
       def tell(event)
+        @recent.add(event)
         @sessions.each do |session|
           next unless session.task
 

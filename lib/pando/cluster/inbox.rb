@@ -13,10 +13,12 @@ module Pando
       # Seconds that a process may live on after its link has ended.
       LINK_ENDED = 5.0
 
-      def initialize(roster, poller, observer)
+      # @param control [#welcome] for the questions of services
+      def initialize(roster, poller, observer, control)
         @roster = roster
         @poller = poller
         @observer = observer
+        @control = control
       end
 
       # Seconds after which another worker is asked for the mold, if the source has ended as well.
@@ -52,7 +54,9 @@ module Pando
           return if packet == :nothing
           return end_of_link(child) if packet == :closed
 
-          packet.descriptors.each { |fd| Sys.close_fd(fd) } # reports carry none
+          next welcome(child, packet.descriptors.first) if question?(child, packet)
+
+          packet.descriptors.each { |fd| Sys.close_fd(fd) } # other reports carry none
           handle(child, packet)
         end
       rescue Link::Malformed => e
@@ -90,6 +94,13 @@ module Pando
       end
 
       private
+
+      # A service has a question for the monitor, and sends one end of a pair of sockets.
+      def question?(child, packet)
+        packet.message.kind == :client && child.service? && packet.sender == child.pid && packet.descriptors.one?
+      end
+
+      def welcome(service, descriptor) = @control.welcome(Socket.for_fd(descriptor), service)
 
       def handle(child, packet)
         return adopt(child, packet.sender) if child.ordered?

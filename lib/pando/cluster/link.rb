@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/message"
+require "pando/cluster/service_notes"
 require "pando/errors"
 require "pando/sys"
 
@@ -95,17 +96,20 @@ module Pando
       attr_reader :pool
       # @return [LaneDescriptors, nil] of a worker behind the reactor
       attr_reader :lane_descriptors
+      # @return [ServiceNotes, nil] of a service
+      attr_reader :notes
 
       # @param packet [Link::Packet] a :spawn or :promote with the child's link end
       # @return [ForkOrder, nil] nil: the descriptor is missing
       def self.from(packet)
         message = packet.message
         fd, *others = packet.descriptors
+        notes = ServiceNotes.for_fd(others.shift) if message.role == :service && others.any?
         lane_descriptors = LaneDescriptors.from(message.lane, others)
-        fd && new(message, Link.for_fd(fd), lane_descriptors)
+        fd && new(message, Link.for_fd(fd), lane_descriptors, notes)
       end
 
-      def initialize(message, link, lane_descriptors = nil)
+      def initialize(message, link, lane_descriptors = nil, notes = nil)
         @role = message.role
         @seat = message.seat
         @slot = message.slot
@@ -113,13 +117,11 @@ module Pando
         @link = link
         @pool = message.text unless message.text.empty?
         @lane_descriptors = lane_descriptors
+        @notes = notes
       end
 
       # In the forker: closes what now belongs to the new process.
-      def close
-        link.close
-        lane_descriptors&.close
-      end
+      def close = [link, lane_descriptors, notes].compact.each(&:close)
 
       # Whether the monitor has closed its end of the link, since it waits no longer.
       def cancelled? = link.dead?

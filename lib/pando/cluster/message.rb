@@ -23,10 +23,10 @@ module Pando
         # orders again
         lane: 38, leave_last: 39,
         # a report again
-        slow: 40
+        slow: 40, client: 41
       }.freeze
       NAMES = KINDS.invert.freeze
-      # Orders whose descriptors may be missing.
+      # Records whose descriptors may be missing.
       BEARABLE = %i[spawn promote observe].freeze
       ROLES = %i[mold worker service].freeze
       LARGEST = 0xffff_ffff

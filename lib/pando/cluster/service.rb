@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/event_stream"
 require "pando/cluster/role"
 
 module Pando
@@ -8,10 +9,21 @@ module Pando
     #
     #   service(:flusher) { |service| flush until service.wait(10) }
     class Service < Role
+      # Seconds until it asks again for events, and that it waits for them at most.
+      RETRY = 0.5
+      TICK = 0.5
+
       # Closes what belongs to clients.
       def initialize(order, context)
         super(order, context.of_pool(context.pool))
+        @notes = order.notes
       end
+
+      # @api private
+      attr_reader :notes
+
+      # (see Role#ios)
+      def ios = [*super, @notes.to_io]
 
       # @return [Symbol]
       def name = options.services.fetch(slot)
@@ -37,6 +49,31 @@ module Pando
         true
       end
 
+      # Yields the monitor's events, such as `worker.killed`, until the service should stop. An event that comes while
+      # the service is being replaced reaches its successor, and one that it was handling when it was killed comes
+      # again. An exception in the block ends the service, as anywhere else in it; that event does not come again.
+      #
+      #     service(:telemetry) do |service|
+      #       service.each_event("worker.killed", "worker.lost") { |event| Alerts.send(event.name, event.payload) }
+      #     end
+      #
+      # @param names [Array<String, Symbol>] names of events, or how they begin: `"worker."`; none: all events
+      # @yieldparam event [Event] whose values are numbers, true or texts; `events.missed` if some are no longer kept
+      # @return [void]
+      def each_event(*names, &block)
+        raise ArgumentError, "each_event needs a block" unless block
+
+        names = names.map { |name| Events.name_of(name) }
+        until stopping?
+          follow(names, &block)
+          wait(RETRY) # the monitor has closed the stream
+        end
+      end
+
+      # Hands the monitor one end of a pair of sockets, at which this process asks it as a client of Control.
+      # @api private
+      def introduce(socket) = @link.send(Message.new(:client, **place), [socket])
+
       # @api private
       def role = :service
 
@@ -53,6 +90,28 @@ module Pando
       end
 
       private
+
+      def follow(names, &block)
+        stream = EventStream.open(names, after: notes.event_number) { |socket| introduce(socket) }
+        poller = Sys::Poller.new.add(@link, @link).add(stream, stream)
+        until stopping?
+          events = stream.read or return
+          events.each do |number, event|
+            handle(number, event, &block)
+            break if stopping?
+          end
+          poller.wait(TICK) if events.empty?
+        end
+      ensure
+        [poller, stream].each { |one| one&.close }
+      end
+
+      # Also an event whose block has raised is handled: it would come again and again.
+      def handle(number, event)
+        yield event if event
+      ensure
+        notes.event_number = number
+      end
 
       def started
         name_process("")

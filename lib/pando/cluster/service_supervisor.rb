@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/restart_throttles"
+require "pando/cluster/service_notes"
 
 module Pando
   module Cluster
@@ -13,6 +14,7 @@ module Pando
         @spawner = spawner
         @generations = generations
         @options = options
+        @notes = Hash.new { |notes, name| notes[name] = ServiceNotes.create }
       end
 
       # The last proved generation forks the services. If it has no mold any more and its successor is still on trial,
@@ -48,12 +50,15 @@ module Pando
       end
 
       def to_state(state)
-        @options.services.each { |name| state.add("service", name: name) }
+        @options.services.each { |name| state.add("service", name: name, notes: state.keep(@notes[name.to_s])) }
       end
 
       # Until a reload the services are those that the mold knows, whatever the configuration says by now.
       def from_state(state)
-        @options.services = state.all("service").map { |record| record.text(:name) }
+        @options.services = state.all("service").map do |record|
+          @notes[record.text(:name)] = ServiceNotes.for_fd(state.take(record.integer(:notes)))
+          record.text(:name)
+        end
       end
 
       private
@@ -76,7 +81,7 @@ module Pando
 
       def start(index, generation)
         name = @options.services[index]
-        return if !@throttles.over?(:service, name: name) || @spawner.service(generation.mold, index)
+        return if !@throttles.over?(:service, name: name) || @spawner.service(generation.mold, index, @notes[name.to_s])
 
         @throttles.fail(:service, "it could not be ordered", refused: true, name: name)
       end

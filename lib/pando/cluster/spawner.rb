@@ -72,7 +72,11 @@ module Pando
       def room_beside?(mold) = @lanes.room?(mold.threads)
 
       def worker(mold, slot) = fork_by(mold, :spawn, :worker, slot, mold.generation, @options.spawn_timeout)
-      def service(mold, index) = fork_by(mold, :spawn, :service, index, mold.generation, @options.spawn_timeout)
+
+      # @param notes [ServiceNotes] that are the service's
+      def service(mold, index, notes)
+        fork_by(mold, :spawn, :service, index, mold.generation, @options.spawn_timeout, notes: notes)
+      end
 
       # Cancels an order. The forker drops it when it finds the link closed, and a process that was forked meanwhile
       # ends.
@@ -101,13 +105,13 @@ module Pando
         raise
       end
 
-      def fork_by(source, kind, role, slot, generation, patience, text: "")
+      def fork_by(source, kind, role, slot, generation, patience, text: "", notes: nil)
         start(role, slot, generation, source, patience) do |child, their_end|
           child.expect(their_end, @options.check_timeout && (Sys.now + @options.check_timeout))
           lane = (open_lanes(child) if role == :worker)
           order = Message.new(kind, role: role, seat: child.seat, slot: slot, generation: generation,
                                     lane: lane&.number || 0, text: text)
-          sent = source.order(order, [their_end, *lane&.for_worker])
+          sent = source.order(order, [their_end, *notes, *lane&.for_worker])
           lane&.hand_over
           raise Errno::EPIPE, "pid #{source.pid} takes no orders" unless sent || (source.worker? && source.link.lost?)
         end

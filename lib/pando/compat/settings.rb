@@ -63,7 +63,7 @@ module Pando
       PLUGINS = {
         "tmp_restart" => "Pando watches tmp/restart.txt without being told.",
         "tailwindcss" => "A plugin of Puma: run bin/rails tailwindcss:watch beside the server, as bin/dev does.",
-        "yabeda" => "A plugin of Puma: Pando's events and pando status --format json have the figures.",
+        "yabeda" => "A plugin of Puma: Pando::Exporters::Yabeda in a service has the figures (docs/services.md).",
         "sidekiq_embed" => "A plugin of Puma: node :sidekiq, require: \"./config/environment.rb\" (docs/swarm.md)."
       }.freeze
 

@@ -51,18 +51,19 @@ class AdminExpositionTest < Minitest::Test
   end
 
   def test_a_histogram
-    histogram = Pando::Admin::Histogram.new({ 0.001 => 1, 0.25 => 3, 60 => 4 }, 75.5, 5)
+    counts = Array.new(Pando::Histogram::BUCKETS, 0)
+    counts[0] = 1 # a microsecond
+    counts[50] = 3 # some 9 ms
+    counts[-1] = 1
+    histogram = Pando::Histogram.new(counts, 75.5)
     family = Family.new("pando_wait_seconds", :histogram, "seconds", "Time.", { { pool: "web" } => histogram })
 
-    assert_equal(<<~TEXT, prometheus(family))
-      # HELP pando_wait_seconds Time.
-      # TYPE pando_wait_seconds histogram
-      pando_wait_seconds_bucket{pool="web",le="0.001"} 1
-      pando_wait_seconds_bucket{pool="web",le="0.25"} 3
-      pando_wait_seconds_bucket{pool="web",le="60.0"} 4
-      pando_wait_seconds_bucket{pool="web",le="+Inf"} 5
-      pando_wait_seconds_sum{pool="web"} 75.5
-      pando_wait_seconds_count{pool="web"} 5
-    TEXT
+    head, *buckets, infinite, sum, count = prometheus(family).lines(chomp: true).drop(1)
+    assert_equal("# TYPE pando_wait_seconds histogram", head)
+    assert_equal(17, buckets.size)
+    assert_equal(['pando_wait_seconds_bucket{pool="web",le="0.001"} 1',
+                  'pando_wait_seconds_bucket{pool="web",le="65.536"} 4'], buckets.values_at(0, -1))
+    assert_equal(['pando_wait_seconds_bucket{pool="web",le="+Inf"} 5', 'pando_wait_seconds_sum{pool="web"} 75.5',
+                  'pando_wait_seconds_count{pool="web"} 5'], [infinite, sum, count])
   end
 end

@@ -71,7 +71,7 @@ class AdminMetricsTest < Minitest::Test
     assert_equal(38, @families["pando_requests_total"][{ pool: "web", method: "GET", status: "2xx" }])
     assert_equal({ { pool: "web" } => 2000 }, @families["pando_sent_bytes_total"])
     queue = @families["pando_request_queue_seconds"][{ pool: "web" }]
-    assert_equal([3, 0.5, 3], [queue.buckets[0.001], queue.total, queue.number])
+    assert_equal([3, 0.5, 3], [queue.below(0.001), queue.sum, queue.size])
     assert_equal({ { pool: "web", reason: "max_queue" } => 2, { pool: "web", reason: "queue_timeout" } => 0 },
                  @families["pando_queue_shed_total"])
     assert_equal({ { pool: "web", cause: "timeout" } => 2, { pool: "web", cause: "standstill" } => 1 },

@@ -102,6 +102,26 @@ class ClusterInboxTest < Minitest::Test
     end
   end
 
+  def test_a_service_may_ask
+    child = adopted(:service) { |link| link.send(Message.new(:client), UNIXSocket.pair.first(1)) }
+    hear(child) while @control.questions.empty?
+
+    assert_equal [child], @control.questions.map(&:last)
+    refute child.mute
+  end
+
+  # It breaks the protocol, as does a service with too many descriptors, or none.
+  def test_nobody_else_may_ask
+    [[:worker, 1], [:service, 2], [:service, 0]].each do |role, descriptors|
+      child = adopted(role) { |link| link.send(Message.new(:client), UNIXSocket.pair.first(descriptors)) }
+      before = Dir.children("/proc/self/fd").size
+      hear(child) until child.mute
+
+      assert_empty @control.questions
+      assert_operator Dir.children("/proc/self/fd").size, :<=, before
+    end
+  end
+
   def test_whoever_is_no_child_of_ours_is_not_adopted
     child, theirs = order
     reader, writer = IO.pipe

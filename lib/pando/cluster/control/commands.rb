@@ -15,10 +15,14 @@ module Pando
         class Refused < Pando::Error; end
 
         SLOW_LOG_OFF = 'slow_log is off: write slow_log 2, "log/slow.log" into the config file, and reload'
+        # The commands that change nothing.
+        READING = %w[status figures slow events].freeze
         STOPS = { "gracefully" => :gracefully, "quickly" => :quickly, "at_once" => :at_once }.freeze
 
-        def initialize(cluster)
+        # @param recent [RecentEvents]
+        def initialize(cluster, recent)
           @cluster = cluster
+          @recent = recent
         end
 
         # @param line [String] untrusted
@@ -27,10 +31,12 @@ module Pando
         # @raise [Refused]
         def call(line, session)
           word, arguments = Line.decode(line)
+          raise Refused, "a service may only ask" unless session.service.nil? || READING.include?(word)
+
           case word
           when "status", "figures", "pages", "slow" then answer(word, arguments, session)
           when "stop" then stop(arguments)
-          when "events" then Tasks::Follow.new(@cluster, session, arguments["names"].to_s.split(","))
+          when "events" then follow(arguments, session)
           else
             task = task(word, arguments) or raise Refused, "there is no such command"
             raise Refused, "the server is stopping" if @cluster.ending?
@@ -51,6 +57,13 @@ module Pando
           end
           session.finish("ok")
           nil
+        end
+
+        # A client that says which event it knows is told the events' numbers. It knows none yet if that is 0.
+        def follow(arguments, session)
+          known = whole(arguments, "after") if arguments["after"]
+          Tasks::Follow.new(session, @recent, arguments["names"].to_s.split(","),
+                            after: known&.nonzero? || @recent.last, numbers: !known.nil?)
         end
 
         def tell(records, session)

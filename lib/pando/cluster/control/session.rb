@@ -8,7 +8,8 @@ module Pando
   module Cluster
     class Control
       # One client of the control socket: it sends one command, and receives its progress and its outcome. It can
-      # neither stall the monitor nor fill its memory. Owned by Control, in the monitor.
+      # neither stall the monitor nor fill its memory. A service of the configuration may only ask, and changes nothing.
+      # Owned by Control, in the monitor.
       class Session
         include Brief
         extend Serializable
@@ -17,15 +18,17 @@ module Pando
 
         # Bytes of output that may wait for a slow client.
         BACKLOG = 1_048_576
-        # Bytes that may wait for a client that follows events: then it misses some.
+        # Bytes that may wait for a client that follows events: the others are sent later.
         PROMPT = 65_536
         # Descriptors that a command may bring.
         DESCRIPTORS = 2
         # Seconds that a client may take to send its command, and to read the outcome.
         TIMEOUT = 10.0
 
-        def initialize(socket, poller)
+        # @param service [Child, nil] that has asked; nil: an operator or the admin process
+        def initialize(socket, poller, service = nil)
           @socket = socket
+          @service = service
           @poller = poller.add(socket, [:control, self])
           @input = +""
           @output = +""
@@ -33,6 +36,8 @@ module Pando
           @since = Sys.now
         end
 
+        # @return [Child, nil] the service that has asked; nil: an operator or the admin process
+        attr_reader :service
         # @return [Tasks::Task, nil] that the client waits for; nil: no command yet, or it is answered
         attr_accessor :task
         # @return [Array<Integer>] descriptors that came with its command, until it is answered
@@ -41,7 +46,8 @@ module Pando
         # After an upgrade: the commands give it the task back.
         def self.taken_up(record, state, poller, commands)
           socket = Socket.for_fd(state.take(record.integer(:descriptor)))
-          new(socket, poller).take_up(record).tap { |session| session.ask_again(commands) }
+          seat = record.read(:service, :integer)
+          new(socket, poller, seat && state.roster[seat]).take_up(record).tap { |session| session.ask_again(commands) }
         end
 
         def ask_again(commands)
@@ -61,7 +67,7 @@ module Pando
         def to_state(state)
           return if closed? || @finished || @output.bytesize > Line::LIMIT
 
-          state.add("session", descriptor: state.keep(@socket), **serialized_fields)
+          state.add("session", descriptor: state.keep(@socket), service: service&.seat, **serialized_fields)
         end
 
         def closed? = @socket.closed?

@@ -91,49 +91,50 @@ module Pando
           def start = achieve(@work.call)
         end
 
-        # Sends all events to its client until one of the two ends. A client that reads slowly is told how many it has
-        # missed.
+        # Sends all events to its client until one of the two ends. A client that reads slowly gets them later, and
+        # learns how many are no longer kept by then.
         class Follow < Task
           # @param session [Session] of its client
+          # @param recent [RecentEvents]
           # @param prefixes [Array<String>] of the names that the client wants; empty: all
-          def initialize(cluster, session, prefixes)
-            super(cluster)
+          # @param after [Integer] the number of the last event that the client knows
+          # @param numbers [Boolean] whether the client wants to know the events' numbers
+          def initialize(session, recent, prefixes = [], after: recent.last, numbers: false)
+            super(nil)
             @session = session
+            @recent = recent
             @prefixes = prefixes
-            @missed = 0
+            @sent = after
+            @numbers = numbers
           end
 
           def quiet? = true
           def lasting? = true
-          def start = @session.say("following")
+
+          def start
+            @session.say("following", number(@sent))
+            check
+          end
 
           # The monitor ends right after the last event.
           def observe(event)
-            tell(event) if @prefixes.empty? || event.name.start_with?(*@prefixes)
+            check
             achieve("the server has stopped") if event.name == "monitor.stopped"
+          end
+
+          def check
+            while @session.prompt? && (entry = @recent.after(@sent))
+              missed = @recent.missed(@sent, entry)
+              @session.say("missed", count: missed, **number(entry.number - 1)) if missed.positive?
+              @sent = entry.number
+              @session.say("event", **number(@sent), **entry.pairs) if wanted?(entry)
+            end
           end
 
           private
 
-          def tell(event)
-            return @missed += 1 unless @session.prompt?
-
-            @session.say("missed", count: @missed) if @missed.positive?
-            @missed = 0
-            payload = event.payload.except(:backtrace, :event, :time)
-            @session.say("event", event: event.name, time: format("%.3f", event.time.to_f),
-                                  **payload.transform_values { |value| text(value) })
-          end
-
-          # As the log writes it.
-          def text(value)
-            case value
-            when Float then value.round(6)
-            when Array then value.join(",")
-            when Exception then "#{value.class}: #{value.message}"
-            else value
-            end
-          end
+          def wanted?(entry) = @prefixes.empty? || entry.name.start_with?(*@prefixes)
+          def number(number) = @numbers ? { number: number } : {}
         end
 
         # Takes the server out of the load balancers' rotation, and waits for the last request.

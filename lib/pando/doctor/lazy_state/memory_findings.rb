@@ -49,8 +49,8 @@ module Pando
           end
         end
 
-        # Threads cannot be shared between processes.
-        def once = @groups.select { |group| group.lazy? && group.name != "Thread" }
+        # Threads cannot be shared between processes, and nobody can fill the VM's tables at boot.
+        def once = @groups.select { |group| group.lazy? && group.name != "Thread" && !group.vm_table? }
 
         def finding(kind, place, groups, bytes:, objects:, severity: nil)
           groups = groups.sort_by { |group| -group.bytes.sum }

@@ -52,6 +52,9 @@ module Pando
              "the same folder holds the socket, `reason` has its pid."
       define "control.failed", :error, %i[reason backtrace],
              "A command sent to the control socket raised an error in the monitor."
+      define "events.missed", :warn, %i[count],
+             "Only a service that follows the monitor's events gets this one, from `each_event`: it read them so " \
+             "slowly that `count` events are no longer kept."
       define "admin.ready", :info, %i[pid listen seconds],
              "The admin process answers at its addresses, `seconds` after its start."
       define "admin.exposed", :warn, %i[listen advice],

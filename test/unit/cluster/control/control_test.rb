@@ -55,7 +55,32 @@ class ControlPlaceTest < Minitest::Test
     end
   end
 
+  # It may ask, and that must not keep operators away.
+  def test_a_service_commands_nothing_and_has_few_sessions
+    poller = Pando::Sys::Poller.new
+    control = Control.open(nil, Cluster.new(Drain.new), poller)
+    service = Object.new
+    clients = %w[stop refork nonsense].map { |line| question(control, service, line) }
+
+    answers = clients.map { |client| client.gets("\n") }
+    assert_equal ["failed reason=a%20service%20may%20only%20ask\n"] * 3, answers
+    waiting = Array.new(Control::SESSIONS_OF_SERVICE + 2) { question(control, service, nil) }
+    ends = waiting.map { |client| client.read_nonblock(1, exception: false) }
+    assert_equal [nil, nil, *[:wait_readable] * Control::SESSIONS_OF_SERVICE], ends
+    control.close
+  ensure
+    [*clients, *waiting].each(&:close)
+    poller.close
+  end
+
   private
+
+  def question(control, service, line)
+    ours, theirs = UNIXSocket.pair
+    ours.puts(line) if line
+    control.welcome(Socket.for_fd(theirs.fileno).tap { theirs.autoclose = false }, service)
+    ours
+  end
 
   def listen(path)
     Dir.mkdir(File.dirname(path))

@@ -25,12 +25,18 @@ module ClusterSupport
     Message = Pando::Cluster::Message
     PATIENCE = 60 # seconds
 
+    # Takes the questions of services.
+    Welcome = Struct.new(:questions) do
+      def welcome(socket, service) = questions << [socket.tap(&:close), service]
+    end
+
     def setup
       super
       @roster = ClusterSupport.roster
       @poller = Pando::Sys::Poller.new
       @observer = Registrar.new(@roster)
-      @inbox = Pando::Cluster::Inbox.new(@roster, @poller, @observer)
+      @control = Welcome.new([])
+      @inbox = Pando::Cluster::Inbox.new(@roster, @poller, @observer, @control)
       @pids = []
       @stay = IO.pipe
     end

@@ -46,7 +46,7 @@ module ClusterSupport
 
       def mold_from(worker, generation) = order(:mold, 0, generation, worker)
       def worker(mold, slot) = order(:worker, slot, mold.generation, mold)
-      def service(mold, index) = order(:service, index, mold.generation, mold)
+      def service(mold, index, _notes) = order(:service, index, mold.generation, mold)
 
       def cancel(child) = @roster.dismiss(child)
 

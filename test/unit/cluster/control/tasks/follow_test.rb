@@ -14,6 +14,7 @@ class FollowTaskTest < Minitest::Test
   def setup
     ours, @client = UNIXSocket.pair
     @session = Session.new(ours, Pando::Sys::Poller.new)
+    @recent = Pando::Cluster::Control::RecentEvents.new
   end
 
   def teardown
@@ -21,8 +22,16 @@ class FollowTaskTest < Minitest::Test
     @client.close
   end
 
-  def follow(*prefixes)
-    Pando::Cluster::Control::Tasks::Follow.new(nil, @session, prefixes).tap(&:start)
+  def follow(*prefixes, **how)
+    Pando::Cluster::Control::Tasks::Follow.new(@session, @recent, prefixes, **how).tap(&:start)
+  end
+
+  # As Control does it.
+  def tell(task, *events)
+    events.each do |event|
+      @recent.add(event)
+      task.observe(event)
+    end
   end
 
   def event(name, **payload) = Pando::Event.new(name, payload, time: Time.at(1234.5678))
@@ -35,7 +44,7 @@ class FollowTaskTest < Minitest::Test
   def test_an_event_is_told_as_the_log_writes_it
     task = follow
     payload = { slot: 1, name: "x y", list: %w[a b], ratio: 0.12345678, backtrace: ["long"], no: nil }
-    task.observe(event("worker.lost", **payload))
+    tell(task, event("worker.lost", **payload))
 
     assert_equal([["following", {}],
                   ["event", { "event" => "worker.lost", "time" => "1234.568", "slot" => "1", "name" => "x y",
@@ -45,7 +54,7 @@ class FollowTaskTest < Minitest::Test
 
   def test_only_what_is_wanted_is_told_and_the_end_ends_it
     task = follow("refork.", "worker.lost")
-    %w[refork.started worker.ready worker.lost monitor.stopped].each { |name| task.observe(event(name)) }
+    tell(task, *%w[refork.started worker.ready worker.lost monitor.stopped].map { |name| event(name) })
 
     assert_equal(%w[refork.started worker.lost], records.drop(1).map { |_, pairs| pairs["event"] })
     assert_predicate(task, :over?)
@@ -54,16 +63,34 @@ class FollowTaskTest < Minitest::Test
   # It costs bounded memory, and learns how many it has missed.
   def test_a_client_that_does_not_read_misses_some
     task = follow
-    20_000.times { |number| task.observe(event("worker.ready", slot: number, reason: "x" * 100)) }
+    20_000.times { |number| tell(task, event("worker.ready", slot: number, reason: "x" * 100)) }
     refute_predicate(@session, :closed?)
     refute_predicate(@session, :prompt?)
     seen = []
-    seen.concat(records) until @session.prompt? && @client.wait_readable(0).nil?
-    task.observe(event("worker.ready", slot: 0))
-    last = records
+    seen.concat(records.tap { task.check }) until @session.prompt? && @client.wait_readable(0).nil?
+    missed, told = %w[missed event].map { |wanted| seen.filter_map { |word, pairs| pairs if word == wanted } }
 
-    assert_equal(%w[missed event], last.map(&:first))
-    told = seen.count { |word, _| word == "event" }
-    assert_equal(20_000, told + last.first.last["count"].to_i)
+    assert_equal(1, missed.size)
+    assert_equal(20_000, told.size + missed.first["count"].to_i)
+    kept = Pando::Cluster::Control::RecentEvents::KEPT
+    assert_equal((0...20_000).last(kept), told.last(kept).map { |pairs| pairs["slot"].to_i })
+  end
+
+  # A service that takes another's place goes on where that was.
+  def test_events_after_the_last_one_that_the_client_knows
+    tell(follow, *%w[a.one b.two a.three].map { |name| event(name) })
+    records
+    follow("a.", after: @recent.last - 3 + 1, numbers: true)
+
+    assert_equal([["following", { "number" => (@recent.last - 2).to_s }],
+                  ["event", { "number" => @recent.last.to_s, "event" => "a.three", "time" => "1234.568" }]], records)
+  end
+
+  # The number is one of a monitor before the upgrade.
+  def test_events_of_an_image_before_do_not_count_as_missed
+    tell(task = follow(after: @recent.last - 1_000_000), event("a.one"))
+
+    assert_equal(%w[following event], records.map(&:first))
+    refute_predicate(task, :over?)
   end
 end

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/exporters"
+
+# What all exporters do, and StatsD's without its gem: test/integration/exporters_test.rb has the real ones.
+class ExportersStatsDTest < Minitest::Test
+  include Pando
+
+  Client = Struct.new(:sent) do
+    def gauge(*sent, tags:) = self.sent << [*sent, tags]
+    alias_method :count, :gauge
+  end
+
+  def setup
+    @client = Client.new([])
+    @exporter = Exporters::StatsD.new(@client)
+  end
+
+  def test_names_and_tags
+    @exporter.send(:gauge, family("pando_workers_ready", :gauge), { pool: "web" }, 2)
+    @exporter.send(:counter, family("pando_requests_total", :counter), { pool: "web", status: "2xx" }, 3)
+
+    assert_equal([["pando.workers_ready", 2, ["pool:web"]], ["pando.requests", 3, ["pool:web", "status:2xx"]]],
+                 @client.sent)
+  end
+
+  def test_a_histogram
+    times = Histogram.new([0, 98, 0, 0, 0, 2], 1.5)
+    @exporter.send(:histogram, family("pando_wait_seconds", :histogram), {}, times)
+    names, values, = @client.sent.transpose
+
+    assert_equal(%w[count sum p50 p95 p99], names.map { |name| name.delete_prefix("pando.wait_seconds.") })
+    assert_equal([100, 1.5, Histogram.edge(1), Histogram.edge(1), Histogram.edge(5)], values)
+  end
+
+  # For systems that take each time by itself.
+  def test_single_times_have_the_number_and_the_sum
+    counts = Array.new(Histogram::BUCKETS, 0)
+    counts[40] = 3
+    counts[41] = 1
+    times = []
+    @exporter.send(:each_time, Histogram.new(counts, 0.0062)) { |seconds| times << seconds }
+
+    assert_equal([4, 2], [times.size, times.uniq.size])
+    assert_in_delta(0.0062, times.sum, 0.0000001)
+  end
+
+  def test_wrong_arguments
+    error = assert_raises(ArgumentError) { Exporters::StatsD.new(Object.new) }
+    assert_match(/dogstatsd-ruby.*not Object/, error.message)
+    error = assert_raises(ArgumentError) { Exporters::StatsD.new(@client, every: 0) }
+    assert_match(/every: .*not 0/, error.message)
+  end
+
+  private
+
+  def family(name, type) = Admin::Family.new(name, type, name[/seconds/], "Help.", {})
+end
