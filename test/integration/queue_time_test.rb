@@ -41,7 +41,7 @@ class QueueTimeTest < Minitest::Test
 
     assert_operator stamp, :>=, last.floor - 1
     assert_operator stamp + (seen["pando.queue_time"] * 1000), :<=, seen["now"] + 1
-    assert_operator seen["puma.request_body_wait"], :>=, 300
+    refute_includes seen, "puma.request_body_wait", "services would subtract it from the time since our stamp"
   end
 
   def test_beside_the_stamp_of_a_proxy

@@ -110,14 +110,16 @@ module Pando
 
       class << self
         # Sets what says how long a request has waited: `pando.queue_time`, and what monitoring services and
-        # autoscalers read.
+        # autoscalers read. Those subtract the time of the body from the time since the stamp: so it may only be told
+        # beside a stamp from before the body.
         #
         # @param env [Hash]
         # @param waited [Float] seconds in the reactor's queue
         # @param body [Float, nil] seconds that the reactor received the body
         def tell(env, waited, body)
-          env[BODY_WAIT] = (body * 1000).round if body
           env["pando.queue_time"] = of(env, waited, body)
+          return env[BODY_WAIT] = (body * 1000).round if body && env[FIELD]
+
           env[FIELD] ||= (Process.clock_gettime(Process::CLOCK_REALTIME,
                                                 :float_millisecond) - (waited * 1000)).to_i.to_s
         end
