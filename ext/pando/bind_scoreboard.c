@@ -201,6 +201,12 @@ READER(pool, UINT2NUM)
 READER(threads, UINT2NUM)
 READER(pid, INT2NUM)
 READER(requests, ULL2NUM)
+
+static VALUE row_lock_waited(VALUE self)
+{
+    return DBL2NUM((double)atomic_load_explicit(&row_of(self)->lock_waited, memory_order_relaxed) / 1e9);
+}
+
 READER(heartbeat, seconds)
 READER(started_at, seconds)
 READER(connections, UINT2NUM)
@@ -260,6 +266,7 @@ static void define_row(void)
     ROW_READER(threads);
     ROW_READER(pid);
     ROW_READER(requests);
+    ROW_READER(lock_waited);
     ROW_READER(heartbeat);
     ROW_READER(started_at);
     ROW_READER(connections);

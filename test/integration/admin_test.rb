@@ -97,6 +97,26 @@ class AdminTest < Minitest::Test
     assert_equal(60, @admin.metric('pando_request_queue_seconds_bucket{pool="web",le="+Inf"}'))
   end
 
+  # Both need what Ruby tells from 3.2 on: which thread waits for the interpreter lock.
+  def test_garbage_collection_and_the_interpreter_lock
+    start("threads 4\n", app: <<~RUBY)
+      run lambda { |_env|
+        300_000.times { |number| number.to_s } # in Ruby, and makes garbage
+        GC.start
+        [200, {}, ["hi"]]
+      }
+    RUBY
+    Array.new(8) { Thread.new { 10.times { @server.get("/") } } }.each(&:join)
+
+    wait_until { @admin.metric('pando_worker_gc_seconds_total{pool="web"}').to_f > 0.01 }
+    return if RUBY_VERSION < "3.2"
+
+    before = wait_until { @admin.metric('pando_worker_lock_wait_seconds_total{pool="web"}').to_f.nonzero? }
+    @server.wait_for("worker.lost") { Process.kill("KILL", @server.workers.first.pid) }
+    wait_until { @admin.metric('pando_workers_ready{pool="web"}') == 2 }
+    assert_operator(@admin.metric('pando_worker_lock_wait_seconds_total{pool="web"}'), :>=, before)
+  end
+
   def test_its_death_costs_no_request_and_it_is_back_soon
     start
     killed = []

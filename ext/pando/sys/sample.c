@@ -36,7 +36,8 @@ static void end_spell(struct pando_row *row, uint32_t jobs, uint32_t faults, uin
     atomic_store_explicit(&row->spell_cpu, cpu, RELAXED);
 }
 
-void pando_sample_take(struct pando_row *row, uint64_t code_bytes, uint32_t minor_gcs, uint32_t major_gcs)
+void pando_sample_take(struct pando_row *row, uint64_t code_bytes, uint32_t minor_gcs, uint32_t major_gcs,
+                       uint32_t gc_time)
 {
     uint32_t jobs = (uint32_t)atomic_load_explicit(&row->requests, RELAXED), faults = pando_minor_faults();
     uint64_t cpu = pando_cpu_time();
@@ -48,6 +49,7 @@ void pando_sample_take(struct pando_row *row, uint64_t code_bytes, uint32_t mino
     store(&row->sampled_faults, faults);
     store(&row->minor_gcs, minor_gcs);
     store(&row->major_gcs, major_gcs);
+    store(&row->gc_time, gc_time);
     atomic_store_explicit(&row->sampled_cpu, cpu, RELAXED);
     atomic_store_explicit(&row->code_bytes, code_bytes, RELAXED);
     atomic_store_explicit(&row->sampled_at, pando_now(), memory_order_release);
@@ -64,6 +66,7 @@ int pando_sample_read(const struct pando_row *row, struct pando_sample *sample)
         .faults = load(&row->sampled_faults),
         .minor_gcs = load(&row->minor_gcs),
         .major_gcs = load(&row->major_gcs),
+        .gc_time = load(&row->gc_time),
         .lately_jobs = load(&row->lately_jobs),
         .lately_faults = load(&row->lately_faults),
         .lately_cpu = (uint64_t)load(&row->lately_cpu) * 1000,

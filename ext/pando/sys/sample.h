@@ -17,6 +17,7 @@ struct pando_sample {
     uint64_t code_bytes;                /* made by a JIT */
     uint32_t jobs, faults;              /* faults: pages that it was given without a disk read */
     uint32_t minor_gcs, major_gcs;
+    uint32_t gc_time;                   /* milliseconds */
     uint32_t lately_jobs, lately_faults; /* of the last whole spell; 0: none yet */
     uint64_t lately_cpu;
     uint32_t kinds;                     /* of jobs: the set bits of 64, of which each kind sets one by its hash */
@@ -25,7 +26,8 @@ struct pando_sample {
 /* Whether a sample is due, now that so many jobs are done: 1 or 0. */
 int pando_sample_due(const struct pando_row *row, uint64_t jobs, uint64_t now);
 /* Called by the process itself. */
-void pando_sample_take(struct pando_row *row, uint64_t code_bytes, uint32_t minor_gcs, uint32_t major_gcs);
+void pando_sample_take(struct pando_row *row, uint64_t code_bytes, uint32_t minor_gcs, uint32_t major_gcs,
+                       uint32_t gc_time);
 /* Called by any process: 1; 0: there is no sample, or it is being written. */
 int pando_sample_read(const struct pando_row *row, struct pando_sample *sample);
 /* A job begins. Its kind: the verb, and the subject without the segments that have a digit. */

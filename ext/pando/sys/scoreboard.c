@@ -210,7 +210,11 @@ int pando_row_finish(struct pando_row *row, uint32_t index)
     uint64_t requests = atomic_load_explicit(&row->requests, memory_order_relaxed);
     uint64_t now = pando_now();
     pando_measure_end(row, index, requests, now);
-    become_idle(row, &row->jobs[index], now);
+    struct pando_job *job = &row->jobs[index];
+    uint64_t waited = atomic_load_explicit(&row->lock_waited, memory_order_relaxed);
+    waited += atomic_load_explicit(&job->lock_wait, memory_order_relaxed);
+    atomic_store_explicit(&row->lock_waited, waited, memory_order_relaxed);
+    become_idle(row, job, now);
     atomic_store_explicit(&row->requests, requests + 1, memory_order_relaxed);
     return pando_sample_due(row, requests + 1, now);
 }

@@ -59,6 +59,8 @@ struct pando_row {
     _Atomic uint32_t jobs_used;      /* entries of `jobs` that have ever been used */
     _Atomic uint32_t pool;           /* its number, and how many jobs it may have at once: the monitor writes both */
     _Atomic uint32_t threads;
+    _Atomic uint32_t gc_time;        /* milliseconds, as of the last sample, since it was forked */
+    _Atomic uint64_t lock_waited;    /* nanoseconds that its finished jobs have waited for the interpreter lock */
     /* what jobs have taken, see measure.h; written while a process is young, and on request */
     _Alignas(64) _Atomic uint8_t cpu[PANDO_YOUNG];
     _Atomic uint8_t wall[PANDO_YOUNG];

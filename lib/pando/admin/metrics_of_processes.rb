@@ -83,6 +83,11 @@ module Pando
       counter("worker_gc_total", %i[pool kind], "Garbage collections in workers: minor or major.") do |s|
         s.labelled(:kind, "minor" => s.work("minor_gcs"), "major" => s.work("major_gcs"))
       end
+      counter("worker_gc_seconds_total", %i[pool], "Time of these collections.") { |s| s.work("gc_time") }
+      counter("worker_lock_wait_seconds_total", %i[pool],
+              "Time that finished requests have waited for the interpreter lock, where workers have threads.") do |s|
+        s.work("lock_wait")
+      end
 
       # Jobs.
 

@@ -89,13 +89,14 @@ module Pando
         @payload = payload
         @minor = minor
         @major = major
+        @time = time
         @jobs = 0
       end
 
       # Between two jobs.
       def take
         @jobs = @row.requests
-        @row.take_sample(@payload.code_bytes, minor - @minor, major - @major)
+        @row.take_sample(@payload.code_bytes, minor - @minor, major - @major, time - @time)
       end
 
       # No further job may come for a while.
@@ -107,6 +108,7 @@ module Pando
 
       def minor = GC.stat(:minor_gc_count)
       def major = GC.stat(:major_gc_count)
+      def time = GC.stat(:time)
     end
   end
 end

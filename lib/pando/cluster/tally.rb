@@ -33,8 +33,9 @@ module Pando
                  "requests waited" => "blocked_queue", "replaced" => "replaced", "scaled down" => "scaled" }.freeze
       # Events whose reason is looked up there.
       CAUSED = %w[worker.killed worker.exited mold.killed reactor.killed].freeze
-      # What the workers of a pool have done.
-      WORK = %i[requests failures cpu faults minor_gcs major_gcs].freeze
+      # What the workers of a pool have done; those that are seconds.
+      WORK = %i[requests failures cpu faults minor_gcs major_gcs gc_time lock_wait].freeze
+      SECONDS = %i[cpu gc_time lock_wait].freeze
 
       # @return [Hash{Array(String, String, String) => Integer}] by event, pool (nil: there is only one) and cause (nil:
       #   the event has none); requests count one by one where an event reports several
@@ -91,7 +92,7 @@ module Pando
         end
         state.all("work").each do |record|
           sums = @work[record.integer(:in)]
-          WORK.each { |name| sums[name] += record.read(name, name == :cpu ? :number : :integer) || 0 }
+          WORK.each { |name| sums[name] += record.read(name, SECONDS.include?(name) ? :number : :integer) || 0 }
         end
       end
 
@@ -101,7 +102,8 @@ module Pando
 
       def done_by(worker, sample)
         { requests: worker.requests, failures: worker.row.failures, cpu: sample&.cpu || 0.0,
-          faults: sample&.faults || 0, minor_gcs: sample&.minor_gcs || 0, major_gcs: sample&.major_gcs || 0 }
+          faults: sample&.faults || 0, minor_gcs: sample&.minor_gcs || 0, major_gcs: sample&.major_gcs || 0,
+          gc_time: sample&.gc_time || 0.0, lock_wait: worker.row.lock_waited }
       end
 
       def count(event)

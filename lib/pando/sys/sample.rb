@@ -9,7 +9,7 @@ module Pando
     #
     #   at                        when (Sys.now)
     #   jobs, cpu, faults         jobs done; CPU time; pages it was given without reading from disk
-    #   minor_gcs, major_gcs
+    #   minor_gcs, major_gcs, gc_time  collections; their seconds together
     #   code_bytes                made by a JIT; 0: there is none
     #   kinds                     of jobs, by verb and subject without parts that have a digit; an estimate up to 266
     #   lately_jobs, lately_cpu,  of the latest span of 32 jobs or more; 0: there was none yet

@@ -87,19 +87,20 @@ class ClusterTallyTest < Minitest::Test
 
     live = worker(requests: 2, cpu: 0.5)
     assert_equal(2, successor.totals[["refork.finished", "web", nil]])
-    assert_equal([7, 2.0], successor.work(0, { live => live.sample }).values_at(:requests, :cpu))
+    assert_equal([7, 2.0, 0.25, 0.5],
+                 successor.work(0, { live => live.sample }).values_at(:requests, :cpu, :gc_time, :lock_wait))
   ensure
     successor&.close
   end
 
-  Sample = Struct.new(:cpu, :faults, :minor_gcs, :major_gcs)
-  Row = Struct.new(:failures)
+  Sample = Struct.new(:cpu, :faults, :minor_gcs, :major_gcs, :gc_time)
+  Row = Struct.new(:failures, :lock_waited)
   Worker = Struct.new(:pool, :requests, :row, :sample) do
     def worker? = true
     def pidfd = true
   end
 
-  def worker(requests:, cpu:) = Worker.new(0, requests, Row.new(0), Sample.new(cpu, 10, 2, 1))
+  def worker(requests:, cpu:) = Worker.new(0, requests, Row.new(0, 0.25), Sample.new(cpu, 10, 2, 1, 0.125))
 
   def test_a_successor_counts_on
     @tally.restore("worker.lost" => 3, "oom.killed" => 1, "of.another" => 5)

@@ -19,7 +19,7 @@ class SysSampleTest < Minitest::Test
   def do_jobs(count, subject = "/")
     (1..count).select do
       @row.start_job("GET", subject, nil, nil)
-      @row.finish_job.tap { |due| @row.take_sample(0, 0, 0) if due }
+      @row.finish_job.tap { |due| @row.take_sample(0, 0, 0, 0) if due }
     end
   end
 
@@ -36,10 +36,11 @@ class SysSampleTest < Minitest::Test
   def test_what_it_says
     before = Pando::Sys.now
     do_jobs(3)
-    @row.take_sample(5_000_000_000, 7, 2)
+    @row.take_sample(5_000_000_000, 7, 2, 1500)
     sample = @row.sample
 
-    assert_equal [3, 5_000_000_000, 7, 2], [sample.jobs, sample.code_bytes, sample.minor_gcs, sample.major_gcs]
+    assert_equal [3, 5_000_000_000, 7, 2, 1.5],
+                 [sample.jobs, sample.code_bytes, sample.minor_gcs, sample.major_gcs, sample.gc_time]
     assert_includes before..Pando::Sys.now, sample.at
     assert_operator sample.cpu, :>, 0
     assert_operator sample.faults, :>, 0
@@ -100,7 +101,7 @@ class SysSampleTest < Minitest::Test
   end
 
   def test_a_number_that_does_not_fit
-    @row.take_sample(0, 1 << 40, 0)
+    @row.take_sample(0, 1 << 40, 0, 0)
 
     assert_equal (1 << 32) - 1, @row.sample.minor_gcs
   end

@@ -123,7 +123,7 @@ class SysScoreboardTest < Minitest::Test
     @row.connections = 3
 
     assert_equal 3, @row.connections
-    @row.take_sample(1, 1, 1)
+    @row.take_sample(1, 1, 1, 1)
     assert_equal 3, @row.connections, "a sample lies beside it"
   end
 
