@@ -4,11 +4,13 @@ require "test_helper"
 require "open3"
 require "support/admin_client"
 require "support/browser"
+require "support/folder_jobs"
 require "support/servers"
 
 # Promise: the dashboard shows in a browser what the server does while it happens, and takes commands.
 class DashboardTest < Minitest::Test
   include Support::Servers
+  include Support::FolderJobs
 
   CONFIG = "workers 2\nrefork :manual\ncontrol \"control.sock\"\n"
   TABLE = "document.querySelector('#reforks').innerText"
@@ -65,6 +67,21 @@ class DashboardTest < Minitest::Test
     assert_equal("live", @browser.evaluate("document.querySelector('.connection').innerText"))
     assert_empty(@browser.complaints)
   end
+
+  # Two pools: one serves requests in direct mode, the other does jobs.
+  def test_job_nodes_beside_workers_without_a_reactor
+    visit(start("reactor false\nrequire #{RUNNER.inspect}\nnode(:folder, count: 2) { FolderRunner.new }"))
+    refute_includes(@browser.text, "reactor")
+    assert_match(/^folder\t2 of 2\t0\t\S.*\t0\t0$/, wait_until { jobs_table[/^folder\t2 of 2.*/] })
+    order(@server, "one", "0.01")
+    wait_for_jobs(@server, "done", %w[one])
+
+    wait_until { jobs_table.match?(/^folder\t2 of 2\t0\t\S.*\t1\t0$/) }
+    wait_until { @browser.text.match?(/Generation 0 of folder.*?Memory: [\d.]+ MiB private, [\d.]+ MiB shared/m) }
+    assert_empty(@browser.complaints)
+  end
+
+  def jobs_table = @browser.evaluate("document.querySelector('#jobs')?.innerText") || ""
 
   def test_a_worker_is_killed
     visit(start)

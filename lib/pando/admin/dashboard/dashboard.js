@@ -5,7 +5,7 @@ import { Actions, TokenForm } from "./actions.js";
 import { Charts, isChange } from "./charts.js";
 import { Processes } from "./processes.js";
 import { Follower, takeToken } from "./server.js";
-import { Changes, Events, Slow } from "./tables.js";
+import { Changes, Events, Jobs, Slow } from "./tables.js";
 import { bytes, duration, number, seconds, unixTime } from "./words.js";
 
 const CONNECTION = { connecting: "connecting", live: "live", lost: "connection lost, trying again",
@@ -30,6 +30,7 @@ function Page({ state }) {
   const pool = pools.includes(chosen) ? chosen : pools[0];
   const changes = useMemo(() => events.filter(isChange).map(unixTime), [events]);
 
+  const jobs = report.processes.some((one) => one.running !== undefined);
   const release = report.generations.find((one) => one.state === "current")?.release;
 
   return html`
@@ -41,7 +42,7 @@ function Page({ state }) {
     </header>
     <main>
       <nav aria-label="Parts of the page"><a href="#processes">Processes</a><a href="#past">Past</a><a href="#reforks">Reforks</a>
-        <a href="#slow">Slow requests</a><a href="#events">Events</a></nav>
+        ${jobs && html`<a href="#jobs">Jobs</a>`}<a href="#slow">Slow requests</a><a href="#events">Events</a></nav>
       <${Actions} server=${report.server} pool=${pool} pools=${pools.length} />
       <${Figures} report=${report} sample=${hour.at(-1)} pool=${pool} />
       <section id="past"><h2>Past</h2>
@@ -57,6 +58,7 @@ function Page({ state }) {
         <${Processes} report=${report} /></section>
       <section id="reforks"><h2>Reforks and reloads</h2>
         <${Changes} events=${events} samples=${hour} /></section>
+      ${jobs && html`<section id="jobs"><h2>Jobs</h2><${Jobs} report=${report} /></section>`}
       <section id="slow"><h2>Slow requests</h2><${Slow} requests=${slow} /></section>
       <section id="events"><h2>Events</h2><${Events} events=${events} /></section>
     </main>`;

@@ -27,7 +27,7 @@ export function Processes({ report }) {
     ${generations(report).map((group) => html`
       <section class="generation ${group.state}" key=${group.key} aria-label=${group.name}>
         <h3>${group.name} <span class="badge ${group.state}">${group.state}</span></h3>
-        <p>${group.text}</p>
+        <p>${group.text}${memory(group.processes)}</p>
         <ul class="tiles">${group.processes.map(tile)}</ul>
       </section>`)}
     ${chosen && html`<${Details} process=${chosen} close=${() => select(null)} />`}`;
@@ -49,6 +49,14 @@ function generations(report) {
     return { ...group, state, name: `Generation ${group.number}${group.pool ? ` of ${group.pool}` : ""}`,
       text: `${known ? `${PURPOSE[known.purpose] ?? known.purpose}: ` : ""}${STANDING[state] ?? state}${age}${from(known)}` };
   });
+}
+
+// Of those that have been measured.
+function memory(processes) {
+  const known = processes.filter((one) => one.pss !== undefined);
+  if (known.length === 0) return "";
+  const [pss, own] = ["pss", "private"].map((key) => known.reduce((sum, one) => sum + one[key], 0));
+  return `. Memory: ${bytes(own)} private, ${bytes(pss - own)} shared`;
 }
 
 function name(process) {

@@ -1,8 +1,8 @@
-// Reforks and reloads with what they changed, slow requests, and events.
+// Reforks and reloads with what they changed, slow requests, job nodes, and events.
 
 import { html, useState } from "./vendor/preact.js";
 import { slowStacks } from "./server.js";
-import { bytes, clock, seconds, unixTime } from "./words.js";
+import { bytes, clock, number, seconds, unixTime } from "./words.js";
 
 // Seconds after the end of a refork by which its workers have been measured and have served a little.
 const MEASURED = 20;
@@ -100,6 +100,22 @@ function readable(text) {
 // The newest entry is the last one.
 function toEnd(element) {
   if (element) element.scrollTop = element.scrollHeight;
+}
+
+// One row for each kind of job node. What a node has done is lost with it here; the metrics keep it.
+export function Jobs({ report }) {
+  const nodes = Map.groupBy(report.processes.filter((one) => one.running !== undefined), (one) => one.pool);
+  const total = (all, key) => number(all.reduce((sum, one) => sum + (one[key] ?? 0), 0));
+  const waiting = (all) => all.map((one) => one.lag).filter((lag) => lag !== undefined && lag !== null);
+  return html`<div class="wide" tabindex="0" role="region" aria-label="Jobs"><table>
+    <thead><tr><th>nodes</th><th class="number">ready</th><th class="number">running now</th><th class="number">waiting</th>
+      <th class="number">done</th><th class="number">failed</th></tr></thead>
+    <tbody>${[...nodes].map(([pool, all]) => html`<tr key=${pool}>
+      <td>${pool}</td><td class="number">${all.filter((one) => ["idle", "busy"].includes(one.state)).length} of ${all.length}</td>
+      <td class="number">${total(all, "running")}</td>
+      <td class="number">${waiting(all).length ? number(Math.max(...waiting(all))) : "not told"}</td>
+      <td class="number">${total(all, "requests")}</td><td class="number">${total(all, "failed")}</td></tr>`)}</tbody>
+  </table></div><p class="hint">Done and failed: by the nodes that run now. “Waiting” comes from the broker.</p>`;
 }
 
 export function Events({ events }) {
