@@ -1,4 +1,5 @@
-/* The flags of a Pando::Sys::Row: yes-or-no facts about its process. Written by that process, read by the monitor. */
+/* The flags of a Pando::Sys::Row: yes-or-no facts about its process. Written by that process, read by the monitor; one
+ * the other way round. */
 #include "bind_row.h"
 
 static VALUE flag(VALUE self, uint32_t flag)
@@ -44,8 +45,25 @@ static VALUE row_set_major_gc_due(VALUE self, VALUE due)
     return due;
 }
 
+/* Called by the monitor: the process is to tell where its threads stand. */
+static VALUE row_want_stacks(VALUE self)
+{
+    set(self, PANDO_ROW_STACKS_WANTED);
+    return Qtrue;
+}
+
+/* Called by the process, in a signal handler: whether it is to tell; once. */
+static VALUE row_take_stacks_wanted(VALUE self)
+{
+    uint32_t before = atomic_fetch_and_explicit(&pando_row_of(self)->flags, ~(uint32_t)PANDO_ROW_STACKS_WANTED,
+                                                memory_order_acq_rel);
+    return before & PANDO_ROW_STACKS_WANTED ? Qtrue : Qfalse;
+}
+
 void pando_init_row_flags(VALUE row)
 {
+    rb_define_method(row, "want_stacks", row_want_stacks, 0);
+    rb_define_method(row, "take_stacks_wanted", row_take_stacks_wanted, 0);
     rb_define_method(row, "fork_unsafe?", row_fork_unsafe_p, 0);
     rb_define_method(row, "fork_unsafe!", row_fork_unsafe, 0);
     rb_define_method(row, "fork_safe!", row_fork_safe, 0);

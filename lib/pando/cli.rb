@@ -33,6 +33,7 @@ module Pando
       "upgrade" => Known.new(:Upgrade, CONTROL,
                              "Upgrade the monitor to the installed version; workers keep running."),
       "scale" => Known.new(:Scale, CONTROL, "Change the number of workers: pando scale N."),
+      "stack" => Known.new(:Stack, CONTROL, "Show where a worker stands now: pando stack SLOT."),
       "kill" => Known.new(:Kill, CONTROL, "Kill a worker; another takes its place: pando kill SLOT."),
       "drain" => Known.new(:Drain, CONTROL, "Make load balancers stop sending requests, and wait."),
       "quiet" => Known.new(:Quiet, CONTROL, "Make job nodes take no new jobs; web workers keep serving."),

@@ -83,10 +83,14 @@ class DashboardTest < Minitest::Test
 
   def jobs_table = @browser.evaluate("document.querySelector('#jobs')?.innerText") || ""
 
-  def test_a_worker_is_killed
+  def test_a_worker_shows_where_it_stands_and_is_killed
     visit(start)
     victim = @server.workers.find { |one| one.title.start_with?("pando worker 0 ") }.pid
     @browser.click("[...document.querySelectorAll('.tile')].find((one) => one.innerText.startsWith('worker 0'))")
+    @browser.press("Stack now")
+    stack = wait_until { @browser.evaluate("document.querySelector('.details pre')?.innerText") }
+    assert_match(/\Aworker in slot 0 \(pid #{victim}, generation 0\) is idle\.\nmain thread:\n    \S+/, stack)
+    assert_empty(@browser.inaccessible)
     @browser.press("Kill")
     assert_includes(wait_until { @browser.evaluate("document.querySelector('dialog[open] h2')?.innerText") },
                     "Kill worker 0 (pid #{victim})")

@@ -17,7 +17,12 @@
 #define PANDO_QUEUES 16  /* pools whose waiting requests the header tells */
 #define PANDO_JOBS 65    /* jobs at once of one process: job 0 is its main thread's, the others have threads of their own */
 
-enum pando_row_flag { PANDO_ROW_FORK_UNSAFE = 1, PANDO_ROW_LEAVING = 2, PANDO_ROW_MAJOR_GC_DUE = 4 };
+enum pando_row_flag {
+    PANDO_ROW_FORK_UNSAFE = 1,
+    PANDO_ROW_LEAVING = 2,
+    PANDO_ROW_MAJOR_GC_DUE = 4,
+    PANDO_ROW_STACKS_WANTED = 8 /* the monitor sets it, and the process takes it away */
+};
 
 /* What a thread does with the interpreter lock. */
 enum pando_lock_state { PANDO_LOCK_FREE = 0, PANDO_LOCK_WANTED = 1, PANDO_LOCK_HELD = 2 };

@@ -35,17 +35,21 @@ module Pando
         "/scale" => Route.new(COMMAND, :holders, :command),
         "/drain" => Route.new(COMMAND, :holders, :command),
         "/quiet" => Route.new(COMMAND, :holders, :command),
-        "/kill" => Route.new(COMMAND, :holders, :command)
+        "/kill" => Route.new(COMMAND, :holders, :command),
+        "/stack" => Route.new(COMMAND, :holders, :stack)
       }.freeze
 
       # The parameters of each command beside `wait`.
       PARAMETERS = { "refork" => %w[pool force], "reload" => %w[now cancel], "scale" => %w[workers pool],
-                     "drain" => %w[undo], "quiet" => %w[undo], "kill" => %w[slot pool pid] }.freeze
+                     "drain" => %w[undo], "quiet" => %w[undo], "kill" => %w[slot pool pid],
+                     "stack" => %w[slot pool pid] }.freeze
       # Those of them that are on or off: 1 is on.
       FLAGS = %w[force now cancel undo].freeze
       # Seconds that a command may take, and after which an answer without its outcome says that it has begun.
       PATIENCE = 300.0
       BEGUN = 0.5
+      # Seconds in which a worker's stacks come, if it must be looked at from outside.
+      STACK = 15.0
 
       HEADERS = { "cache-control" => "no-store", "x-content-type-options" => "nosniff", "x-frame-options" => "DENY",
                   "content-security-policy" => "default-src 'none'; frame-ancestors 'none'",
@@ -166,11 +170,27 @@ module Pando
         answer
       end
 
+      # Where a worker's threads stand now.
+      def stack(env)
+        given = parameters(env)
+        wrong = wrong_parameter("stack", given) and return wrong
+        lines = []
+        outcome, said = @monitor.command("stack", given, STACK) do |word, pairs|
+          lines << pairs["text"] if word == "line"
+        end
+        outcome == "ok" ? text(200, "#{lines.join("\n")}\n") : outcome(outcome, said)
+      end
+
+      # @return [Array, nil] the answer to it; nil: there is none
+      def wrong_parameter(word, given)
+        wrong = given.keys - PARAMETERS.fetch(word)
+        failure(400, "/#{word} takes no parameter #{wrong.first}") if wrong.any?
+      end
+
       def command(env)
         word = env["PATH_INFO"].delete_prefix("/")
         given = parameters(env)
-        wrong = given.keys - ["wait", *PARAMETERS.fetch(word)]
-        return failure(400, "/#{word} takes no parameter #{wrong.first}") if wrong.any?
+        wrong = wrong_parameter(word, given.except("wait")) and return wrong
 
         pairs = given.except("wait").to_h { |name, value| [name, FLAGS.include?(name) && value == "1" ? "yes" : value] }
         given["wait"] == "0" ? begin_command(word, pairs) : outcome(*@monitor.command(word, pairs, PATIENCE))

@@ -48,10 +48,11 @@ module Pando
       end
 
       # Gives the monitor a command and waits for its outcome.
+      # @yieldparam word [String] @yieldparam pairs [Hash{String => String}] of each record before it
       # @return [Array(String, Hash{String => String})] "ok" and text, or "failed" and reason
       # @raise [Unavailable]
       def command(word, pairs, timeout)
-        count { client.ask(word, pairs, timeout: timeout) { nil } }
+        count { client.ask(word, pairs, timeout: timeout) { |*record| yield(*record) if block_given? } }
       rescue CLI::ControlClient::Silent, SystemCallError => e
         raise Unavailable, "#{e.message}; the server may still be working on the command: see /status.json"
       ensure

@@ -84,12 +84,30 @@ module Pando
 
       def perform = carry_out("kill", { slot: slot, pool: words[1] })
       def operands = %w[SLOT POOL]
+      def name = self.class.name[/\w+\z/].downcase
 
       def slot
-        text = words.first or raise UsageError, "give the slot of the worker: pando kill SLOT"
+        text = words.first or raise UsageError, "give the slot of the worker: pando #{name} SLOT"
         return text.to_i if text.match?(/\A\d+\z/)
 
-        raise UsageError, "pando kill SLOT: must be a whole number, but is #{text.inspect}"
+        raise UsageError, "pando #{name} SLOT: must be a whole number, but is #{text.inspect}"
+      end
+    end
+
+    # `pando stack SLOT [POOL]`: shows where a worker's threads stand now, and lets it go on.
+    #
+    # @api private
+    class Stack < Kill
+      private
+
+      def perform
+        command = { slot: slot, pool: words[1] }
+        outcome, said = ControlClient.new(path).ask("stack", command, timeout: patience) do |_, line|
+          terminal.out.puts(line["text"])
+        end
+        outcome == "ok" ? CLI::OK : report_failure(said["reason"])
+      rescue ControlClient::Silent => e
+        report_failure(e.message)
       end
     end
 

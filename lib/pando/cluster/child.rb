@@ -62,6 +62,9 @@ module Pando
       # It broke the protocol: the monitor no longer reads its link.
       attr_accessor :mute
 
+      # Where its threads stood when that was asked last; nil: it has not answered.
+      attr_reader :stacks
+
       # It failed as a source of molds, and is not asked again.
       attr_accessor :excluded_as_source
       # Threads that its children would lack, by their keys: whether it has them; nil: not known yet.
@@ -278,6 +281,23 @@ module Pando
       def signal(name) = pidfd ? pidfd.signal(name) : false
 
       def order(message, descriptors = []) = link.send(message, descriptors)
+
+      # Asks where its threads stand. It answers soon, unless native code keeps the interpreter lock.
+      def ask_for_stacks
+        @stacks = nil
+        @stacks_so_far = +""
+        row.want_stacks
+        signal("TTOU")
+      end
+
+      # @param text [String] a part of the answer; empty: that was all
+      def add_stacks(text)
+        return unless @stacks_so_far # nobody has asked
+        return @stacks_so_far << text if !text.empty? && @stacks_so_far.bytesize < DETAIL_BYTES
+
+        @stacks = @stacks_so_far if text.empty?
+        @stacks_so_far = nil if text.empty?
+      end
 
       def add_detail(text)
         @detail << text if @detail.bytesize < DETAIL_BYTES

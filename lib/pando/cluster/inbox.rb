@@ -43,7 +43,9 @@ module Pando
       TEXTS = { checking: :child_checking, signalled: :child_signalled, replacement_wanted: :child_wants_replacement,
                 state_changed: :state_reported, reader_lost: :reader_lost,
                 slow: :request_slow }.freeze
-      private_constant :TEXTS
+      # Others, and the method of the child that keeps it.
+      KEPT = { detail: :add_detail, stack: :add_stacks }.freeze
+      private_constant :TEXTS, :KEPT
 
       # Reads the packets that a child has sent.
       def read(child, burst = BURST)
@@ -109,6 +111,7 @@ module Pando
 
         message = packet.message
         return if KNOWN.include?(message.kind)
+        return child.public_send(KEPT[message.kind], message.text) if KEPT.key?(message.kind)
 
         text_method = TEXTS[message.kind]
         text_method ? @observer.public_send(text_method, child, message.text) : handle_other(child, message)
@@ -118,7 +121,6 @@ module Pando
         kind = message.kind
         case kind
         when :ready then ready(child, message)
-        when :detail then child.add_detail(message.text)
         when :failed then fail(child, message)
         when :crashing then @observer.child_crashing(child)
         when :tried, :tried_in_vain then @observer.canary_tried(child, message.text, failed: kind == :tried_in_vain)

@@ -23,7 +23,7 @@ module Pando
         # orders again
         lane: 38, leave_last: 39,
         # a report again
-        slow: 40, client: 41
+        slow: 40, client: 41, stack: 42
       }.freeze
       NAMES = KINDS.invert.freeze
       # Records whose descriptors may be missing.

@@ -3,6 +3,7 @@
 require "pando/cluster/brief"
 require "pando/cluster/link"
 require "pando/cluster/passing_fault"
+require "pando/cluster/stacks"
 require "pando/cluster/stats"
 require "pando/events"
 require "pando/line_writer"
@@ -148,7 +149,8 @@ module Pando
 
       # The monitor decides what a terminal's ^C or hang-up means, and what TERM to one process or to all does.
       def set_traps
-        %w[INT HUP USR1 USR2 TTIN TTOU].each { |name| trap(name) { nil } }
+        %w[INT HUP USR1 USR2 TTIN].each { |name| trap(name) { nil } }
+        trap("TTOU") { report_stacks if row.take_stacks_wanted }
         %w[TERM QUIT].each { |name| trap(name) { signalled(name) } }
         trap("CHLD", "DEFAULT")
       end
@@ -160,6 +162,9 @@ module Pando
         report(:signalled, text: @signalled_by) if @signalled_by
         @signalled_by = nil
       end
+
+      # Runs in the signal handler: the monitor wants to know where this process stands.
+      def report_stacks = Stacks.reports(__FILE__).each { |text| report(:stack, text: text) }
 
       # A monitor that dies closes its links a moment before the kernel sends the parent-death signal. The handler of
       # that signal shuts the listeners (see HTTP::DirectHandler#start), and this process may be the last one that can.

@@ -2,6 +2,7 @@
 
 import { html, useState } from "./vendor/preact.js";
 import { Kill } from "./actions.js";
+import { hasToken, stacks } from "./server.js";
 import { bytes, counted, duration, number, seconds } from "./words.js";
 
 const STANDING = { canary: "its first worker proves itself", rolling: "it replaces the workers one by one",
@@ -30,7 +31,7 @@ export function Processes({ report }) {
         <p>${group.text}${memory(group.processes)}</p>
         <ul class="tiles">${group.processes.map(tile)}</ul>
       </section>`)}
-    ${chosen && html`<${Details} process=${chosen} close=${() => select(null)} />`}`;
+    ${chosen && html`<${Details} key=${chosen.pid} process=${chosen} close=${() => select(null)} />`}`;
 }
 
 // Newest first.
@@ -80,6 +81,14 @@ function Tile({ process, largest, chosen, choose }) {
 }
 
 function Details({ process, close }) {
+  const [stack, show] = useState(null);
+  const look = async () => {
+    try {
+      show(await stacks(process));
+    } catch (error) {
+      show(error.message);
+    }
+  };
   const facts = { "process id": process.pid, state: process.state, generation: process.generation,
     "requests served": process.requests !== undefined ? number(process.requests) : undefined,
     "works on": process.job && `${process.job}, for ${seconds(process.seconds)}`,
@@ -92,7 +101,9 @@ function Details({ process, close }) {
   return html`<section class="details" aria-label="Process ${process.pid}" aria-live="off">
     <h3>${name(process)}</h3>
     <div class="actions"><button onClick=${close}>Close</button>
+      ${process.role === "worker" && hasToken() && html`<button onClick=${look}>Stack now</button>`}
       ${process.role === "worker" && html`<${Kill} key=${process.pid} process=${process} name=${name(process)} />`}</div>
     <dl>${known.map(([fact, value]) => html`<div key=${fact}><dt>${fact}</dt><dd>${value}</dd></div>`)}</dl>
+    ${stack !== null && html`<pre class="wide tall" tabindex="0" role="region" aria-label="Stack">${stack}</pre>`}
   </section>`;
 }

@@ -44,6 +44,12 @@ export async function command(word, parameters = {}) {
   return outcome === "begun" ? "It has begun." : text;
 }
 
+// Where the threads of a worker stand now.
+export async function stacks({ slot, pid, pool }) {
+  const query = new URLSearchParams({ slot, pid, ...(pool ? { pool } : {}) });
+  return (await ask(`/stack?${query}`, { method: "POST" })).text();
+}
+
 // The end of the slow log's file.
 export async function slowStacks() {
   return (await ask("/slow.log")).text();

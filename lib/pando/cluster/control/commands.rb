@@ -3,6 +3,7 @@
 require "pando/cluster/control/figures"
 require "pando/cluster/control/kill"
 require "pando/cluster/control/pool_tasks"
+require "pando/cluster/control/stack"
 require "pando/cluster/control/tasks"
 require "pando/errors"
 
@@ -37,6 +38,7 @@ module Pando
           when "status", "figures", "pages", "slow" then answer(word, arguments, session)
           when "stop" then stop(arguments)
           when "events" then follow(arguments, session)
+          when "stack" then Tasks::Stack.new(@cluster, session, *addressed(arguments))
           else
             task = task(word, arguments) or raise Refused, "there is no such command"
             raise Refused, "the server is stopping" if @cluster.ending?
@@ -117,21 +119,22 @@ module Pando
           when "upgrade" then Tasks::UpgradeMonitor.new(@cluster)
           when "scale" then Tasks::Scale.new(@cluster, pool(arguments), number(arguments, "workers"))
           when "drain" then arguments["undo"] ? immediate { undrain } : Tasks::Drain.new(@cluster)
-          when "kill" then kill(arguments)
+          when "kill" then Tasks::Kill.new(@cluster, *addressed(arguments))
           when "quiet" then immediate { arguments["undo"] ? unquiet : be_quiet }
           end
         end
 
         # During a rollout two workers may share a slot: the one that is not leaving is meant, unless the client says
         # the pid. A pid that is not the slot's any more is refused, because the client has seen another worker there.
-        def kill(arguments)
+        # @return [Array(Pool, Child)]
+        def addressed(arguments)
           pool = pool(arguments)
           slot = whole(arguments, "slot")
           pid = whole(arguments, "pid") if arguments["pid"]
           workers = pool.roster.workers.select { |one| one.slot == slot && one.pid && (pid.nil? || one.pid == pid) }
           worker = workers.min_by { |one| one.leaving? ? 1 : 0 } or
             raise Refused, "there is no worker#{" with pid #{pid}" if pid} in slot #{slot}"
-          Tasks::Kill.new(@cluster, pool, worker)
+          [pool, worker]
         end
 
         def reload(arguments)
