@@ -12,6 +12,7 @@ module Pando
           up, down, j, k   select a process
           s                sort by the next column: its title has a *
           enter            look into the selected process, and back
+          t                where the selected worker stands now: its stack
           p                pause the display; the server goes on
           r                refork: a warm worker becomes the next mold
           R                reload the release that is on disk now
@@ -21,7 +22,7 @@ module Pando
           ?                this help
           q                quit
         TEXT
-        KEYS = "q quit ? help s sort enter see r refork R reload +- scale K kill d drain p pause"
+        KEYS = "q quit ? help s sort enter see t stack r refork R reload +- scale K kill p pause"
         # Lines below the board: the note, and the keys.
         BELOW = 2
         # Events that are kept.
@@ -50,6 +51,7 @@ module Pando
             when :status then show(*facts)
             when :gone then gone(facts.first)
             when :event then @events = [*@events, facts].last(EVENTS)
+            when :line then @stack << facts.last if facts.first == @command && @word == "stack"
             when :progress, :outcome then note(kind, *facts)
             end
           end
@@ -85,6 +87,7 @@ module Pando
           return HELP.first(height).map { |text| Board::Line.new(text) } if @view == :help
           return [Board::Line.new("waiting for the server's answer")] unless @board
           return details(width, height) if @view == :details
+          return @stack.first(height).map { |text| Board::Line.new(text) } if @view == :stack
 
           @board.lines(width: width, height: height, order: @order, selected: selected&.last&.fetch("pid"),
                        events: @events.map(&:first))
@@ -158,6 +161,7 @@ module Pando
           when "R" then ask("Reload the release that is on disk, and replace all workers?", "reload")
           when "+" then scale(1)
           when "-" then scale(-1)
+          when "t" then ask_for_stack
           when "K" then ask_to_kill
           when "d" then drain
           end
@@ -182,6 +186,16 @@ module Pando
           at = ", which is at #{pairs["job"]}" if pairs["job"]
           ask("Kill #{@board.name(role, pairs)} (pid #{pairs["pid"]})#{at}?", "kill",
               pairs.slice("slot", "pool", "pid"))
+        end
+
+        # It is not followed: press again.
+        def ask_for_stack
+          role, pairs = selected
+          return refuse("only a worker shows its stack: select one") unless role == "worker" && pairs["pid"]
+
+          @stack = []
+          @view = :stack
+          send_command("stack", pairs.slice("slot", "pool", "pid"))
         end
 
         def drain
@@ -216,7 +230,7 @@ module Pando
 
           @targets.clear if kind == :outcome
           @failed = !succeeded
-          @note = "#{@word}#{" failed" if @failed}: #{text}"
+          @note = "#{@word}#{" failed" if @failed}: #{text}".delete_suffix(": ")
         end
       end
     end

@@ -12,8 +12,8 @@ module Pando
       # each command has its own. All that arrives is a message in a queue, which only the main thread takes from, so
       # that nothing else is shared. A server that has gone is tried again each second.
       #
-      # Messages: [:status, records, results], [:gone, reason], [:event, text, pairs], [:progress, number, text],
-      # [:outcome, number, text, succeeded].
+      # Messages: [:status, records, results], [:gone, reason], [:event, text, pairs], and of a command
+      # [:progress, number, text], [:line, number, text] of what it shows, [:outcome, number, text, succeeded].
       class Feed
         # Seconds between two answers, and for each.
         INTERVAL = 1.0
@@ -119,6 +119,8 @@ module Pando
 
         def carry_out(number, word, pairs)
           outcome, said = ControlClient.new(@path).ask(word, pairs, timeout: @patience) do |kind, facts|
+            next send_message([:line, number, facts["text"]]) if kind == "line"
+
             text = kind == "waiting" ? ["waiting", facts["reason"]] : facts.values_at("name", "reason").compact
             send_message([:progress, number, text.join(": ")])
           end

@@ -43,6 +43,21 @@ class TopControlsTest < Minitest::Test
     assert_equal([["kill", { "slot" => 0, "pid" => 13 }]], @feed.sent)
   end
 
+  def test_the_stack_of_a_worker
+    press("t")
+    assert_match(/only a worker/, note)
+    select_worker
+    press("t")
+    assert_equal([["stack", { "slot" => 0, "pid" => 13 }]], @feed.sent)
+    @controls.receive([[:line, 1, "main thread:"], [:line, 7, "of another command"], [:line, 1, "    app.rb:3"],
+                       [:outcome, 1, "", true]])
+
+    assert_equal(["main thread:", "    app.rb:3"], @controls.lines(80, 24).first(2).map(&:text))
+    assert_equal("stack", note)
+    press("q")
+    assert_includes(@controls.lines(80, 24).map(&:text).join, "worker 0")
+  end
+
   def test_only_workers_are_killed
     press("K", "y")
 
