@@ -84,8 +84,8 @@ class HTTPReactorRoomBoundsTest < Minitest::Test
   # Those that connections leave.
   def test_half_of_the_descriptors_may_be_files_of_answers
     stage(lanes: 1, files: 240, max_connections: 200, answer_memory: 16_384)
-    assert_equal [20, 0], files_and_cut_readers_of(20)
-    assert_equal [20, 1], files_and_cut_readers_of(1)
+    assert_files_and_cut_readers_of(20, 20, 0)
+    assert_files_and_cut_readers_of(1, 20, 1)
   end
 
   def test_a_disk_that_takes_nothing_is_tried_again_after_a_second
@@ -135,13 +135,17 @@ class HTTPReactorRoomBoundsTest < Minitest::Test
     File.read("/proc/net/tcp")[/^ *\d+: \h+:\h+ \h+:#{port} 01 (\h+):/, 1].hex
   end
 
-  def files_and_cut_readers_of(readers)
+  # Files are closed in the background.
+  def assert_files_and_cut_readers_of(readers, files, cut)
     readers.times do
       slow_reader
       finished(400_000)
     end
     serves(0)
-    [spool_files, @stage.stats.fetch("cut_readers")]
+    found = nil
+    wait_until(message: -> { "#{files} files, #{cut} cut; there are #{found}" }) do
+      (found = [spool_files, @stage.stats.fetch("cut_readers")]) == [files, cut]
+    end
   end
 
   # @return [Integer] how many there are
