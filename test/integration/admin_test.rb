@@ -137,6 +137,22 @@ class AdminTest < Minitest::Test
   end
 
   # The app boots for longer than a command without `wait` is waited for.
+  def test_an_event_that_comes_while_it_is_away_is_in_the_history
+    start
+    wait_until { @admin.json("/history.json")["known"].positive? }
+    2.times do |round|
+      worker = @server.workers.first.pid
+      @server.wait_for("admin.ready") do
+        Process.kill("KILL", @server.tree.titled("admin").first.pid)
+        Process.kill("KILL", worker)
+      end
+
+      wait_until { events_of_the_past.tally.values_at("admin.lost", "worker.lost") == [round + 1] * 2 }
+    end
+  end
+
+  def events_of_the_past = @admin.json("/history.json")["events"].map { |event| event["event"] }
+
   def test_commands_need_the_token_and_answer_with_the_outcome
     start(app: "sleep(1); run ->(_env) { [200, {}, []] }")
     assert_equal("401", @admin.post("/refork", token: nil).code)

@@ -8,7 +8,8 @@ require "pando/telemetry/received_event"
 module Pando
   module Admin
     # Follows the monitor's events, and passes them on to the clients of /events as server-sent events. One thread of
-    # the admin process listens to the monitor, however many clients there are.
+    # the admin process listens to the monitor, however many clients there are. It goes on after the last event that the
+    # history knows, so that one that came while this process was away is not missing there.
     class EventFeed
       # Clients at a time.
       FOLLOWERS = 16
@@ -50,7 +51,7 @@ module Pando
 
       def follow
         loop do
-          @monitor.follow { |word, pairs| hear(word, pairs) }
+          @monitor.follow(@history.known) { |word, pairs| hear(word, pairs) }
         rescue CLI::ControlClient::Silent, SystemCallError
           nil # the monitor closes the connection of a client that reads too slowly
         ensure
@@ -60,11 +61,12 @@ module Pando
 
       def hear(word, pairs)
         case word
+        when "following" then @history.begin_after(pairs["number"].to_i)
         when "missed" then each { |one| one.missed(pairs["count"].to_i) }
         when "event"
-          event = Telemetry::ReceivedEvent.from(Cluster::Control::Line.typed(pairs))
+          event = Telemetry::ReceivedEvent.from(Cluster::Control::Line.typed(pairs.except("number")))
           text = @format.format(event)
-          @history.event(event.name, text.chomp)
+          @history.event(event.name, text.chomp, pairs["number"].to_i)
           each { |one| one.push(event.name, "data: #{text}\n") }
         end
       end

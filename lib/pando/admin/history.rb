@@ -31,9 +31,12 @@ module Pando
         @samples = RESOLUTIONS.transform_values { [] }
         @last = {}
         @events = { true => [], false => [] }
-        @count = 0
+        @count = @known = 0
         restore
       end
+
+      # @return [Integer] the monitor's number of the last event that is known; 0: none
+      attr_reader :known
 
       # @return [self]
       def start
@@ -55,11 +58,20 @@ module Pando
         nil # a gap
       end
 
-      # @param name [String] @param text [String] JSON
-      def event(name, text)
-        return if text.bytesize > LONGEST
+      # The events begin after this number, unless some are known.
+      def begin_after(number)
+        return unless known.zero?
 
+        @known = number
+        save
+      end
+
+      # @param name [String] @param text [String] JSON @param number [Integer] the monitor's
+      def event(name, text, number = known)
         @lock.synchronize do
+          @known = number
+          next if text.bytesize > LONGEST
+
           kept = @events[name.match?(MILESTONE)]
           kept << [@count += 1, text]
           kept.shift while kept.size > EVENTS
@@ -72,6 +84,7 @@ module Pando
         @lock.synchronize do
           events = @events.values.flatten(1).sort_by(&:first).map(&:last)
           arrays = { "events" => events, **@samples }.map { |name, all| "\"#{name}\":[#{all.join(",")}]" }
+          more = { "known" => known, **more }
           "{#{[*arrays, *more.map { |name, value| "\"#{name}\":#{JSON.generate(value)}" }].join(",")}}"
         end
       end
@@ -113,6 +126,7 @@ module Pando
       def restore
         past = JSON.parse(saved || "{}")
         @samples.each { |name, all| all.concat(past.fetch(name).map { |sample| JSON.generate(sample) }) }
+        @known = past.fetch("known")
         past.fetch("events").each { |event| event(event.fetch("event"), JSON.generate(event)) }
       rescue JSON::ParserError, KeyError, NoMethodError, TypeError
         nil # it begins anew

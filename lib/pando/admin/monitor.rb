@@ -60,8 +60,9 @@ module Pando
       end
 
       # Yields each record about events until the monitor ends.
+      # @param after [Integer] the number of the last known event; 0: none
       # @raise [CLI::ControlClient::Silent, SystemCallError]
-      def follow(&block) = client.ask("events", &block)
+      def follow(after, &block) = client.ask("events", { after: after }, &block)
 
       private
 
