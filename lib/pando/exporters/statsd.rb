@@ -4,7 +4,8 @@ require "pando/exporters/exporter"
 
 module Pando
   module Exporters
-    # Sends the metrics to a StatsD server that knows tags, such as Datadog's agent, by the gem dogstatsd-ruby:
+    # Sends the metrics to a StatsD server that knows tags, such as Datadog's agent, by the gem dogstatsd-ruby (which is
+    # required as "datadog/statsd"):
     #
     #     service(:metrics) do |service|
     #       Pando::Exporters::StatsD.new(Datadog::Statsd.new("localhost", 8125)).run(service)
