@@ -333,6 +333,7 @@ class AdminTest < Minitest::Test
     need_promtool
     start
     @server.refork
+    @server.wait_for_leavers # one that is told to leave counts as exited
     Process.kill("KILL", @server.workers.first.pid)
     wait_until { @admin.metric('pando_process_exits_total{role="worker",pool="web",outcome="lost"}') }
     wait_until { @admin.metric('pando_memory_pss_bytes{role="worker",pool="web"}') }
