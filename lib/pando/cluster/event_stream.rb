@@ -34,8 +34,8 @@ module Pando
       def close = @socket.close
 
       # Never blocks.
-      # @return [Array<Array(Integer, Event)>, nil] the events that have come, each with its number; the first is nil,
-      #   with the number of the last event before. nil: the monitor has closed its end
+      # @return [Array<Array(Integer, Event)>, nil] the events that have come, each with its number; nil in place of an
+      #   event that is not wanted. nil: the monitor has closed its end
       def read
         chunk = @socket.read_nonblock(CHUNK, exception: false)
         return if chunk.nil?
@@ -52,7 +52,7 @@ module Pando
       def event(word, pairs)
         pairs = Control::Line.typed(pairs)
         case word
-        when "following" then [pairs["number"].to_i, nil]
+        when "following", "passed" then [pairs["number"].to_i, nil]
         when "event" then [pairs["number"].to_i, Telemetry::ReceivedEvent.from(pairs.except("number"))]
         when "missed" then [pairs["number"].to_i, Event.new("events.missed", { count: pairs["count"] })]
         end

@@ -127,11 +127,23 @@ module Pando
               missed = @recent.missed(@sent, entry)
               @session.say("missed", count: missed, **number(entry.number - 1)) if missed.positive?
               @sent = entry.number
-              @session.say("event", **number(@sent), **entry.pairs) if wanted?(entry)
+              wanted?(entry) ? tell(entry) : @passed = true
             end
+            tell_passed if @numbers && @passed
           end
 
           private
+
+          def tell(entry)
+            @session.say("event", **number(@sent), **entry.pairs)
+            @passed = false
+          end
+
+          # Else a client that rarely wants one would seem to have missed the others, when it comes again.
+          def tell_passed
+            @session.say("passed", **number(@sent))
+            @passed = false
+          end
 
           def wanted?(entry) = @prefixes.empty? || entry.name.start_with?(*@prefixes)
           def number(number) = @numbers ? { number: number } : {}

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "socket"
+require "pando/cluster/control/recent_events"
 require "pando/cluster/control/session"
 require "pando/cluster/control/tasks"
 require "pando/sys"
@@ -84,6 +85,18 @@ class FollowTaskTest < Minitest::Test
 
     assert_equal([["following", { "number" => (@recent.last - 2).to_s }],
                   ["event", { "number" => @recent.last.to_s, "event" => "a.three", "time" => "1234.568" }]], records)
+  end
+
+  # It has missed nothing when it comes again, however many others there were.
+  def test_a_client_that_rarely_wants_one_learns_how_far_it_is
+    task = follow("a.", after: @recent.last, numbers: true)
+    200.times { |number| @recent.add(event("b.#{number}")) }
+    task.check
+
+    assert_equal([["passed", { "number" => @recent.last.to_s }]], records.drop(1))
+    tell(task, event("a.one"))
+    follow("a.", after: @recent.last, numbers: true)
+    assert_equal(%w[event following], records.map(&:first))
   end
 
   # The number is one of a monitor before the upgrade.
