@@ -5,6 +5,7 @@ require "socket"
 require "pando/cluster/control/recent_events"
 require "pando/cluster/control/session"
 require "pando/cluster/control/tasks"
+require "pando/events"
 require "pando/sys"
 
 # `pando events -f`, in the monitor.
