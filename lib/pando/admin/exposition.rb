@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/histogram"
+
 module Pando
   module Admin
     # One metric with its values. `samples` has values by their labels: numbers, or histograms (Pando::Histogram).
