@@ -33,14 +33,29 @@ static VALUE row_count_jobs(VALUE self, VALUE jobs, VALUE failures)
     return pando_measure_count(pando_row_of(self), count, failed) ? Qtrue : Qfalse;
 }
 
-/* The load of a process that does several jobs at once; nil: the number of waiting jobs is unknown. */
-static VALUE row_set_load(VALUE self, VALUE running, VALUE lag)
+/* A number that may be unknown. */
+static uint32_t plus_one(VALUE number)
 {
-    unsigned now = NUM2UINT(running), waiting = NIL_P(lag) ? 0 : NUM2UINT(lag);
+    uint32_t known = NIL_P(number) ? 0 : NUM2UINT(number);
+    return NIL_P(number) || known == UINT32_MAX ? known : known + 1;
+}
+
+static VALUE less_one(_Atomic uint32_t *field)
+{
+    uint32_t number = atomic_load_explicit(field, memory_order_relaxed);
+    return number ? UINT2NUM(number - 1) : Qnil;
+}
+
+/* The load of a process that does several jobs at once: jobs that run, jobs that wait, and milliseconds that the oldest of
+ * those has waited; nil: unknown. */
+static VALUE row_set_load(VALUE self, VALUE running, VALUE lag, VALUE latency)
+{
+    unsigned now = NUM2UINT(running);
+    uint32_t waiting = plus_one(lag), oldest = plus_one(latency);
     struct pando_row *row = pando_row_of(self);
-    if (!NIL_P(lag) && waiting < UINT32_MAX) waiting++;
     atomic_store_explicit(&row->running, now, memory_order_relaxed);
     atomic_store_explicit(&row->lag, waiting, memory_order_relaxed);
+    atomic_store_explicit(&row->latency, oldest, memory_order_relaxed);
     return Qnil;
 }
 
@@ -51,8 +66,12 @@ static VALUE row_running(VALUE self)
 
 static VALUE row_lag(VALUE self)
 {
-    uint32_t lag = atomic_load_explicit(&pando_row_of(self)->lag, memory_order_relaxed);
-    return lag ? UINT2NUM(lag - 1) : Qnil;
+    return less_one(&pando_row_of(self)->lag);
+}
+
+static VALUE row_latency(VALUE self)
+{
+    return less_one(&pando_row_of(self)->latency);
 }
 
 static VALUE row_measure(VALUE self, VALUE jobs)
@@ -121,9 +140,10 @@ void pando_init_row_measurements(VALUE row)
     rb_define_method(row, "fail_job", row_fail_job, 0);
     rb_define_method(row, "measure", row_measure, 1);
     rb_define_method(row, "count_jobs", row_count_jobs, 2);
-    rb_define_method(row, "set_load", row_set_load, 2);
+    rb_define_method(row, "set_load", row_set_load, 3);
     rb_define_method(row, "running", row_running, 0);
     rb_define_method(row, "lag", row_lag, 0);
+    rb_define_method(row, "latency", row_latency, 0);
     rb_define_method(row, "restart", row_restart, 0);
     rb_define_method(row, "first_jobs", row_first_jobs, 0);
     rb_define_method(row, "jobs_since", row_jobs_since, 1);

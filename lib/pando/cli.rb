@@ -82,7 +82,7 @@ module Pando
       # @return [Integer] exit status
       def run(argv, out: $stdout, err: $stderr, env: ENV)
         name, arguments = split(argv)
-        command(name).new(arguments, Terminal.new(out: out, err: err, env: env)).call
+        command(name).new(arguments, Terminal.new(out: out, err: err, env: env)).call.tap { out.flush }
       rescue UsageError, ConfigError => e
         complain(err, e.message, WRONG_USAGE)
       rescue BootError => e
@@ -93,6 +93,8 @@ module Pando
         complain(err, e.message.lines.first.chomp, FAILED) # Ruby's suggestions follow on further lines
       rescue Interrupt
         complain(err, "interrupted", INTERRUPTED)
+      rescue Errno::ENOSPC
+        complain(err, "the output cannot be written: there is no space left", FAILED)
       rescue Errno::EPIPE
         OK # the reader of the output, such as a pager, has closed it
       end

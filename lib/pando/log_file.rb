@@ -18,12 +18,12 @@ module Pando
     # @raise [BootError]
     def self.check(setting, path)
       return if path.nil? || path == STANDARD_OUTPUT
-      return if File.exist?(path) && !File.file?(path) # to open a pipe without a reader takes for ever
+      return if File.pipe?(path) # to open one without a reader takes for ever
 
       File.open(path, File::WRONLY | File::APPEND | File::CREAT, MODE, &:close)
     rescue SystemCallError => e
-      raise BootError, "#{setting} cannot be written: #{e.message}. Make the folder, let the server's user write " \
-                       "there, or name another file"
+      raise BootError, "#{setting} cannot be written: #{e.message.sub(" @ rb_sysopen", "")}. Make the folder, let " \
+                       "the server's user write there, or name another file"
     end
   end
 end

@@ -40,6 +40,7 @@ class SlowLogTest < Minitest::Test
     refute_includes(File.read(log), "secret")
     assert_equal(0o640, File.stat(log).mode & 0o777)
     assert_equal(1, @server.events("request.slow").size)
+    assert_equal([[true, 200]], kept.map { |one| one.values_at("ended", "status") })
   end
 
   def test_direct_mode
@@ -106,7 +107,7 @@ class SlowLogTest < Minitest::Test
     @server.wait_for("request.slow") { @server.get("/sleep?1") }
 
     assert_includes(pando("slow"), "GET /sleep")
-    assert_equal("GET /sleep", JSON.parse(pando("slow", "--format", "json")).first["request"])
+    assert_equal("GET /sleep", kept.first["request"])
     assert_includes(pando("slow", "--stacks"), "in_ruby")
   end
 
@@ -128,6 +129,7 @@ class SlowLogTest < Minitest::Test
   attr_reader :log
 
   def entries = File.readlines(log).map { |line| JSON.parse(line) }
+  def kept = JSON.parse(pando("slow", "--format", "json"))["requests"]
   def get_with_id(path) = @server.get(path, "X-Request-Id" => "id-7")
 
   def pando(*arguments)

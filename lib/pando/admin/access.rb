@@ -49,9 +49,10 @@ module Pando
 
       private
 
+      # Every browser sends a Host, and none can ask at a unix socket. A probe that speaks HTTP/1.0 may send none.
       def foreign(env)
-        host = env["HTTP_HOST"].to_s.b
-        unless known?(host)
+        host = env["HTTP_HOST"]&.b
+        unless host.nil? || env["pando.listener"].local_address.unix? || known?(host)
           return Denied.new(421, "the name in Host is not known here: ask for localhost or an IP address, or add the " \
                                  "name to `admin hosts:`")
         end
@@ -84,8 +85,8 @@ module Pando
       end
 
       def absence
-        where = @file ? "the file of `admin token_file:`" : "the variable of `admin token_env:`"
-        return "#{where} has no token of #{LEAST} characters or more" if @file || @variable
+        where = @file ? "#{@file}, the file of `admin token_file:`," : "the variable of `admin token_env:`"
+        return "#{where} has no token of #{LEAST} characters or more, or cannot be read" if @file || @variable
         return "the token could not be written beside the control socket: set `admin token_file:`" if @own
 
         "there is no token: set `admin token_file:` or `admin token_env:`"

@@ -39,12 +39,13 @@ module Pando
         "/stack" => Route.new(COMMAND, :holders, :stack)
       }.freeze
 
-      # The parameters of each command beside `wait`.
-      PARAMETERS = { "refork" => %w[pool force], "reload" => %w[now cancel], "scale" => %w[workers pool],
-                     "drain" => %w[undo], "quiet" => %w[undo], "kill" => %w[slot pool pid],
-                     "stack" => %w[slot pool pid] }.freeze
-      # Those of them that are on or off: 1 is on.
-      FLAGS = %w[force now cancel undo].freeze
+      # The parameters of each command.
+      PARAMETERS = { "refork" => %w[pool force wait], "reload" => %w[now cancel wait],
+                     "scale" => %w[workers pool wait], "drain" => %w[undo wait], "quiet" => %w[undo wait],
+                     "kill" => %w[slot pool pid wait], "stack" => %w[slot pool pid] }.freeze
+      # Those of them that are on or off: 1 or 0.
+      FLAGS = %w[wait force now cancel undo].freeze
+      ON_OR_OFF = %w[0 1].freeze
       # Seconds that a command may take, and after which an answer without its outcome says that it has begun.
       PATIENCE = 300.0
       BEGUN = 0.5
@@ -183,17 +184,21 @@ module Pando
 
       # @return [Array, nil] the answer to it; nil: there is none
       def wrong_parameter(word, given)
-        wrong = given.keys - PARAMETERS.fetch(word)
-        failure(400, "/#{word} takes no parameter #{wrong.first}") if wrong.any?
+        wrong = (given.keys - PARAMETERS.fetch(word)).first
+        return failure(400, "/#{word} takes no parameter #{wrong}") if wrong
+
+        wrong = given.keys.find { |name| FLAGS.include?(name) && !ON_OR_OFF.include?(given[name]) }
+        failure(400, "#{wrong} must be 0 or 1") if wrong
       end
 
       def command(env)
         word = env["PATH_INFO"].delete_prefix("/")
         given = parameters(env)
-        wrong = wrong_parameter(word, given.except("wait")) and return wrong
+        wrong = wrong_parameter(word, given) and return wrong
 
-        pairs = given.except("wait").to_h { |name, value| [name, FLAGS.include?(name) && value == "1" ? "yes" : value] }
-        given["wait"] == "0" ? begin_command(word, pairs) : outcome(*@monitor.command(word, pairs, PATIENCE))
+        flags, pairs = given.partition { |name, _| FLAGS.include?(name) }.map(&:to_h)
+        pairs.merge!(flags.except("wait").select { |_, value| value == "1" }.transform_values { "yes" })
+        flags["wait"] == "0" ? begin_command(word, pairs) : outcome(*@monitor.command(word, pairs, PATIENCE))
       end
 
       # A refusal comes at once.

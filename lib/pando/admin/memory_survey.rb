@@ -7,24 +7,29 @@ module Pando
   module Admin
     # Measures the memory of each process in the background, one after the other: the kernel needs a millisecond and
     # more for that, and a scrape must not wait for it. A pause of a thousand times as long follows, so that it takes a
-    # thousandth of a core. Runs on a thread of the admin process.
+    # thousandth of a core. When a process comes or goes, the shares of all the others change, so each is measured anew
+    # with short pauses. Runs on a thread of the admin process.
     class MemorySurvey
-      # How many times as long as a measurement the pause is: before all processes have been measured once, and after.
-      FIRST = 50
-      LATER = 1000
-      # The shortest and the longest pause, in seconds, and the least that a round takes.
+      # How many times as long as a measurement the pause is: until each process has been measured since the last
+      # change, and after that.
+      HURRIED = 50
+      CALM = 1000
+      # The shortest and the longest pause, in seconds, and how often it looks for new processes.
       PAUSES = (0.01..30.0)
-      ROUND = 4.0
+      LOOK = 2.0
 
-      # @param monitor [Monitor]
-      def initialize(monitor)
+      # @param monitor [Monitor] @param meter [#usage] of the memory of a process
+      def initialize(monitor, meter = Sys::Memory)
         @monitor = monitor
+        @meter = meter
         @usages = {}.freeze
+        @tried_at = {}
+        @changed_at = @rest_until = 0.0
       end
 
       # @return [self]
       def start
-        Thread.new { measure }
+        Thread.new { loop { sleep(step) } }
         self
       end
 
@@ -32,29 +37,37 @@ module Pando
       # @return [Sys::Memory::Usage, nil] nil: not measured yet
       def [](pid) = @usages[pid]
 
-      private
-
-      def measure
-        factor = FIRST
-        loop do
-          began_at = Sys.now
-          round(factor)
-          factor = LATER
-          sleep([began_at + ROUND - Sys.now, PAUSES.min].max)
-        end
+      # Measures a process, if it is time.
+      # @return [Float] seconds until the next step
+      def step(now = Sys.now)
+        look(now)
+        pid = @tried_at.key(@tried_at.values.min)
+        hurried = pid && @tried_at[pid] <= @changed_at
+        measure(pid, now, hurried ? HURRIED : CALM) if pid && (hurried || now >= @rest_until)
+        [@rest_until - Sys.now, LOOK].min.clamp(PAUSES)
+      rescue Monitor::Unavailable
+        LOOK
       end
 
-      def round(factor)
-        pids = @monitor.snapshot(fresh: ROUND).processes.map(&:last)
+      private
+
+      # Learns which processes there are.
+      def look(now)
+        pids = @monitor.snapshot(fresh: LOOK).processes.map(&:last)
+        return if pids.sort == @tried_at.keys.sort
+
+        @changed_at = now
+        @tried_at = pids.to_h { |pid| [pid, @tried_at.fetch(pid, 0.0)] }
         @usages = @usages.slice(*pids).freeze
-        pids.sort_by { |pid| @usages.key?(pid) ? 1 : 0 }.each do |pid|
-          before = used
-          usage = Sys::Memory.usage(pid)
-          @usages = { **@usages, pid => usage }.freeze if usage
-          sleep(((used - before) * factor).clamp(PAUSES))
-        end
-      rescue Monitor::Unavailable
-        nil # later
+      end
+
+      # A process that has ended meanwhile has none.
+      def measure(pid, now, factor)
+        before = used
+        usage = @meter.usage(pid)
+        @usages = { **@usages, pid => usage }.freeze if usage
+        @tried_at[pid] = [now, @changed_at.next_float].max
+        @rest_until = now + ((used - before) * factor).clamp(PAUSES)
       end
 
       def used = ::Process.clock_gettime(::Process::CLOCK_THREAD_CPUTIME_ID)

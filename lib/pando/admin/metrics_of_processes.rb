@@ -95,6 +95,10 @@ module Pando
       counter("jobs_failed_total", %i[pool], "Jobs that have failed.") { |s| s.work("failures", jobs: true) }
       gauge("jobs_running", %i[pool], "Jobs that run now.") { |s| s.work("running", jobs: true) }
       gauge("jobs_waiting", %i[pool], "Jobs that wait, where the broker tells.") { |s| s.work("lag", jobs: true) }
+      gauge("jobs_latency_seconds", %i[pool],
+            "Time that the oldest waiting job has waited, with Sidekiq, Solid Queue and GoodJob.") do |s|
+        s.work("latency", jobs: true).compact
+      end
     end
   end
 end

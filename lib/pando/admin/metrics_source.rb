@@ -158,21 +158,37 @@ module Pando
       # @return [Integer] one of the counts of `pando status`
       def count(name) = @snapshot.one("counts").to_h.fetch(name, 0)
 
-      # A process that is not measured yet counts like the mean of the others in its place, so that a rollout makes no
-      # dip.
+      # A process that is not measured yet counts like the mean of the others with its labels, so that a rollout makes
+      # no dip.
       # @param kind [Symbol] :pss, :private or :shared
       def memory(kind)
         places = @snapshot.processes.group_by { |role, pool, _| place(role, pool) }
-        sums = places.map do |labels, processes|
-          sizes = processes.filter_map { |_, _, pid| size(kind, @survey[pid]) }
-          [labels, sizes.sum * processes.size / sizes.size] if sizes.any?
+        places.filter_map do |labels, processes|
+          total = total_memory(kind, processes.map(&:last))
+          [labels, total] if total
+        end.to_h
+      end
+
+      # The PSS of the molds and workers.
+      # @return [Hash{String => Hash{Integer => Integer}}] bytes by pool and generation
+      def memory_of_generations
+        sums = Hash.new { |all, pool| all[pool] = {} }
+        @snapshot.generations.each do |(pool, number), pids|
+          total = total_memory(:pss, pids)
+          sums[pool(pool)][number] = total if total
         end
-        sums.compact.to_h
+        sums
       end
 
       private
 
       def zeros = of_pools("name") { 0 }
+
+      # @return [Integer, nil] bytes; nil: no process is measured yet
+      def total_memory(kind, pids)
+        sizes = pids.filter_map { |pid| size(kind, @survey[pid]) }
+        sizes.sum * pids.size / sizes.size if sizes.any?
+      end
 
       def size(kind, usage)
         return unless usage

@@ -31,20 +31,20 @@ module Pando
         @snapshots = {}
       end
 
-      # The state of the server. Whoever asks within a second gets the same.
+      # The state of the server. Several that ask within a second get the same, also if there is no answer.
       # @param word [String] "figures", for metrics, "status", with each process, or "slow", the last slow requests
       # @param fresh [Float] seconds
       # @return [Snapshot]
       # @raise [Unavailable]
       def snapshot(word = "figures", fresh: FRESH)
+        began_at = Sys.now
         @asking.synchronize do
           known = @snapshots[word]
           return known if known && Sys.now - known.taken_at < fresh
+          raise Unavailable, @failure if @failed_at && @failed_at >= began_at
 
           @snapshots[word] = ask(word)
         end
-      rescue CLI::ControlClient::Silent, SystemCallError => e
-        raise Unavailable, "the monitor does not answer: #{e.message}"
       end
 
       # Gives the monitor a command and waits for its outcome.
@@ -72,6 +72,9 @@ module Pando
         raise Refused, said["reason"].to_s if outcome == "failed"
 
         Snapshot.new(records)
+      rescue CLI::ControlClient::Silent, SystemCallError => e
+        @failed_at = Sys.now
+        raise Unavailable, @failure = "the monitor does not answer: #{e.message}"
       end
 
       # The monitor gets its end when the command is in it already: then it need not wait for it.
@@ -133,6 +136,12 @@ module Pando
           one["pids"].to_s.split(",").map { |pid| [one["role"], one["pool"], pid.to_i] }
         end
         [["monitor", nil, one("server")["pid"]], *children]
+      end
+
+      # @return [Hash{Array(String, Integer) => Array<Integer>}] the pids of molds and workers by pool and generation
+      def generations
+        all("pids").select { |one| one["generation"] }.group_by { |one| one.values_at("pool", "generation") }
+                   .transform_values { |all| all.flat_map { |one| one["pids"].to_s.split(",").map(&:to_i) } }
       end
 
       # @return [Hash{String => String}] the kind of each pool: node or worker

@@ -74,7 +74,7 @@ module Pando
       def now(pool)
         @now ||= { "busy" => busy, "workers" => by_pool(@source.of_pools("ready", 0)),
                    "threads" => by_pool(@source.work("threads")), "queued" => by_pool(@source.queue("queued")),
-                   "generation" => by_pool(@source.current("number")) }
+                   "generation" => by_pool(@source.current("number")), "memory" => @source.memory_of_generations }
         @now.filter_map { |name, values| [name, values[pool]] if values[pool] }.to_h
       end
 

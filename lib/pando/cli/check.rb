@@ -3,6 +3,7 @@
 require "pando/cli/node_check"
 require "pando/config"
 require "pando/http/reactor_spool"
+require "pando/log_file"
 require "pando/platform"
 
 module Pando
@@ -26,7 +27,7 @@ module Pando
       end
 
       # @return [Array<String>] one line each
-      def notes = [*platform, *without_reactor, *spool]
+      def notes = [*platform, *without_reactor, *spool, *token]
 
       private
 
@@ -53,14 +54,42 @@ module Pando
           "#{harm}. #{HTTP::ReactorSpool::ADVICE}"
       end
 
-      def require_folders
-        sockets = @config.listen.select { |listen| listen.kind == :unix }.map { |listen| [listen.path, :listen] }
-        sockets << [@config.control, :control] if @config.control && !@config.default?(:control)
-        path, setting = sockets.find { |file, _| !File.directory?(File.dirname(file)) }
-        return unless path
+      # The server starts nevertheless, and refuses commands at the admin address.
+      def token
+        file = @config.admin_token_file
+        variable = @config.admin_token_env
+        return if @config.admin.empty? || !(file || variable)
 
-        raise ConfigError, "#{@config.source(setting)}: #{setting}: there is no folder #{File.dirname(path)}. " \
-                           "Create it first"
+        require "pando/admin/access"
+        return if Admin::Access.new({ "token_file" => file, "token_env" => variable }).token
+
+        place = file ? "admin token_file: #{file}" : "admin token_env: #{variable}"
+        "warning: #{place} has no token of #{Admin::Access::LEAST} characters or more, so commands at the admin " \
+          "address will be refused"
+      end
+
+      def require_folders
+        sockets = %i[listen admin].flat_map do |setting|
+          @config.public_send(setting).select { |listen| listen.kind == :unix }.map { |listen| [listen.path, setting] }
+        end
+        sockets << [@config.control, :control] if @config.control && !@config.default?(:control)
+        [*sockets, *logs].each { |path, setting| require_folder(path, setting) }
+        path, setting = logs.find { |file, _| File.directory?(file) }
+        refuse(setting, "#{path} is a folder. Name a file") if path
+      end
+
+      def logs
+        files = { @config.access_log => :access_log, (@config.slow_log && @config.slow_log_file) => :slow_log_file }
+        files.except(nil, LogFile::STANDARD_OUTPUT).to_a
+      end
+
+      def require_folder(path, setting)
+        folder = File.dirname(path)
+        refuse(setting, "there is no folder #{folder}. Create it first") unless File.directory?(folder)
+      end
+
+      def refuse(setting, reason)
+        raise ConfigError, "#{@config.source(setting)}: #{setting}: #{reason}"
       end
     end
   end

@@ -43,7 +43,7 @@ module Pando
       def ask(word, pairs = {}, timeout: nil, descriptors: [])
         @timeout = timeout
         deadline = timeout && (now + timeout)
-        say(Line.encode(word, pairs), descriptors)
+        connected { say(Line.encode(word, pairs), descriptors) }
         @written&.call
         loop do
           record = Line.decode(line(deadline)) or raise Silent, "the answer at #{@path} does not come from Pando"
@@ -51,13 +51,17 @@ module Pando
 
           yield(*record)
         end
-      rescue Errno::EPIPE, Errno::ECONNRESET
-        raise Silent, "the server is gone"
       ensure
         @socket.close
       end
 
       private
+
+      def connected
+        yield
+      rescue Errno::EPIPE, Errno::ECONNRESET, EOFError
+        raise Silent, "the server is gone"
+      end
 
       def say(line, descriptors)
         return @socket.write(line) if descriptors.empty?
@@ -84,12 +88,10 @@ module Pando
           left = deadline && [deadline - now, 0].max
           raise Late, "there was no answer within #{@timeout} s" unless @socket.wait_readable(left)
 
-          @rest << @socket.readpartial(65_536)
+          @rest << connected { @socket.readpartial(65_536) }
           @lines = @rest.slice!(0..@rest.rindex("\n")).lines if @rest.include?("\n")
         end
         @lines.shift
-      rescue EOFError
-        raise Silent, "the server is gone"
       end
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

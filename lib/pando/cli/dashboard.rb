@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "socket"
 require "pando/admin/access"
 require "pando/cli/command"
 
@@ -10,15 +11,26 @@ module Pando
     #
     # @api private
     class Dashboard < Command
+      # Seconds that a connection may take.
+      PATIENCE = 5
       ANYWHERE = { "0.0.0.0" => "127.0.0.1", "::" => "::1" }.freeze
 
       private
 
       def perform
+        require_server
         token = token()
         terminal.err.puts "pando: there is no token yet, so the page cannot send commands: #{absence}" unless token
         terminal.out.puts "http://#{host}:#{listen.port}/dashboard#{"#token=#{token}" if token}"
         CLI::OK
+      end
+
+      # @raise [UsageError]
+      def require_server
+        Socket.tcp(connectable, listen.port, connect_timeout: PATIENCE, &:close)
+      rescue SystemCallError => e
+        raise UsageError, "no server answers at #{host}:#{listen.port} (#{e.message[/\A[^-]+/].strip}). Start it, or " \
+                          "reload it if the line `admin` is new"
       end
 
       def listen
@@ -33,10 +45,8 @@ module Pando
         "a browser cannot open a unix socket: add a line such as admin \"127.0.0.1:9394\" to the config file"
       end
 
-      def host
-        host = ANYWHERE.fetch(listen.host, listen.host)
-        host.include?(":") ? "[#{host}]" : host
-      end
+      def connectable = ANYWHERE.fetch(listen.host, listen.host)
+      def host = connectable.include?(":") ? "[#{connectable}]" : connectable
 
       def token
         Admin::Access.new({ "token_file" => path, "token_env" => config.admin_token_env || nil }, terminal.env).token
@@ -51,6 +61,8 @@ module Pando
 
       def absence
         return "#{config.admin_token_env} is not set here" if config.admin_token_env
+
+        return "#{path} has none, or cannot be read" if config.admin_token_file
 
         path ? "#{path} cannot be read. The server writes it at its start" : "set `admin token_file:`"
       end

@@ -32,8 +32,8 @@ module Pando
         logs, requests = records.partition { |word, _| word == "log" }
         return show_file(logs.first.last["path"]) if flags[:stacks]
 
-        requests = requests.map(&:last)
-        terminal.out.puts(chosen_format == "json" ? JSON.pretty_generate(requests) : text(requests))
+        requests = requests.map { |_, facts| Cluster::Control::Line.typed(facts) }
+        terminal.out.puts(chosen_format == "json" ? JSON.pretty_generate("requests" => requests) : text(requests))
         CLI::OK
       rescue ControlClient::Silent => e
         report_failure(e.message)
@@ -58,9 +58,16 @@ module Pando
         requests.map do |facts|
           time = Time.at(facts["time"].to_i).strftime("%F %T")
           request = Telemetry::Printable.escape(facts["request"], 200)
-          "#{time}  #{facts["seconds"]} s  #{request}  slot #{facts["slot"]}, generation #{facts["generation"]}, " \
+          "#{time}  #{state(facts)}  #{request}  slot #{facts["slot"]}, generation #{facts["generation"]}, " \
           "pid #{facts["pid"]}  #{where(facts)}".rstrip
         end
+      end
+
+      # The last sight of a request whose worker was killed stays.
+      def state(facts)
+        return "after #{facts["seconds"]} s" unless facts["ended"]
+
+        "took #{facts["seconds"]} s#{", #{facts["status"]}" if facts["status"]}"
       end
 
       # A client has chosen the path, and the application the name of its file.

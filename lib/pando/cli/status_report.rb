@@ -242,6 +242,7 @@ module Pando
       def jobs(pairs)
         facts = { "running" => pairs["running"], "failed" => pairs["failed"], "waiting" => pairs["lag"].to_i }
         said = facts.select { |_, number| number.positive? }.map { |what, number| "#{number} #{what}" }.join(", ")
+        said += ", the oldest for #{pairs["latency"].round(1)} s" if pairs["lag"].to_i.positive? && pairs["latency"]
         said.empty? ? nil : said
       end
 

@@ -74,9 +74,9 @@ module Pando
         @upcoming = (spec ? spec.listen : []).map do |line|
           @listeners.find { |one| one.for?(line) } || fresh(line)
         end
-      rescue BootError
+      rescue BootError => e
         give_up
-        raise
+        raise BootError, "the admin address: #{e.message}"
       end
 
       # Uses what was prepared. The process is replaced if anything has changed for it.

@@ -151,6 +151,7 @@ module Pando
 
       # The worker has said where a slow request stands.
       def request_slow(child, text) = @pool.slow_requests.answered(child, text)
+      def slow_request_over(child, text) = @pool.slow_requests.over(child, text)
 
       def lane_corrupt(number) = @pool.reactors.lane_corrupt(number)
 

@@ -42,7 +42,7 @@ module Pando
       # Reports that are a text and nothing else, and the method of the observer that takes it.
       TEXTS = { checking: :child_checking, signalled: :child_signalled, replacement_wanted: :child_wants_replacement,
                 state_changed: :state_reported, reader_lost: :reader_lost,
-                slow: :request_slow }.freeze
+                slow: :request_slow, slow_over: :slow_request_over }.freeze
       # Others, and the method of the child that keeps it.
       KEPT = { detail: :add_detail, stack: :add_stacks }.freeze
       private_constant :TEXTS, :KEPT

@@ -22,8 +22,8 @@ module Pando
         state_changed: 33, fork_declined: 34, lines_lost: 35, crashing: 36, reader_lost: 37,
         # orders again
         lane: 38, leave_last: 39,
-        # a report again
-        slow: 40, client: 41, stack: 42
+        # reports again
+        slow: 40, client: 41, stack: 42, slow_over: 43
       }.freeze
       NAMES = KINDS.invert.freeze
       # Records whose descriptors may be missing.

@@ -198,7 +198,7 @@ module Pando
 
         %i[child_adopted child_ready child_lost child_checking child_crashing child_signalled child_wants_replacement
            canary_tried fork_failed fork_declined thread_reported state_reported
-           request_slow].each do |news|
+           request_slow slow_request_over].each do |news|
           define_method(news) do |child, *details, **more|
             pool = @pools.of(child)
             @pools.about(pool) { pool.child_events.public_send(news, child, *details, **more) }

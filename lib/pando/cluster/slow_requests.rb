@@ -23,8 +23,9 @@ module Pando
       USER = 11
       SYSTEM = 12
       TICKS = 100.0 # in a second: USER_HZ of every architecture on which Pando runs
+      LONGEST = 10**12 # milliseconds of a request
       SILENT = "it does not answer: it probably holds the interpreter lock in native code"
-      private_constant :STATE, :USER, :SYSTEM, :TICKS
+      private_constant :STATE, :USER, :SYSTEM, :TICKS, :LONGEST
 
       # @return [Array<Hash>] the oldest first
       attr_reader :recent
@@ -56,15 +57,33 @@ module Pando
       # A worker has answered.
       # @param text [String] untrusted: the number of the job, when it began (microseconds), and the application's line
       def answered(child, text)
-        number, since, location = text.split(" ", 3)
-        watch = @watched[child]&.[](Integer(number.to_s, 10, exception: false))
-        return unless watch && (watch.since * 1_000_000).round == Integer(since.to_s, 10, exception: false)
+        watch, location = watched(child, text)
+        return unless watch
 
         watch.asked = nil
         tell(child, watch, location)
       end
 
+      # A slow request has ended.
+      # @param text [String] untrusted: the number of the job, when it began, the milliseconds that it took, its status
+      def over(child, text)
+        watch, rest = watched(child, text)
+        return unless watch&.told
+
+        milliseconds, status = rest.to_s.split.map { |word| Integer(word, 10, exception: false) }
+        return unless milliseconds&.between?(0, LONGEST)
+
+        keep(watch, { **watch.told, seconds: milliseconds / 1000.0, ended: true, status: status }.compact)
+      end
+
       private
+
+      # @return [Array(Watch, String), nil] of the request that a worker's report is about, and the rest of the text
+      def watched(child, text)
+        number, since, rest = text.split(" ", 3)
+        watch = @watched[child]&.[](Integer(number.to_s, 10, exception: false))
+        [watch, rest] if watch && (watch.since * 1_000_000).round == Integer(since.to_s, 10, exception: false)
+      end
 
       def watch(child, number, since)
         @watched.delete_if { |one, _| one.gone? } unless @watched.key?(child)
@@ -101,9 +120,13 @@ module Pando
         facts = { **child.identity, request: watch.name.join(" "), seconds: seconds,
                                     location: location, reason: reason || watch.told&.fetch(:reason, nil) }.compact
         Events.emit("request.slow", **facts) unless watch.told
+        keep(watch, { time: Time.now.to_i, pool: @pool, **facts })
+      end
+
+      def keep(watch, facts)
         @recent.delete_if { |one| one.equal?(watch.told) } if watch.told
-        watch.told = { time: Time.now.to_i, pool: @pool, **facts }
-        @recent = [*@recent, watch.told].last(KEPT)
+        watch.told = facts
+        @recent = [*@recent, facts].last(KEPT)
       end
 
       def patience(child) = PATIENCE + ((child.threads - 1) * TURN)

@@ -58,7 +58,7 @@ module Pando
 
         values, options = with_second(name, values, options)
         apart, read_with = split(name, options, where)
-        apart.each { |keyword, written| set(keyword, written, where) }
+        apart.each { |keyword, written| set_apart(keyword, written, where, setting) }
         value(setting || name, values, read_with, where, apart)
       end
 
@@ -194,8 +194,13 @@ module Pando
         return without_value(setting, options, where, apart) if values.empty?
 
         refuse(where, "#{setting} takes only options: #{names(setting)}") if setting.is_a?(Symbol)
-        refuse(where, "#{setting.name} takes one value, but was given #{values.size}") if values.size > 1
+        refuse(where, "#{setting.name} takes #{most(setting)}, but was given #{values.size}") if values.size > 1
         set(setting, values.first, where, options)
+      end
+
+      def most(setting)
+        second, = Settings.keywords_of(setting.name).find { |_, one| one.second? }
+        second ? "one value, and its #{second}" : "one value"
       end
 
       def without_value(setting, options, where, apart)
@@ -204,6 +209,16 @@ module Pando
 
         refuse(where, "#{setting} needs an option: #{names(setting)}") if setting.is_a?(Symbol)
         refuse(where, "#{setting.name} needs a value: it must be #{setting.type.expects}")
+      end
+
+      # A keyword of a setting that may be repeated holds for all its values.
+      def set_apart(keyword, written, where, setting)
+        earlier = @values.in_file[keyword.name]&.last if setting&.repeatable?
+        set(keyword, written, where)
+        return if earlier.nil? || earlier.value == @values.value(keyword)
+
+        refuse(where, "#{keyword.keyword}: holds for all addresses of #{setting.name}, and #{earlier.source} has " \
+                      "another value: write it once")
       end
 
       def names(name)

@@ -148,7 +148,8 @@ module Pando
 
       SPOOL = "free some space there, let `spool total:` be less than there is, or name another directory with `spool`"
 
-      LOG = "free some space there, or let access_log name another file; lines that find no room in memory are dropped"
+      LOG = "free some space there or let the server's user write there, or let access_log name another file; lines " \
+            "that find no room in memory are dropped"
 
       # @param channel [#stats, #pool_stats, #queue_times] a {Channel}
       # @param queues [Array<ReactorQueue>] of all pools

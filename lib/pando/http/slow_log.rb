@@ -52,6 +52,7 @@ module Pando
       # @param seconds [Float] that it took
       def over(env, status, seconds)
         @entries.write({ ended: true, **place, **request(env), seconds: seconds.round(3), status: status })
+        report(:slow_over, @since, "#{(seconds * 1000).round} #{status}")
       end
 
       private
@@ -100,7 +101,11 @@ module Pando
       # The monitor knows the request by its job's number and its beginning: the next one may have begun meanwhile.
       def answer(since, stack)
         location = ForkSafety::Audit::Sites.application_line(stack)
-        @worker.report(:slow, text: "#{@record.job_number} #{(since * 1_000_000).round} #{utf8(location)}".strip)
+        report(:slow, since, utf8(location))
+      end
+
+      def report(kind, since, text)
+        @worker.report(kind, text: "#{@record.job_number} #{(since * 1_000_000).round} #{text}".strip)
       end
     end
   end

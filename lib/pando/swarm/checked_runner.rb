@@ -53,6 +53,15 @@ module Pando
         said.is_a?(Integer) ? said.clamp(0, MAX) : refuse(:lag, "an Integer or nil", said)
       end
 
+      # @return [Integer, nil] milliseconds
+      def latency
+        said = optional(:latency)
+        return if said.nil?
+
+        known = said.is_a?(Numeric) && said.real? && said.to_f.finite?
+        known ? (said * 1000).round.clamp(0, MAX) : refuse(:latency, "a number of seconds or nil", said)
+      end
+
       # @return [String, nil] why the runner cannot go on
       def trouble
         said = optional(:healthy?)
@@ -64,7 +73,7 @@ module Pando
       # Asks for every answer right after the start, so that a wrong one fails the node's start.
       # @raise [Error]
       def verify
-        [progress, done, failed, in_progress, lag, trouble]
+        [progress, done, failed, in_progress, lag, latency, trouble]
       end
 
       # Names the method that has not returned for a while. May be called in a signal handler.

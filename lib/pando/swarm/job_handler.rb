@@ -224,7 +224,7 @@ module Pando
       # The runner has ended.
       def finish
         count
-        @worker.row.set_load(0, nil)
+        @worker.row.set_load(0, nil, nil)
         clear_deadline
       end
 
@@ -240,7 +240,7 @@ module Pando
 
       def publish_load
         @running = @runner.in_progress
-        @worker.row.set_load(@running, @runner.lag)
+        @worker.row.set_load(@running, @runner.lag, @runner.latency)
       end
 
       def restart_deadline

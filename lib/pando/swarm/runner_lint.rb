@@ -68,7 +68,7 @@ module Pando
       class Lifecycle
         # Optional methods, and the types of their answers.
         OPTIONAL = { done: [Integer], failed: [Integer], in_progress: [Integer], lag: [Integer, NilClass],
-                     healthy?: [String, NilClass] }.freeze
+                     latency: [Numeric, NilClass], healthy?: [String, NilClass] }.freeze
         AT_ONCE = 1 # second: the limit for "returns at once", on a busy machine
         CHEAP = 0.1 # seconds: the limit for a method that Pando calls at every tick
         PAUSE = 0.01

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "json"
+require "open3"
 require "support/postgresql"
 require "support/servers"
 require "tmpdir"
@@ -42,6 +43,7 @@ module ActiveJobNodes
 
   def test_no_job_is_lost
     jobs_are_done_in_each_generation
+    waiting_jobs_are_told
     a_job_that_does_not_end_is_given_back
     assert_empty(troubles)
     a_killed_nodes_job_is_done_again
@@ -70,6 +72,20 @@ module ActiveJobNodes
     wait_for_done(100...120)
 
     assert_empty(who_did(100...120) - workers)
+  end
+
+  # The nodes take four at a time, and look at the queue every few seconds.
+  def waiting_jobs_are_told
+    order(150...162, seconds: 3)
+    wait_until(timeout: 60, message: "waiting jobs") { loads.any? { |load| load.all? { |number| number&.positive? } } }
+    wait_for_done(150...162)
+    wait_until(timeout: 60, message: -> { loads.inspect }) { loads.all? { |load| load == [0, 0] } }
+  end
+
+  # @return [Array<Array>] waiting jobs, and seconds that the oldest has waited, as each node knows them
+  def loads
+    text, = Open3.capture2e(*Support::Checkout.pando("status", "--format", "json", "-C", @server.folder))
+    JSON.parse(text)["processes"].select { |one| one["running"] }.map { |one| one.values_at("lag", "latency") }
   end
 
   def a_killed_nodes_job_is_done_again

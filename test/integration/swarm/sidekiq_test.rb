@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "open3"
 require "support/sidekiq_swarm"
 
 # Promise: Sidekiq does its jobs in nodes that are reforked and killed, and none is lost.
@@ -36,6 +37,26 @@ class SidekiqNodesTest < Minitest::Test
 
     assert_equal([1, 1, 1], ended(server).values.map(&:size))
     others.each { |name| assert_equal(1, began(server)[name].size) }
+  end
+
+  def test_how_long_jobs_have_waited
+    server = swarm("count: 1, concurrency: 1")
+    order(["first", 0, "go"])
+    wait_for_begin(server, "first")
+    order(%w[second])
+    @redis.call("LPUSH", "queue:default", "nonsense")
+    wait_until(message: -> { loads(server) }) { loads(server).any? { |lag, latency| lag == 2 && latency.positive? } }
+    @redis.call("LREM", "queue:default", 1, "nonsense")
+    let_go(server)
+    wait_for_end(server, %w[first second])
+
+    wait_until(message: -> { loads(server) }) { loads(server) == [[0, 0]] }
+  end
+
+  # @return [Array<Array>] waiting jobs, and seconds that the oldest has waited, as each node knows them
+  def loads(server)
+    text, = Open3.capture2e(*Support::Checkout.pando("status", "--format", "json", "-C", server.folder))
+    JSON.parse(text)["processes"].select { |one| one["running"] }.map { |one| one.values_at("lag", "latency") }
   end
 
   # Its thread beats, its jobs come to nothing.

@@ -52,6 +52,19 @@ class AdminAccessTest < Minitest::Test
     end
   end
 
+  def test_a_probe_of_http_1_0_sends_no_host
+    assert_nil(access.check({ "pando.listener" => @local }, open: true))
+  end
+
+  # No browser can ask there.
+  def test_any_host_at_a_unix_socket
+    socket = UNIXServer.new(File.join(@folder, "socket"))
+
+    assert_nil(status(listener: socket, host: "admin"))
+  ensure
+    socket.close
+  end
+
   def test_names_in_host
     %w[localhost LOCALHOST 127.0.0.1 127.0.0.1:80 [::1]:80 10.1.2.3].each do |name|
       assert_nil(status(host: name), name)

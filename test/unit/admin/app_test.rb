@@ -22,4 +22,42 @@ class AdminAppTest < Minitest::Test
       assert_equal([503, %({"error":"the monitor does not answer"}\n)], [status, body.join], path)
     end
   end
+
+  # Keeps the commands that it gets.
+  class Obedient
+    attr_reader :commands
+
+    def initialize = @commands = []
+
+    def command(word, pairs, _timeout)
+      @commands << [word, pairs]
+      ["ok", { "text" => "done" }]
+    end
+  end
+
+  def post(monitor, path, query)
+    app = Pando::Admin::App.new(monitor, Open, nil, nil, nil)
+    status, _, body = app.call("PATH_INFO" => path, "REQUEST_METHOD" => "POST", "QUERY_STRING" => query)
+    [status, body.join]
+  end
+
+  def test_parameters_that_are_on_or_off
+    monitor = Obedient.new
+    ["undo=1", "undo", "undo=0", "undo=0&wait=0", ""].each do |query|
+      assert_equal(200, post(monitor, "/drain", query).first, query)
+    end
+
+    assert_equal([{ "undo" => "yes" }, { "undo" => "yes" }, {}, {}, {}], monitor.commands.map(&:last))
+  end
+
+  def test_wrong_parameters_are_refused
+    monitor = Obedient.new
+    { "/drain?undo=yes" => "undo must be 0 or 1", "/refork?wait=-1" => "wait must be 0 or 1",
+      "/refork?force=" => "force must be 0 or 1", "/scale?workers=2&bogus=1" => "/scale takes no parameter bogus",
+      "/stack?slot=1&wait=0" => "/stack takes no parameter wait" }.each do |target, reason|
+      assert_equal([400, %({"error":"#{reason}"}\n)], post(monitor, *target.split("?")), target)
+    end
+
+    assert_empty(monitor.commands)
+  end
 end

@@ -31,7 +31,9 @@ class AdminHistoryTest < Minitest::Test
        ["answers", { "method" => "GET", "counts" => "0,0,#{requests},0,0,#{errors}" }],
        ["times", { "kind" => "duration", "seconds" => "1", "first" => "0", "counts" => "0,0,0,0,0,0,0,0,#{requests}" }],
        ["work", { "threads" => "5" }], ["group", { "role" => "worker", "state" => "busy", "count" => "1" }],
-       ["pids", { "role" => "worker", "pids" => "10,11" }],
+       ["pids", { "role" => "worker", "generation" => "2", "pids" => "10" }],
+       ["pids", { "role" => "mold", "generation" => "3", "pids" => "12" }],
+       ["pids", { "role" => "worker", "generation" => "3", "pids" => "11,13" }],
        ["generation", { "number" => "3", "state" => "current", "age" => "2.5" }]]
     end
   end
@@ -66,7 +68,8 @@ class AdminHistoryTest < Minitest::Test
     assert_equal({ "busy" => 1, "workers" => 2, "threads" => 5, "generation" => 3 },
                  second["pools"]["web"].slice("busy", "workers", "threads", "generation"))
     assert_in_delta(Pando::Histogram.edge(8), second["pools"]["web"]["p95"], 0.0001)
-    assert_equal([{ "worker" => 15 }, 35], second.values_at("private", "shared"))
+    assert_equal([{ "worker" => 22 }, 52], second.values_at("private", "shared")) # one is not measured yet
+    assert_equal({ "2" => 30, "3" => 60 }, second["pools"]["web"]["memory"])
   end
 
   def test_without_requests_there_is_no_latency

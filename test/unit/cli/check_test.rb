@@ -48,6 +48,30 @@ class CLICheckTest < ConfigTestCase
                  notes("reactor false\nspool 'none'").join)
   end
 
+  def refusal(text) = assert_raises(Pando::ConfigError) { Pando::CLI::Check.new(load_config(text)).call }.message
+
+  def test_folders_of_logs_and_admin_sockets
+    write("config.ru", "run nil")
+    { "access_log 'none/a.log'" => "access_log: there is no folder #{@dir}/none. Create it first",
+      "slow_log 2, 'none/a.log'" => "slow_log_file: there is no folder #{@dir}/none. Create it first",
+      "admin 'unix:none/a.sock'" => "admin: there is no folder #{@dir}/none. Create it first",
+      "access_log 'config'" => "access_log: #{@dir}/config is a folder. Name a file" }.each do |line, reason|
+      assert_equal("config/pando.rb:1: #{reason}", refusal(line))
+    end
+  end
+
+  def test_a_token_that_cannot_be_used
+    text = "admin 9394, token_file: 'token'"
+    expected = "warning: admin token_file: #{@dir}/token has no token of 16 characters or more, so commands at the " \
+               "admin address will be refused"
+    assert_equal([expected], notes(text))
+    write("token", "short")
+    assert_equal([expected], notes(text))
+    write("token", "0123456789abcdef")
+
+    assert_empty(notes(text))
+  end
+
   def test_a_swarm_has_no_spool
     assert_empty(notes("workers 0\nspool 'none'\nnode(:own) { exit! }"))
   end

@@ -3,6 +3,7 @@
 require "test_helper"
 require "pando/cli"
 require "open3"
+require "socket"
 require "support/checkout"
 require "tmpdir"
 
@@ -10,9 +11,13 @@ require "tmpdir"
 class DashboardCommandTest < Minitest::Test
   def setup
     @folder = Dir.mktmpdir("pando-dashboard")
+    @servers = ["127.0.0.1", "::1"].to_h { |host| [host, TCPServer.new(host, 0)] }
   end
 
+  def port(host = "127.0.0.1") = @servers[host].local_address.ip_port
+
   def teardown
+    @servers.each_value(&:close)
     FileUtils.rm_rf(@folder)
   end
 
@@ -26,21 +31,28 @@ class DashboardCommandTest < Minitest::Test
   def test_the_token_of_the_control_socket
     File.write("#{@folder}/c.sock.token", "0123456789abcdef\n")
 
-    assert_equal([0, "http://127.0.0.1:9394/dashboard#token=0123456789abcdef\n", ""],
-                 pando("control \"c.sock\"\nadmin \"0.0.0.0:9394\"\n"))
+    assert_equal([0, "http://127.0.0.1:#{port}/dashboard#token=0123456789abcdef\n", ""],
+                 pando("control \"c.sock\"\nadmin \"0.0.0.0:#{port}\"\n"))
   end
 
   def test_the_token_of_a_variable
-    status, text, = pando("admin \"[::1]:9394\", token_env: \"SECRET\"\n", { "SECRET" => "0123456789abcdef" })
+    status, text, = pando("admin \"[::1]:#{port("::1")}\", token_env: \"SECRET\"\n", { "SECRET" => "0123456789abcdef" })
 
-    assert_equal([0, "http://[::1]:9394/dashboard#token=0123456789abcdef\n"], [status, text])
+    assert_equal([0, "http://[::1]:#{port("::1")}/dashboard#token=0123456789abcdef\n"], [status, text])
   end
 
   def test_without_a_token_the_page_can_be_read
-    status, text, said = pando("control \"c.sock\"\nadmin \"127.0.0.1:9394\"\n")
+    status, text, said = pando("control \"c.sock\"\nadmin \"127.0.0.1:#{port}\"\n")
 
-    assert_equal([0, "http://127.0.0.1:9394/dashboard\n"], [status, text])
+    assert_equal([0, "http://127.0.0.1:#{port}/dashboard\n"], [status, text])
     assert_match(/there is no token yet.*c\.sock\.token cannot be read/, said)
+  end
+
+  def test_without_a_server
+    closed = port.tap { @servers["127.0.0.1"].close }
+
+    assert_equal([2, "", "pando: no server answers at 127.0.0.1:#{closed} (Connection refused). Start it, or reload " \
+                         "it if the line `admin` is new\n"], pando("admin \"127.0.0.1:#{closed}\"\n"))
   end
 
   def test_no_address_that_a_browser_can_open

@@ -95,6 +95,27 @@ class SlowRequestsTest < Minitest::Test
     assert_equal(["GET /first"], told.map { |one| one[:request] })
   end
 
+  def test_the_end_of_a_request
+    look(102.3)
+    answer("0 100250000 app.rb:1")
+    told = @told.size
+    @slow.over(@worker, "0 100250000 6218 200")
+
+    assert_equal([[6.218, true, 200, "app.rb:1"]],
+                 @slow.recent.map { |one| one.values_at(:seconds, :ended, :status, :location) })
+    assert_equal(told, @told.size)
+  end
+
+  def test_nonsense_about_the_end_of_a_request
+    look(102.3)
+    answer("0 100250000 app.rb:1")
+    before = @slow.recent.dup
+    ["0 100250000", "0 100250000 x", "0 100250000 -4 200", "0 100250000 #{10**13} 200", "1 100250000 5 200", "", "x"]
+      .each { |text| @slow.over(@worker, text) }
+
+    assert_equal(before, @slow.recent)
+  end
+
   def test_streams_and_nodes_are_left_out
     @worker.row.streams = true
     look(200.0)

@@ -34,6 +34,14 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: workers is 0 and the config file has no node line: nothing to run", "workers 0"
   says "config/pando.rb:1: workers needs a value: it must be a whole number from 0 to 1024, or auto", "workers"
   says "config/pando.rb:1: workers takes one value, but was given 2", "workers 1, 2"
+  says "config/pando.rb:1: slow_log takes one value, and its file, but was given 3", "slow_log 2, 'a.log', :json"
+  says "config/pando.rb:1: slow_log file: must be the path of a file, but is :stdout.", "slow_log 2, :stdout"
+  says "config/pando.rb:1: access_log must be the path of a file, or :stdout, or false, but is :stderr.",
+       "access_log :stderr"
+  says "config/pando.rb:1: admin mode: must be permission bits from 0 to 0777, but is 666. Write 0666.",
+       "admin 'unix:a.sock', mode: 666"
+  says "config/pando.rb:2: token_file: holds for all addresses of admin, and config/pando.rb:1 has another value: " \
+       "write it once", "admin 9394, token_file: 'a'\nadmin 9395, token_file: 'b'"
   says "config/pando.rb:1: workers takes no block", "workers(1) { }"
   says "config/pando.rb:1: workers has no option grace:.", "workers 1, grace: 3"
 

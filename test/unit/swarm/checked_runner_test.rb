@@ -46,6 +46,8 @@ class SwarmCheckedRunnerTest < Minitest::Test
 
     assert_equal [5, 2, 4, 4_000_000_000, "it is ill"], [one.done, one.failed, one.in_progress, one.lag, one.trouble]
     assert_equal [0, nil], [runner(lag: -1).lag, runner(healthy?: true).trouble]
+    assert_equal([nil, 2500, 3000, 0, 4_000_000_000],
+                 [nil, 2.5, 3, -1, 1e12].map { |seconds| runner(latency: seconds).latency })
   end
 
   def test_what_does_not_return_is_known_once_that_takes_a_while
@@ -67,6 +69,8 @@ class SwarmCheckedRunnerTest < Minitest::Test
     says("#{Runner}#done must be an Integer, but is 1.5") { runner(done: 1.5).done }
     says("#{Runner}#in_progress must be from 0 to 2**62 - 1, but is -1") { runner(in_progress: -1).in_progress }
     says("#{Runner}#lag must be an Integer or nil, but is \"12\"") { runner(lag: "12").lag }
+    says("#{Runner}#latency must be a number of seconds or nil, but is \"1\"") { runner(latency: "1").latency }
+    says("#{Runner}#latency must be a number of seconds or nil, but is NaN") { runner(latency: Float::NAN).latency }
     says("#{Runner}#healthy? must be nil, or a String that says what is wrong, but is false") do
       runner(healthy?: false).trouble
     end

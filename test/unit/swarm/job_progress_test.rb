@@ -6,7 +6,7 @@ require "pando/config/node_kind"
 
 # When the deadline of a node's jobs is restarted, and when it is not.
 class SwarmJobProgressTest < Minitest::Test
-  Runner = Struct.new(:progress, :busy, :done, :failed, :in_progress, :lag, keyword_init: true) do
+  Runner = Struct.new(:progress, :busy, :done, :failed, :in_progress, :lag, :latency, keyword_init: true) do
     def busy? = busy
     %i[start quiet stop].each { |name| define_method(name) { nil } }
   end
@@ -44,7 +44,13 @@ class SwarmJobProgressTest < Minitest::Test
 
   def test_an_idle_node_reports_nothing
     assert_empty take
-    assert_equal [0, nil], @worker.load
+    assert_equal [0, nil, nil], @worker.load
+  end
+
+  def test_the_load
+    take(in_progress: 2, lag: 7, latency: 1.2345)
+
+    assert_equal [2, 7, 1235], @worker.load # milliseconds
   end
 
   def test_the_deadline_starts_with_the_first_job_and_again_with_each_step
@@ -86,6 +92,6 @@ class SwarmJobProgressTest < Minitest::Test
     @progress.finish
 
     assert_equal [[:finished, 1, 0], [:rest]], @worker.said
-    assert_equal [0, nil], @worker.load
+    assert_equal [0, nil, nil], @worker.load
   end
 end

@@ -57,15 +57,15 @@ class SysSideBySideTest < Minitest::Test
   end
 
   def test_what_runs_and_what_waits
-    blank = [@row.running, @row.lag]
-    @row.set_load(3, 0)
-    none = [@row.running, @row.lag]
-    @row.set_load(0, nil)
+    blank = [@row.running, @row.lag, @row.latency]
+    @row.set_load(3, 0, 0)
+    none = [@row.running, @row.lag, @row.latency]
+    @row.set_load(0, nil, nil)
 
-    assert_equal [[0, nil], [3, 0], [0, nil]], [blank, none, [@row.running, @row.lag]]
-    @row.set_load(1, 4_294_967_295)
+    assert_equal [[0, nil, nil], [3, 0, 0], [0, nil, nil]], [blank, none, [@row.running, @row.lag, @row.latency]]
+    @row.set_load(1, 4_294_967_295, 1234)
 
-    assert_equal 4_294_967_294, @row.lag
+    assert_equal [4_294_967_294, 1234], [@row.lag, @row.latency]
   end
 
   private

@@ -30,8 +30,18 @@ const CHARTS = [
       ["private: workers", "--own", (s) => s.private?.worker],
       ["private: mold", "--mold", (s) => s.private?.mold],
       ["private: others", "--other", (s) => others(s.private)]]
+  },
+  {
+    title: "Memory by generation", unit: bytes, stacked: true, lines: ["--series-1", "--series-2", "--series-4"].map((colour, at, all) => {
+      const mine = (s, pool) => Object.entries(s.pools[pool]?.memory ?? {}).filter(([number]) => number % all.length === at);
+      return ["generation", colour, (s, pool) => mine(s, pool).reduce((sum, [, size]) => sum + size, 0),
+        (s, pool) => mine(s, pool).map(([number, size]) => `${number}: ${bytes(size)}`).join(", ") || "–"];
+    })
   }
 ];
+
+// What a line says of a sample, if it says more than its value.
+const words = ([, , , text], sample, pool) => (text && sample ? text(sample, pool) : undefined);
 
 const others = (own) =>
   own && Object.entries(own).reduce((sum, [role, size]) => (["worker", "mold"].includes(role) ? sum : sum + size), 0);
@@ -76,7 +86,7 @@ function Chart({ chart, samples, pool, changes }) {
 function spoken(chart, samples, pool) {
   const newest = samples.at(-1);
   if (!newest) return `${chart.title}: no values yet`;
-  const values = chart.lines.map(([label, , value]) => `${label} ${chart.unit(value(newest, pool))}`);
+  const values = chart.lines.map((line) => `${line[0]} ${words(line, newest, pool) ?? chart.unit(line[2](newest, pool))}`);
   return `${chart.title}, newest values: ${values.join(", ")}`;
 }
 
@@ -101,10 +111,11 @@ function options(chart, element, newest) {
   const lines = chart.stacked ? [...chart.lines].reverse() : chart.lines;
   return {
     width: width(element), height: HEIGHT,
-    series: [{ label: "time", value: (plot, time) => (time ? clock(time) : "–") }, ...lines.map(([label, name], at) => ({
-      label, stroke: colour(name), width: 1.5, points: { show: false },
-      fill: chart.stacked ? colour(name) : undefined,
-      value: (plot, value, series, index) => chart.unit(chart.stacked ? part(plot, at + 1, index) : value)
+    series: [{ label: "time", value: (plot, time) => (time ? clock(time) : "–") }, ...lines.map((line, at) => ({
+      label: line[0], stroke: colour(line[1]), width: 1.5, points: { show: false },
+      fill: chart.stacked ? colour(line[1]) : undefined,
+      value: (plot, value, series, index) => words(line, newest.current.samples[index], newest.current.pool) ??
+        chart.unit(chart.stacked ? part(plot, at + 1, index) : value)
     }))],
     axes: [{ ...axis, space: 70, values: (plot, ticks) => ticks.map((tick) => clock(tick).slice(0, 5)) },
       { ...axis, size: 64, values: (plot, ticks) => ticks.map(chart.unit) }],

@@ -69,7 +69,7 @@ function Figures({ report, sample, pool }) {
   const known = report.processes.filter((one) => one.pss !== undefined);
   const [pss, own] = [sum(known, "pss"), sum(known, "private")];
   const workers = report.processes.filter((one) => one.role === "worker" && (one.pool ?? pool) === pool);
-  const busy = workers.filter((one) => one.state === "busy").length;
+  const busy = workers.filter((one) => one.job !== undefined).length;
   const figures = [["requests/s", number(now.requests)], ["errors/s", number(now.errors)], ["p95", seconds(now.p95)],
     ["queue p95", seconds(now.queue)], ["busy workers", `${busy} of ${workers.length}`], ["in the queue", number(now.queued ?? 0)],
     ["memory", bytes(pss)], ["of it shared", pss ? `${Math.round(100 * (pss - own) / pss)}%` : "–"]];

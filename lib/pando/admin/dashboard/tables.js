@@ -33,6 +33,10 @@ function changes(events, samples) {
     if (verb === "decided" && event.decision === "refork") reasons.set(key, event.reason);
     if (verb === "started") started.set(key, event);
     if (!["finished", "failed", "refused"].includes(verb)) continue;
+    if (verb === "refused" && event.source === undefined) { // it did not begin: another one may be under way
+      rows.push(row(what, verb, event, undefined, undefined, samples));
+      continue;
+    }
     rows.push(row(what, verb, event, started.get(key), reasons.get(key), samples));
     started.delete(key);
     reasons.delete(key);
@@ -65,7 +69,8 @@ export function Slow({ requests }) {
   return html`<div class="wide" tabindex="0" role="region" aria-label="Slow requests"><table>
     <thead><tr><th>time</th><th>request</th><th class="number">took, or has taken</th><th>where it stood</th><th>worker</th></tr></thead>
     <tbody>${requests.map((one, at) => html`<tr key=${at}>
-      <td>${clock(one.time)}</td><td><code>${one.request}</code></td><td class="number">${seconds(one.seconds)}</td>
+      <td>${clock(one.time)}</td><td><code>${one.request}</code></td>
+      <td class="number">${one.ended ? "" : "runs, after "}${seconds(one.seconds)}${one.status ? `, ${one.status}` : ""}</td>
       <td><code>${one.location ?? one.reason}</code></td>
       <td>${one.pool} ${one.slot}, generation ${one.generation}</td></tr>`)}</tbody>
   </table></div><${Stacks} />`;
@@ -106,14 +111,18 @@ function toEnd(element) {
 export function Jobs({ report }) {
   const nodes = Map.groupBy(report.processes.filter((one) => one.running !== undefined), (one) => one.pool);
   const total = (all, key) => number(all.reduce((sum, one) => sum + (one[key] ?? 0), 0));
-  const waiting = (all) => all.map((one) => one.lag).filter((lag) => lag !== undefined && lag !== null);
+  const most = (all, key, text) => {
+    const told = all.map((one) => one[key]).filter((value) => value !== undefined && value !== null);
+    return told.length ? text(Math.max(...told)) : "not told";
+  };
   return html`<div class="wide" tabindex="0" role="region" aria-label="Jobs"><table>
     <thead><tr><th>nodes</th><th class="number">ready</th><th class="number">running now</th><th class="number">waiting</th>
+      <th class="number">oldest has waited</th>
       <th class="number">done</th><th class="number">failed</th></tr></thead>
     <tbody>${[...nodes].map(([pool, all]) => html`<tr key=${pool}>
       <td>${pool}</td><td class="number">${all.filter((one) => ["idle", "busy"].includes(one.state)).length} of ${all.length}</td>
       <td class="number">${total(all, "running")}</td>
-      <td class="number">${waiting(all).length ? number(Math.max(...waiting(all))) : "not told"}</td>
+      <td class="number">${most(all, "lag", number)}</td><td class="number">${most(all, "latency", seconds)}</td>
       <td class="number">${total(all, "requests")}</td><td class="number">${total(all, "failed")}</td></tr>`)}</tbody>
   </table></div><p class="hint">Done and failed: by the nodes that run now. “Waiting” comes from the broker.</p>`;
 }

@@ -106,10 +106,10 @@ module Pando
           @cluster.pools.of(worker).roster.molds.find { |mold| mold.generation == worker.generation && mold.ready? }
         end
 
-        def whole(arguments, name) = number(arguments, name).abs
-
-        def number(arguments, name)
-          Integer(arguments[name].to_s, 10, exception: false) or raise Refused, "#{name} must be a number"
+        def whole(arguments, name)
+          text = arguments[name] or raise Refused, "#{name} is missing"
+          number = Integer(text, 10, exception: false)
+          number&.>=(0) ? number : raise(Refused, "#{name} must be a whole number, 0 or more, but is #{text.inspect}")
         end
 
         def task(word, arguments)
@@ -117,7 +117,7 @@ module Pando
           when "refork" then refork(arguments)
           when "reload" then reload(arguments)
           when "upgrade" then Tasks::UpgradeMonitor.new(@cluster)
-          when "scale" then Tasks::Scale.new(@cluster, pool(arguments), number(arguments, "workers"))
+          when "scale" then Tasks::Scale.new(@cluster, pool(arguments), whole(arguments, "workers"))
           when "drain" then arguments["undo"] ? immediate { undrain } : Tasks::Drain.new(@cluster)
           when "kill" then Tasks::Kill.new(@cluster, *addressed(arguments))
           when "quiet" then immediate { arguments["undo"] ? unquiet : be_quiet }

@@ -12,6 +12,8 @@ module Pando
       class Figures < Snapshot
         # Processes whose pids one record has.
         AT_ONCE = 100
+        # The roles of a generation's processes.
+        GENERATED = %i[mold worker].freeze
         PARTS = %i[pool generations requests].freeze
 
         # @yieldparam word [String] @yieldparam pairs [Hash{Symbol => Object}]
@@ -49,7 +51,13 @@ module Pando
           { connections: live.sum(&:connections), streams: live.sum(&:streams),
             unsafe: live.count { |worker| worker.ready? && !worker.fork_safe? },
             code: workers.values.compact.map(&:code_bytes).max || 0,
-            running: live.sum { |worker| worker.row.running }, lag: live.map { |worker| worker.row.lag }.max || 0 }
+            **jobs(live.map(&:row)) }
+        end
+
+        # What nodes have to do.
+        def jobs(rows)
+          { running: rows.sum(&:running), lag: rows.filter_map(&:lag).max || 0,
+            latency: rows.filter_map(&:latency).max&.fdiv(1000) }
         end
 
         def totals
@@ -64,11 +72,18 @@ module Pando
             children.map { |child| state_of(child) }.tally.each do |state, count|
               yield "group", { role: role, pool: pool, state: state, count: count }
             end
-            children.filter_map(&:pid).each_slice(AT_ONCE) do |pids|
-              yield "pids", { role: role, pool: pool, pids: pids.join(",") }
-            end
+            pids(role, pool, children, &block)
           end
           admin(&block)
+        end
+
+        def pids(role, pool, children)
+          children.select(&:pid).group_by { |child| child.generation if GENERATED.include?(role) }
+                  .each do |generation, same|
+            same.map(&:pid).each_slice(AT_ONCE) do |pids|
+              yield "pids", { role: role, pool: pool, generation: generation, pids: pids.join(",") }
+            end
+          end
         end
 
         def admin

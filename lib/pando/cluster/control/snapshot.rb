@@ -208,7 +208,7 @@ module Pando
         def at_once(child) = (child.row.jobs.size if child.worker? && child.threads > 1 && child.pidfd)
 
         # The jobs of a node.
-        def load(row) = { running: row.running, failed: row.failures, lag: row.lag }
+        def load(row) = { running: row.running, failed: row.failures, lag: row.lag, latency: row.latency&.fdiv(1000) }
 
         # The last sample of its warmth.
         def warmth(worker)

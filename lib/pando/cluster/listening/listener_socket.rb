@@ -18,6 +18,8 @@ module Pando
           prepare(spec.tcp? ? open_tcp(spec) : open_unix(spec))
         rescue Errno::EADDRINUSE
           raise BootError, "cannot listen on #{spec}: another process listens there; stop it or choose another address"
+        rescue Errno::ENOENT
+          raise BootError, "cannot listen on #{spec}: there is no folder #{File.dirname(spec.path)}; make it first"
         rescue SystemCallError, SocketError => e
           raise BootError, "cannot listen on #{spec}: #{e.message}"
         end

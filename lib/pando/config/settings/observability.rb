@@ -5,7 +5,9 @@ module Pando
     # What the server shows of itself.
     Settings.group "Observability" do
       setting :access_log,
-              type: Types::OrOff.new(Types::Text.new("the path of a file, or :stdout", /\A[^\0]+\z/)), default: nil,
+              type: Types::OrOff.new(Types::Text.new("the path of a file, or :stdout", /\A[^\0]+\z/,
+                                                     symbols: %i[stdout])),
+              default: nil,
               resolve: lambda { |path, directory|
                 %w[stdout -].include?(path) ? "-" : path && File.expand_path(path, directory)
               },
@@ -41,7 +43,7 @@ module Pando
               example: 'slow_log 2, "log/slow.log"'
 
       setting :slow_log_file,
-              type: Types::Text.new("the path of a file", /\A[^\0]+\z/), default: "log/slow.log",
+              type: Types::Text.new("the path of a file", /\A[^\0]+\z/, symbols: []), default: "log/slow.log",
               resolve: ->(path, directory) { path && File.expand_path(path, directory) },
               within: :slow_log, keyword: :file, traits: %i[second],
               help: "The file to which the workers append the entries.",

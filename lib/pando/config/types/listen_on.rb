@@ -65,12 +65,15 @@ module Pando
       class FileMode < Type
         def cast(value, **)
           bits = value.is_a?(String) && value.match?(/\A[0-7]{1,4}\z/) ? value.oct : value
-          bits.is_a?(Integer) && (0..0o777).cover?(bits) ? bits : invalid(value)
+          bits.is_a?(Integer) && (0..0o777).cover?(bits) ? bits : invalid(value, hint(value))
         end
 
         def expects
           "permission bits from 0 to 0777"
         end
+
+        # Ruby reads a number without a leading zero as decimal.
+        def hint(value) = (" Write 0#{value}." if value.to_s.match?(/\A[0-7]{3}\z/))
 
         def write(value)
           value.nil? ? "none" : format("0%o", value)

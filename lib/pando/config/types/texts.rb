@@ -11,13 +11,16 @@ module Pando
 
         # @param expects [String] describes the text: "the path of a file"
         # @param pattern [Regexp] what it must match
-        def initialize(expects, pattern)
+        # @param symbols [Array<Symbol>, nil] those that may stand for a text; nil: any
+        def initialize(expects, pattern, symbols: nil)
           super()
           @expects = expects
           @pattern = pattern
+          @symbols = symbols
         end
 
         def cast(value, **)
+          invalid(value) if value.is_a?(Symbol) && @symbols && !@symbols.include?(value)
           text = value.is_a?(Symbol) ? value.name : value
           text.is_a?(String) && text.valid_encoding? && @pattern.match?(text) ? text : invalid(value)
         end

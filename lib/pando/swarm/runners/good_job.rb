@@ -27,6 +27,8 @@ module Pando
 
         # @return [Integer, nil] jobs that could begin and have not
         attr_reader :lag
+        # @return [Float, nil] seconds that the oldest of them has waited; 0: none waits
+        attr_reader :latency
 
         # @param node [Node]
         def initialize(node)
@@ -76,10 +78,13 @@ module Pando
 
         # While the database is down, the number is unknown. GoodJob itself reports other errors.
         def count
-          @lag = ::GoodJob::Job.queue_string(@configuration.queue_string).queued.count
+          queued = ::GoodJob::Job.queue_string(@configuration.queue_string).queued
+          @lag = queued.count
+          oldest = queued.minimum(Arel.sql("COALESCE(scheduled_at, created_at)"))
+          @latency = oldest ? [Time.now - oldest, 0.0].max : 0.0
           @watch.found
         rescue ::ActiveRecord::ActiveRecordError => e
-          @lag = nil
+          @lag = @latency = nil
           @watch.lost(e) if RailsApp.away?(e)
         end
       end

@@ -115,6 +115,7 @@ module Pando
         def failed = @counter.failed
         def in_progress = ::Sidekiq::Processor::WORK_STATE.size
         def lag = @heartbeat&.lag
+        def latency = @heartbeat&.latency
 
         # @return [String, nil] why it cannot go on
         def healthy? = (trouble unless @quieting)

@@ -41,6 +41,8 @@ module Pando
 
         # @return [Integer, nil] jobs that could begin and have not
         attr_reader :lag
+        # @return [Float, nil] seconds that the oldest of them has waited; 0: none waits
+        attr_reader :latency
 
         # @param node [Node]
         def initialize(node)
@@ -94,15 +96,22 @@ module Pando
           restart_dead
           @processes.each(&:remove_dead)
           @orphaned_jobs.recover(@processes.flat_map(&:ids)) if (@checks % ORPHANS_EVERY).zero?
-          @lag = ::SolidQueue::ReadyExecution.aggregated_count_across(@queues) if (@checks % LAG_EVERY).zero?
+          look_at_queues if (@checks % LAG_EVERY).zero?
           @checks += 1
           @reported = nil
           @watch.found
         rescue StandardError => e
-          @lag = nil
+          @lag = @latency = nil
           RailsApp.away?(e) ? @watch.lost(e) : report(e)
         ensure
           @checked.set
+        end
+
+        def look_at_queues
+          ready = ::SolidQueue::QueueSelector.new(@queues, ::SolidQueue::ReadyExecution).scoped_relations
+          @lag = ready.sum(&:count)
+          oldest = ready.filter_map { |jobs| jobs.minimum(:created_at) }.min
+          @latency = oldest ? [Time.now - oldest, 0.0].max : 0.0
         end
 
         # Reports an error as Solid Queue does for its threads, but not every second.

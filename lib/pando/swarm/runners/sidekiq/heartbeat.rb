@@ -16,6 +16,8 @@ module Pando
 
           # @return [Integer, nil] jobs that wait in our queues
           attr_reader :lag
+          # @return [Float, nil] seconds that the oldest of them has waited; 0: none waits
+          attr_reader :latency
 
           # @param held_jobs [HeldJobs, nil] @param watch [BrokerWatch]
           def initialize(config, launcher, held_jobs, watch)
@@ -80,18 +82,33 @@ module Pando
             UnreportedRuns.release
             @held_jobs&.maintain
             @held_jobs&.suspects&.update
-            @lag = waiting
+            look_at_queues
             @watch.found
             @held_jobs&.unsettled? ? SOON : EVERY
           rescue StandardError => e
-            @lag = nil
+            @lag = @latency = nil
             [@watch.lost(e), SOON].min # jobs are fetched again as soon as Redis is back
           end
 
-          def waiting
-            queues = @config.capsules.each_value.flat_map(&:queues).uniq
-            sizes = @config.redis { |redis| redis.pipelined { |all| queues.each { |name| all.llen("queue:#{name}") } } }
-            sizes.sum
+          # A job joins its queue on the left, and is fetched from the right.
+          def look_at_queues
+            names = @config.capsules.each_value.flat_map(&:queues).uniq.map { |name| "queue:#{name}" }
+            answers = @config.redis do |redis|
+              redis.pipelined { |all| names.each { |name| [all.llen(name), all.lindex(name, -1)] } }
+            end
+            sizes, oldest = answers.partition.with_index { |_, at| at.even? }
+            @lag = sizes.sum
+            @latency = oldest.compact.filter_map { |job| waited(job) }.max || 0.0
+          end
+
+          # Sidekiq 8 writes milliseconds, Sidekiq 7 seconds as a Float.
+          # @param job [String] anybody may have written it
+          def waited(job)
+            at = ::Sidekiq.load_json(job).fetch("enqueued_at")
+            at /= 1000.0 if at.is_a?(Integer)
+            [::Process.clock_gettime(::Process::CLOCK_REALTIME) - at, 0.0].max
+          rescue StandardError
+            nil
           end
         end
 

@@ -87,7 +87,7 @@ class ReforkTaskTest < Minitest::Test
     leaving = booted.worker_in(0)
     cluster.rollout.ask_to_leave(leaving, "replaced")
     leaving.row.start_job("jobs", "1 running", nil, nil)
-    leaving.row.set_load(1, nil)
+    leaving.row.set_load(1, nil, nil)
 
     assert_equal "the node in slot 0 is leaving, and is running 1 job", begun(jobs: true).obstacle.first
   end
