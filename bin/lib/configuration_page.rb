@@ -126,6 +126,11 @@ class ConfigurationPage
 
       `service(:name) { |service| }` declares a process of your own that runs the block. Pando forks it from the
       mold. [Services](services.md) can hear of killed workers and send metrics elsewhere.
+
+      ## Pools and job nodes
+
+      `pool :reports, paths: ["/reports"], workers: 2, timeout: 300` gives some paths workers of their own, with settings
+      of their own: see [pools](pools.md). `node :sidekiq, count: 4` runs background jobs: see [job nodes](swarm.md).
     MARKDOWN
   end
 

@@ -17,6 +17,7 @@ class DrainTest < Minitest::Test
   APP = <<~'RUBY'
     run lambda { |env|
       hold_until("go") if env["PATH_INFO"] == "/held"
+      next [200, {}, ->(stream) { stream.write("x") and sleep }] if env["PATH_INFO"] == "/stream"
       [200, { "content-type" => "text/plain" }, ["pid #{Process.pid}"]]
     }
   RUBY
@@ -112,6 +113,19 @@ class DrainTest < Minitest::Test
     assert_equal [200, 503], [held.value, server.get("/up").status], "it stays out of rotation"
     assert_equal 0, pando("drain", "--undo", server: server).last
     assert_equal ["failed", "the server was not draining"], ask(server, "drain", undo: true)
+  end
+
+  # A stream may last for ever.
+  def test_pando_drain_does_not_wait_for_streams
+    server = start
+    stream = server.connect
+    stream.write("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n")
+    stream.readpartial(1000)
+
+    assert_equal ["no more requests arrive\n", 0], pando("drain", "--wait", "20", server: server).values_at(0, 2)
+    assert_nil stream.wait_readable(0), "it goes on"
+  ensure
+    server.kill
   end
 
   def test_pando_drain_needs_a_health_check

@@ -40,6 +40,7 @@ class WebSocketsTest < Minitest::Test
     end
 
     run lambda { |env|
+      next [200, {}, ->(stream) { stream.write("x") and sleep }] if env["PATH_INFO"] == "/silent"
       next [200, {}, [Process.pid.to_s]] unless WebSocket::Driver.websocket?(env)
 
       Echo.new(env)
@@ -111,12 +112,26 @@ class WebSocketsTest < Minitest::Test
     end
   end
 
+  # The worker waits for it, and keeps some of its time for the WebSockets.
+  def test_beside_a_stream_that_writes_nothing
+    start("threads 2\nstop_timeout 4")
+    pid = client.say("hello")[/\d+/]
+    stream = @server.connect
+    stream.write("GET /silent HTTP/1.1\r\nHost: a\r\n\r\n")
+    stream.readpartial(1000)
+    @server.wait_for("worker.exited", pid: Integer(pid)) do
+      @server.signal("HUP")
+      assert_equal([1, "last words"], client.frame)
+      assert_equal([1012, "the server restarts: connect again"], client.close_frame)
+    end
+  end
+
   private
 
   def client = @client ||= Client.new(@server.connect)
 
-  def start
+  def start(config = "")
     bundle = Bench::Bundle.new("cable", GEMFILE).prepare
-    @server = Support::ServerProcess.start(app: APP, config: CONFIG, env: bundle.environment)
+    @server = Support::ServerProcess.start(app: APP, config: CONFIG + config, env: bundle.environment)
   end
 end

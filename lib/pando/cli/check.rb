@@ -79,7 +79,7 @@ module Pando
       end
 
       def logs
-        files = { @config.access_log => :access_log, (@config.slow_log && @config.slow_log_file) => :slow_log_file }
+        files = { @config.access_log => :access_log, @config.slow_log && @config.slow_log_file => :slow_log_file }
         files.except(nil, LogFile::STANDARD_OUTPUT).to_a
       end
 

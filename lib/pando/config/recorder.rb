@@ -101,7 +101,7 @@ module Pando
         where = where(location)
         refuse(where, "pool takes no block") if block
         usable = name.size == 1 && name.first.is_a?(Symbol)
-        refuse(where, "pool needs one name and paths:, such as pool :reports, paths: [\"/reports\"]") unless usable
+        refuse(where, "pool needs one name, a Symbol, and paths: pool :reports, paths: [\"/reports\"]") unless usable
         add_pool(PoolLine.new(name.first, options, where))
       end
 

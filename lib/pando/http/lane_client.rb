@@ -240,7 +240,7 @@ module Pando
       # Objects that an application kept of an earlier request must not write into the next one's answer.
       def refuse_if_over
         raise ClientGone, "the response is over" if @ended
-        raise ClientGone, "the worker leaves, and the time of drain is over" if @cut
+        raise ClientGone, "the worker leaves, and no longer waits for its streams" if @cut
       end
     end
 

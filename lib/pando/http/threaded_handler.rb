@@ -15,6 +15,10 @@ module Pando
       DRAIN = 30.0
       # Seconds that the application has to notice that its streams have ended, when the server stops.
       STREAMS = 2.0
+      # The share of `stop_timeout` that there is for them in a worker that is replaced.
+      USABLE = 0.8
+      # Seconds at most that are left after them for the application's last hook, and for its WebSockets to close.
+      PARTING = 2.0
       # Seconds between two looks at the threads in a worker that ends.
       LOOK = 0.05
       ONE = [1].pack("Q").freeze # what an eventfd is written (eventfd(2))
@@ -24,6 +28,7 @@ module Pando
       def initialize(app, listeners, config, channel, self_test: config.self_test)
         super
         @counts_lock = config.threads == :auto
+        @stop_timeout = config.stop_timeout
         @patience = [DRAIN, *@limits.hard_timeout].min
       end
 
@@ -120,11 +125,15 @@ module Pando
       # (see ReactorHandler#stop)
       #
       # Streams end a little before the monitor stops waiting; at once if they have had the time of `drain`.
+      #
+      # @param by [Float, nil] monotonic seconds; nil: this worker is replaced, and has the time of `stop_timeout`
       def stop(deadline = nil, by = nil)
         rest_a_moment while deadline && Sys.now < deadline && lanes.any?(&:waiting?)
         stop_threads
+        by ||= Sys.now + (@stop_timeout * USABLE)
+        by -= ((by - Sys.now) / 4).clamp(0.0, PARTING) if connected?
         while awaited?(by)
-          cut_streams if @drains || (by && Sys.now >= by - STREAMS)
+          cut_streams if @drains || Sys.now >= by - STREAMS
           rest_a_moment
         end
       end
@@ -197,9 +206,9 @@ module Pando
         ring
       end
 
-      # @param by [Float, nil] when a stream is no longer waited for
+      # @param by [Float] when a stream is no longer waited for
       def awaited?(by)
-        late = by && Sys.now >= by
+        late = Sys.now >= by
         @threads.each_index.any? { |index| @threads[index].alive? && !(late && @timeouts[index].record.streams?) }
       end
 

@@ -42,7 +42,7 @@ class PoolLineTest < ConfigTestCase
   end
 
   def test_errors_name_the_line_and_the_remedy
-    { "pool" => /config.pando.rb:1: pool needs one name and paths:, such as pool :reports/,
+    { "pool" => /config.pando.rb:1: pool needs one name, a Symbol, and paths: pool :reports/,
       "pool(:a, paths: '/a') { }" => /pool takes no block/,
       "pool :a, paths: '/'" => /is every path: the workers of the server serve it/,
       "pool :a, paths: '/x*'" => %r{"/x\*" is no path},

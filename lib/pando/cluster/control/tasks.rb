@@ -188,9 +188,12 @@ module Pando
 
           def note_requests
             total = @cluster.reactors.state[:requests]
-            @silent_since = Sys.now if total != @total || @cluster.reactors.in_flight[:requests].positive?
+            @silent_since = Sys.now if total != @total || @cluster.reactors.in_flight[:requests] > streams
             @total = total
           end
+
+          # They may last for ever, as WebSockets do.
+          def streams = @cluster.roster.select { |child| child.worker? && child.pidfd }.sum(&:streams)
         end
 
         # Loads another release of the application.
