@@ -23,7 +23,9 @@ module Pando
       COMMENT = ": still here\n\n"
 
       # @param monitor [Monitor] @param history [History] that keeps the last events
-      def initialize(monitor, history)
+      # @yieldparam name [String] of each event
+      def initialize(monitor, history, &heard)
+        @heard = heard
         @monitor = monitor
         @history = history
         @lock = Mutex.new
@@ -68,6 +70,7 @@ module Pando
           text = @format.format(event)
           @history.event(event.name, text.chomp, pairs["number"].to_i)
           each { |one| one.push(event.name, "data: #{text}\n") }
+          @heard&.call(event.name)
         end
       end
 

@@ -14,9 +14,12 @@ module Pando
       # change, and after that.
       HURRIED = 50
       CALM = 1000
-      # The shortest and the longest pause, in seconds, and how often it looks for new processes.
+      # The shortest and the longest pause, in seconds.
       PAUSES = (0.01..30.0)
-      LOOK = 2.0
+      # Seconds between two looks at which processes there are: after an event about one, and without.
+      LOOK = 0.5
+      LATEST = 60.0
+      ABOUT_PROCESSES = /\A(?:worker|mold|service|reactor|admin|monitor)\./
 
       # @param monitor [Monitor] @param meter [#usage] of the memory of a process
       def initialize(monitor, meter = Sys::Memory)
@@ -25,6 +28,7 @@ module Pando
         @usages = {}.freeze
         @tried_at = {}
         @changed_at = @rest_until = 0.0
+        @look_at = 0.0
       end
 
       # @return [self]
@@ -37,22 +41,30 @@ module Pando
       # @return [Sys::Memory::Usage, nil] nil: not measured yet
       def [](pid) = @usages[pid]
 
+      # An event has happened. May be called on any thread.
+      # @param event [String] its name
+      def heard(event)
+        @look_at = [@look_at, Sys.now + LOOK].min if event.match?(ABOUT_PROCESSES)
+      end
+
       # Measures a process, if it is time.
       # @return [Float] seconds until the next step
       def step(now = Sys.now)
-        look(now)
+        look(now) if now >= @look_at
         pid = @tried_at.key(@tried_at.values.min)
         hurried = pid && @tried_at[pid] <= @changed_at
         measure(pid, now, hurried ? HURRIED : CALM) if pid && (hurried || now >= @rest_until)
         [@rest_until - Sys.now, LOOK].min.clamp(PAUSES)
       rescue Monitor::Unavailable
+        @look_at = now + LOOK
         LOOK
       end
 
       private
 
-      # Learns which processes there are.
+      # Learns which processes there are. An event that comes meanwhile has it look again.
       def look(now)
+        @look_at = now + LATEST
         pids = @monitor.snapshot(fresh: LOOK).processes.map(&:last)
         return if pids.sort == @tried_at.keys.sort
 

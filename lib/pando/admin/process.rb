@@ -78,7 +78,8 @@ module Pando
       def serve
         survey = MemorySurvey.new(@monitor).start
         history = History.new(@monitor, survey, @file).start
-        app = App.new(@monitor, @access, EventFeed.new(@monitor, history), survey, history)
+        feed = EventFeed.new(@monitor, history) { |event| survey.heard(event) }
+        app = App.new(@monitor, @access, feed, survey, history)
         limits = Struct.new(*LIMITS.keys, keyword_init: true).new(**LIMITS)
         server = HTTP::ThreadServer.new(app, @listeners, limits: HTTP::Limits.new(limits), most: CONNECTIONS)
         Thread.new { server.run }

@@ -16,7 +16,14 @@ class AdminMemorySurveyTest < Minitest::Test
     @monitor = Fake.new([@pids.first])
     @survey = Pando::Admin::MemorySurvey.new(@monitor, self)
     @counts = Hash.new(0)
-    @now = 1000.0
+    @now = Pando::Sys.now
+  end
+
+  # An event tells of it.
+  def change(pids)
+    @monitor.pids = pids
+    @survey.heard("worker.ready")
+    @now = Pando::Sys.now + 2.01
   end
 
   def teardown
@@ -41,8 +48,7 @@ class AdminMemorySurveyTest < Minitest::Test
 
   def test_a_new_process_is_measured_at_once
     step
-    @monitor.pids = @pids
-    @now += 0.001 # the pause after the first one is not over
+    change(@pids)
     2.times { step }
 
     assert_equal(3, measured.size)
@@ -52,10 +58,22 @@ class AdminMemorySurveyTest < Minitest::Test
   def test_a_new_process_has_all_the_others_measured_anew
     step
     step
-    @monitor.pids = @pids.first(2)
-    @now += 0.001
+    change(@pids.first(2))
 
     assert_equal({ @pids[0] => 1, @pids[1] => 1 }, counting { 2.times { step } })
+  end
+
+  # Events may be missed.
+  def test_it_looks_for_new_processes_now_and_then
+    step
+    @monitor.pids = @pids
+    @now += 30.0
+    step
+    assert_equal(1, measured.size)
+    @now += 30.1
+    3.times { step }
+
+    assert_equal(3, measured.size)
   end
 
   def test_without_a_change_it_takes_its_time
@@ -79,7 +97,7 @@ class AdminMemorySurveyTest < Minitest::Test
   def test_it_forgets_processes_that_are_gone
     @monitor.pids = @pids
     3.times { step }
-    @monitor.pids = @pids.first(1)
+    change(@pids.first(1))
     step
 
     assert_equal(@pids.first(1), measured)
