@@ -74,7 +74,7 @@ class ControlTest < Minitest::Test
   end
 
   def test_scale_knows_its_limits
-    assert_match(/a cluster has 1 to \d+ workers/, pando("scale", "0")[1])
+    assert_match(/there can be 1 to \d+ workers: a server has 1024 threads at most/, pando("scale", "0")[1])
     assert_equal([2, 2], [pando("scale", "many"), pando("scale")].map(&:last))
     assert_equal(2, pando("stop", "--how", "softly").last)
     assert_equal(2, @server.workers.size)

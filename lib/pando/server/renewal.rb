@@ -122,7 +122,8 @@ module Pando
         old, new = [@first, config].map { |one| Kinds.names(one) }
         return if (old - new).empty? && old.first == new.first
 
-        raise ConfigError, "the new release has #{new.join(", ")} and not #{old.join(", ")}: that takes a restart"
+        raise ConfigError, "the server runs #{old.join(", ")}, the new config has #{new.join(", ")}: a reload can " \
+                           "remove none of them, nor change which comes first. Restart the server"
       end
 
       def configuration

@@ -117,6 +117,6 @@ class SwarmPoolsTest < Minitest::Test
     server.write("pando.rb", config.sub("node(:spare", "node(:other"))
     failed = server.wait_for("reload.failed") { server.signal("HUP") }
 
-    assert_match(/has web, folder, other and not web, folder, spare: that takes a restart/, failed["reason"])
+    assert_match(/runs web, folder, spare, the new config has web, folder, other: .* Restart/, failed["reason"])
   end
 end

@@ -136,10 +136,11 @@ module Pando
             others = rollout.others
             threads = @pool.roster.threads
             room = "1 to #{counted(rollout.most(others), "worker")}#{" with #{threads} threads each" if threads > 1}"
-            return "a cluster has #{room}" if others.zero?
+            limit = "a server has #{Roster::LANES} threads at most"
+            return "there can be #{room}: #{limit}, and a rollout needs some of them" if others.zero?
 
-            "#{@name} can have #{room}: a server has #{Roster::LANES} threads at most, and the other pools need " \
-              "#{others} of them, counting the extra worker of a rollout"
+            "#{@name} can have #{room}: #{limit}, and the other pools need #{others} of them, counting the extra " \
+              "worker of a rollout"
           end
 
           # A worker ends its request before it leaves; without a mold there is nothing to fork workers from.
