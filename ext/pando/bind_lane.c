@@ -308,6 +308,27 @@ static VALUE lane_follow_lock(VALUE self, VALUE publish)
     return can ? Qtrue : Qfalse;
 }
 
+/* The application has taken over the connection of this lane's request. */
+static VALUE lane_count_connection(VALUE self)
+{
+    pando_lane_view_of(self)->handed++;
+    return Qnil;
+}
+
+static VALUE lane_connections(VALUE self)
+{
+    return UINT2NUM(pando_lane_view_of(self)->handed);
+}
+
+/* tell_connections(ever, open): those of this worker, for the reactor. The lane must be its first. */
+static VALUE lane_tell_connections(VALUE self, VALUE ever, VALUE open)
+{
+    struct lane_view *view = pando_lane_view_of(self);
+    uint64_t both = (NUM2ULL(ever) & UINT32_MAX) << 32 | NUM2UINT(open);
+    if (pando_lane_view_usable(view)) atomic_store_explicit(&view->lane->connections, both, memory_order_relaxed);
+    return Qnil;
+}
+
 /* Makes the lane's own eventfd readable. */
 static VALUE lane_nudge(VALUE self)
 {
@@ -350,6 +371,9 @@ void pando_init_http_lane(void)
     rb_define_method(cLane, "body", lane_body, 1);
     rb_define_method(cLane, "sleep", lane_sleep, 0);
     rb_define_method(cLane, "close", lane_close, 0);
+    rb_define_method(cLane, "count_connection", lane_count_connection, 0);
+    rb_define_method(cLane, "connections", lane_connections, 0);
+    rb_define_method(cLane, "tell_connections", lane_tell_connections, 2);
     rb_define_method(cLane, "step_forward", lane_step_forward, 0);
     rb_define_method(cLane, "step_back", lane_step_back, 0);
     rb_define_method(cLane, "waiting?", lane_waiting_p, 0);

@@ -65,6 +65,20 @@ class LiveConnectionsTest < Minitest::Test
     @server.wait_for("worker.exited", pid: Integer(old)) { [*sockets, stream].each(&:close) } # long before its time
   end
 
+  # Each of them may soon have work for its worker.
+  def test_workers_get_equally_many
+    start(LIVE.sub("workers: 1", "workers: 2"))
+    sockets = Array.new(8) { open_at_rest }
+    one, other = sockets.group_by { |socket| echo(socket) }.values
+    assert_equal([4, 4], [one&.size, other&.size])
+    one.each(&:close)
+    busier = echo(other.first)
+    wait_until(message: -> { pando("status") }) { live_processes.any? { |process| process["connections"].nil? } }
+    gained = Array.new(3) { echo(open_at_rest) }
+
+    refute_includes(gained, busier)
+  end
+
   # Two reloads, and workers that have nothing to keep do not stay.
   def test_a_worker_without_connections_leaves_at_once
     start("#{LIVE}, drain: 600")
@@ -174,6 +188,12 @@ class LiveConnectionsTest < Minitest::Test
     end
   end
 
+  # A worker whose request is not over yet would come last, whatever it has.
+  def open_at_rest
+    wait_until { live_processes.none? { |process| process["job"] } }
+    open("/live/ws").tap { |socket| echo(socket) }
+  end
+
   # @return [String] the pid of the worker that echoes
   def echo(socket)
     socket.write("hello\n")
@@ -205,9 +225,9 @@ class LiveConnectionsTest < Minitest::Test
     lines.grep(/\A\d{3,}\n\z/)
   end
 
-  def process(pid)
-    JSON.parse(pando("status", "--format", "json")).fetch("processes").find { |one| one["pid"] == Integer(pid) }
-  end
+  def process(pid) = processes.find { |one| one["pid"] == Integer(pid) }
+  def processes = JSON.parse(pando("status", "--format", "json")).fetch("processes")
+  def live_processes = processes.select { |one| one["role"] == "worker" && one["pool"] == "live" }
 
   def pando(*words)
     out, = Open3.capture2e(*Support::Checkout.pando(*words, "-c", "pando.rb"), chdir: @server.folder)

@@ -6,6 +6,7 @@
 
 #define AHEAD 1000u /* microseconds of work that a lane may hold ahead */
 #define FAST 250u   /* microseconds that a request takes at most, lately, of a worker that counts as fast */
+#define MOST (1u << 30) /* connections */
 #define SLOW 5000u  /* a slower worker gets nothing ahead: another worker may well be free sooner */
 
 uint32_t pando_reactor_choice_slot(const struct pando_reactor_lane *lane)
@@ -73,10 +74,30 @@ static int can_use_another_thread(const struct pando_reactor *reactor, const str
     return !first->soon_free && (!(users & PANDO_LANE_LOCK) || (users == PANDO_LANE_LOCK && first->pending == 0));
 }
 
-/* A worker without any request comes first, then the one with the fewest. */
+void pando_reactor_choice_handed(struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
+{
+    reactor->lanes[lane->first].handed++;
+}
+
+/* The WebSockets and the like that a worker has. It tells their number now and then, so those count as well that were
+ * handed over since. */
+static uint32_t live_connections(const struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
+{
+    const struct pando_reactor_lane *first = &reactor->lanes[lane->first];
+    if (!first->open)
+        return 0;
+    uint64_t told = atomic_load_explicit(&first->shared->connections, memory_order_relaxed);
+    uint32_t count = told & UINT32_MAX, since = first->handed - (uint32_t)(told >> 32);
+    if (since > MOST || count > MOST)
+        return MOST; /* nonsense, which harms that worker only */
+    return count + since;
+}
+
+/* A worker without any request comes first, then the one with the fewest; among these the one with the fewest
+ * connections, since each may soon have work for it; and then the one that has served last. */
 uint32_t pando_reactor_choice_idle(struct pando_reactor *reactor, uint32_t pool)
 {
-    uint32_t best = PANDO_NONE, least = 0;
+    uint32_t best = PANDO_NONE, least = 0, fewest = 0;
     uint64_t latest = 0;
     if (reactor->threads > 0)
         count_loads(reactor);
@@ -86,9 +107,12 @@ uint32_t pando_reactor_choice_idle(struct pando_reactor *reactor, uint32_t pool)
             continue;
         uint32_t load = reactor->threads > 0 ? reactor->lanes[lane->first].load : 0;
         uint64_t since = atomic_load_explicit(&lane->shared->idle_since, memory_order_relaxed);
-        if (best == PANDO_NONE || load < least || (load == least && since > latest)) {
+        uint32_t live = live_connections(reactor, lane);
+        if (best == PANDO_NONE || load < least || (load == least && live < fewest) ||
+            (load == least && live == fewest && since > latest)) {
             best = reactor->open[i];
             least = load;
+            fewest = live;
             latest = since;
         }
     }

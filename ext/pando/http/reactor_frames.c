@@ -81,9 +81,10 @@ static void given_away(struct pando_reactor *reactor, struct pando_connection *c
     pando_reactor_connection_forget(reactor, connection);
 }
 
-static void want_socket(struct pando_reactor *reactor, int socket, const struct pando_frame *frame,
+static void want_socket(struct pando_reactor *reactor, struct pando_reactor_lane *lane, const struct pando_frame *frame,
                         struct pando_connection *connection)
 {
+    int socket = lane->socket;
     const char *rest = connection->in.data ? connection->in.data + connection->raw : NULL;
     int given = !connection->out &&
                 give(socket, frame, connection->watch.fd, rest, connection->in_end - connection->raw) == 0;
@@ -93,6 +94,7 @@ static void want_socket(struct pando_reactor *reactor, int socket, const struct 
         return;
     }
     pando_stat_add(&reactor->stats->hijacked, 1);
+    pando_reactor_choice_handed(reactor, lane);
     if (connection->streamed) {
         pando_reactor_request_lend(reactor, connection);
         return;
@@ -259,7 +261,7 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
             break;
         if (must_flush(reactor, lane, frame, connection))
             return PANDO_FRAME_NOT_NOW;
-        want_socket(reactor, socket, frame, connection);
+        want_socket(reactor, &reactor->lanes[lane], frame, connection);
         break;
     default: /* peek lets no other kind through today */
         break;

@@ -41,6 +41,7 @@ void pando_reactor_lane_open(struct pando_reactor *reactor, const struct pando_r
     atomic_store(&shared->pool, order->pool);
     reactor->threads += first != number;
     lane->position = pando_lane_join(shared);
+    lane->handed = (uint32_t)(atomic_load(&shared->connections) >> 32); /* by another reactor */
     lane->place = reactor->open_count;
     reactor->open[reactor->open_count++] = number;
 }

@@ -79,6 +79,7 @@ struct pando_reactor_lane {
     uint32_t load, pending;             /* of a first lane: how many of its worker's lanes are busy, and how many of
                                          * them were woken for a request; see reactor_choice.c */
     uint8_t soon_free;                  /* likewise: whether one of them takes its next request soon */
+    uint32_t handed;                    /* likewise: connections that were handed over to its worker, ever */
 };
 
 /* reactor_request.c */
@@ -139,6 +140,8 @@ void pando_reactor_dispatch_tell(struct pando_reactor *reactor);
 uint32_t pando_reactor_choice_slot(const struct pando_reactor_lane *lane);
 /* The lane of the most recently idle worker: it is the warmest, and the memory of workers that sleep long stays
  * shared. */
+/* A connection was handed over to the lane's worker. */
+void pando_reactor_choice_handed(struct pando_reactor *reactor, const struct pando_reactor_lane *lane);
 uint32_t pando_reactor_choice_idle(struct pando_reactor *reactor, uint32_t pool);
 /* The lane of a busy worker that reaches its next request sooner than another would wake up. */
 uint32_t pando_reactor_choice_fast(const struct pando_reactor *reactor, uint32_t pool);

@@ -129,6 +129,10 @@ module Pando
         return if @counted_at && now - @counted_at < COUNT_INTERVAL
 
         @counted_at = now
+        tell_connections
+      end
+
+      def tell_connections
         count = ForkSafety.connections
         worker.connections = count unless count == @connections
         @connections = count

@@ -154,6 +154,7 @@ module Pando
           persist { @lane.want_socket }
           descriptor, received = while_suspended { @link.fetch_socket(@write_timeout) }
           @ended = @handed_over = true
+          @lane.count_connection
           yield descriptor, received
         end
       rescue ClientGone

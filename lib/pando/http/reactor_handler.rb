@@ -221,6 +221,15 @@ module Pando
       end
 
       def serve_self_test(descriptor) = @server.serve_socket(descriptor)
+
+      # The reactor, too, prefers a worker with few of them.
+      def tell_connections
+        ever = lanes.sum(&:connections)
+        super
+        lanes.first.tell_connections(ever, @connections)
+      end
+
+      def lanes = [@lane]
     end
   end
 end
