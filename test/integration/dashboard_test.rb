@@ -125,6 +125,7 @@ class DashboardTest < Minitest::Test
 
     shown = wait_until { @browser.evaluate("document.querySelector('#slow').innerText")[/GET.*config\.ru:\d+/m] }
     assert_includes(shown, "GET /report")
+    wait_until { @browser.evaluate("document.querySelector('#slow td.number').innerText").end_with?("s, 200") }
     @browser.evaluate("document.querySelector('#slow button').click()")
     stacks = wait_until { @browser.evaluate("document.querySelector('#slow pre')?.innerText") }
     assert_match(%r{ path=/report .*\n {4}\S*config\.ru:1:in .*\n {4}\S}, stacks)

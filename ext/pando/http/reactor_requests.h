@@ -138,10 +138,10 @@ void pando_reactor_dispatch_tell(struct pando_reactor *reactor);
 /* reactor_choice.c: among the lanes of a pool. PANDO_NONE: none */
 /* A free slot for the next offer. */
 uint32_t pando_reactor_choice_slot(const struct pando_reactor_lane *lane);
-/* The lane of the most recently idle worker: it is the warmest, and the memory of workers that sleep long stays
- * shared. */
 /* A connection was handed over to the lane's worker. */
 void pando_reactor_choice_handed(struct pando_reactor *reactor, const struct pando_reactor_lane *lane);
+/* The lane of an idle worker. Of those with equally many requests and connections the one that has served last: it is the
+ * warmest, and the memory of workers that sleep long stays shared. */
 uint32_t pando_reactor_choice_idle(struct pando_reactor *reactor, uint32_t pool);
 /* The lane of a busy worker that reaches its next request sooner than another would wake up. */
 uint32_t pando_reactor_choice_fast(const struct pando_reactor *reactor, uint32_t pool);

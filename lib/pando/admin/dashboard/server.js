@@ -5,6 +5,8 @@ const EVENTS = 400; // that the page keeps
 const SAMPLES = { hour: 360, day: 1440 };
 const PAUSE = 1000; // ms until a lost connection is made again
 const FRESH = 1100; // ms after which an answer of the server is a new one
+const AGAIN = 3000; // ms until a slow request that runs is asked for again
+const RUNNING = 600; // seconds for which one that was seen may still run: a worker that was killed tells of no end
 const SILENCE = 15000; // ms without a word after which a connection counts as lost
 
 // The URL that `pando dashboard` prints has the token after the #: browsers send that part to nobody.
@@ -124,14 +126,16 @@ export class Follower {
     if (data.event === "request.slow") this.askSlow();
   }
 
-  // Later, because an answer may be a second old; and once for many.
-  askSlow() {
+  // Later, because an answer may be a second old; and once for many. No event tells of a slow request's end.
+  askSlow(after = FRESH) {
     this.slowSoon ??= setTimeout(async () => {
       this.slowSoon = null;
       try {
-        this.set({ slow: (await (await ask("/slow")).json()).requests });
+        const slow = (await (await ask("/slow")).json()).requests;
+        this.set({ slow });
+        if (slow.some((one) => !one.ended && Date.now() / 1000 - one.time < RUNNING)) this.askSlow(AGAIN);
       } catch { /* with the next one, or when the connection is back */ }
-    }, FRESH);
+    }, after);
   }
 
   // The server tells samples of the last hour only: of those the page makes the last values of the day.
