@@ -93,8 +93,8 @@ module Pando
         complain(err, e.message.lines.first.chomp, FAILED) # Ruby's suggestions follow on further lines
       rescue Interrupt
         complain(err, "interrupted", INTERRUPTED)
-      rescue Errno::ENOSPC
-        complain(err, "the output cannot be written: there is no space left", FAILED)
+      rescue Errno::ENOSPC => e
+        complain(err, "no space is left for what this command writes: #{e.message}", FAILED)
       rescue Errno::EPIPE
         OK # the reader of the output, such as a pager, has closed it
       end

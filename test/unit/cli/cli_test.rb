@@ -33,6 +33,18 @@ class CLITest < ConfigTestCase
     end
   RUBY
 
+  def test_a_full_disk_behind_the_output
+    said, theirs = IO.pipe
+    pid = spawn({ "RUBYLIB" => "#{ROOT}/lib" }, RbConfig.ruby, "#{ROOT}/exe/pando", "version",
+                out: "/dev/full", err: theirs)
+    theirs.close
+
+    assert_match(/\Apando: no space is left for what this command writes: /, said.read)
+    assert_equal(1, Process.wait2(pid).last.exitstatus)
+  ensure
+    said.close
+  end
+
   def test_help
     out, err, status = pando("-h")
 
