@@ -105,11 +105,7 @@ class WebSocketsTest < Minitest::Test
   def test_its_worker_is_replaced
     start
     pid = client.say("hello")[/\d+/]
-    @server.wait_for("worker.exited", pid: Integer(pid)) do
-      @server.signal("HUP")
-      assert_equal([1, "last words"], client.frame)
-      assert_equal([1012, "the server restarts: connect again"], client.close_frame)
-    end
+    assert_told_of_its_replacement(pid)
   end
 
   # The worker waits for it, and keeps some of its time for the WebSockets.
@@ -119,14 +115,19 @@ class WebSocketsTest < Minitest::Test
     stream = @server.connect
     stream.write("GET /silent HTTP/1.1\r\nHost: a\r\n\r\n")
     stream.readpartial(1000)
+    assert_told_of_its_replacement(pid)
+  end
+
+  private
+
+  # @param pid [String] of the client's worker
+  def assert_told_of_its_replacement(pid)
     @server.wait_for("worker.exited", pid: Integer(pid)) do
       @server.signal("HUP")
       assert_equal([1, "last words"], client.frame)
       assert_equal([1012, "the server restarts: connect again"], client.close_frame)
     end
   end
-
-  private
 
   def client = @client ||= Client.new(@server.connect)
 

@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "json"
+require "open3"
+require "support/checkout"
 require "support/server_process"
 
 module Support
@@ -38,6 +41,12 @@ module Support
     private
 
     def servers = @servers ||= []
+
+    # @return [Array<Array>] waiting jobs, and seconds that the oldest has waited, as each job node knows them
+    def loads(server)
+      text, = Open3.capture2e(*Checkout.pando("status", "--format", "json", "-C", server.folder))
+      JSON.parse(text)["processes"].select { |one| one["running"] }.map { |one| one.values_at("lag", "latency") }
+    end
 
     def status_of(server, path)
       server.get(path).status

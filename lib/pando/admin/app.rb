@@ -197,7 +197,7 @@ module Pando
         wrong = wrong_parameter(word, given) and return wrong
 
         flags, pairs = given.partition { |name, _| FLAGS.include?(name) }.map(&:to_h)
-        pairs.merge!(flags.except("wait").select { |_, value| value == "1" }.transform_values { "yes" })
+        flags.each { |name, value| pairs[name] = "yes" if value == "1" && name != "wait" }
         flags["wait"] == "0" ? begin_command(word, pairs) : outcome(*@monitor.command(word, pairs, PATIENCE))
       end
 

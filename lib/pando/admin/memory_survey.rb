@@ -27,8 +27,7 @@ module Pando
         @meter = meter
         @usages = {}.freeze
         @tried_at = {}
-        @changed_at = @rest_until = 0.0
-        @look_at = 0.0
+        @changed_at = @rest_until = @look_at = 0.0
       end
 
       # @return [self]
@@ -52,7 +51,7 @@ module Pando
       def step(now = Sys.now)
         look(now) if now >= @look_at
         pid = @tried_at.key(@tried_at.values.min)
-        hurried = pid && @tried_at[pid] <= @changed_at
+        hurried = pid && @tried_at[pid] < @changed_at
         measure(pid, now, hurried ? HURRIED : CALM) if pid && (hurried || now >= @rest_until)
         [@rest_until - Sys.now, LOOK].min.clamp(PAUSES)
       rescue Monitor::Unavailable
@@ -78,7 +77,7 @@ module Pando
         before = used
         usage = @meter.usage(pid)
         @usages = { **@usages, pid => usage }.freeze if usage
-        @tried_at[pid] = [now, @changed_at.next_float].max
+        @tried_at[pid] = now
         @rest_until = now + ((used - before) * factor).clamp(PAUSES)
       end
 

@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "json"
-require "open3"
 require "support/postgresql"
 require "support/servers"
 require "tmpdir"
@@ -77,15 +76,11 @@ module ActiveJobNodes
   # The nodes take four at a time, and look at the queue every few seconds.
   def waiting_jobs_are_told
     order(150...162, seconds: 3)
-    wait_until(timeout: 60, message: "waiting jobs") { loads.any? { |load| load.all? { |number| number&.positive? } } }
+    wait_until(timeout: 60, message: "waiting jobs") do
+      loads(@server).any? { |load| load.all? { |number| number&.positive? } }
+    end
     wait_for_done(150...162)
-    wait_until(timeout: 60, message: -> { loads.inspect }) { loads.all? { |load| load == [0, 0] } }
-  end
-
-  # @return [Array<Array>] waiting jobs, and seconds that the oldest has waited, as each node knows them
-  def loads
-    text, = Open3.capture2e(*Support::Checkout.pando("status", "--format", "json", "-C", @server.folder))
-    JSON.parse(text)["processes"].select { |one| one["running"] }.map { |one| one.values_at("lag", "latency") }
+    wait_until(timeout: 60, message: -> { loads(@server).inspect }) { loads(@server).all? { |load| load == [0, 0] } }
   end
 
   def a_killed_nodes_job_is_done_again

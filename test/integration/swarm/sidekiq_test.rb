@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "open3"
 require "support/sidekiq_swarm"
 
 # Promise: Sidekiq does its jobs in nodes that are reforked and killed, and none is lost.
@@ -51,12 +50,6 @@ class SidekiqNodesTest < Minitest::Test
     wait_for_end(server, %w[first second])
 
     wait_until(message: -> { loads(server) }) { loads(server) == [[0, 0]] }
-  end
-
-  # @return [Array<Array>] waiting jobs, and seconds that the oldest has waited, as each node knows them
-  def loads(server)
-    text, = Open3.capture2e(*Support::Checkout.pando("status", "--format", "json", "-C", server.folder))
-    JSON.parse(text)["processes"].select { |one| one["running"] }.map { |one| one.values_at("lag", "latency") }
   end
 
   # Its thread beats, its jobs come to nothing.

@@ -2,9 +2,12 @@
 
 require "test_helper"
 require "pando/admin/monitor"
+require "support/waiting"
 
 # How the admin process asks the monitor.
 class AdminMonitorTest < Minitest::Test
+  include Support::Waiting
+
   # A monitor that hangs: nobody answers at the other end.
   def setup
     @theirs = []
@@ -16,7 +19,7 @@ class AdminMonitorTest < Minitest::Test
   # All of them have waited for the same answer, which did not come: none waits for another one.
   def test_several_that_wait_for_a_monitor_that_hangs
     threads = Array.new(4) { Thread.new { @monitor.snapshot rescue $!.message } } # rubocop:disable Style
-    sleep(0.001) until threads.all? { |thread| thread.status == "sleep" }
+    wait_until { threads.all? { |thread| thread.status == "sleep" } }
     @theirs.first.close # it breaks off
 
     assert_equal(["the monitor does not answer: the server is gone"], threads.map(&:value).uniq)

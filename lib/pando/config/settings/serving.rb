@@ -71,7 +71,8 @@ module Pando
               notes: <<~MARKDOWN,
                 Without this line there is no such process. A bare `PORT` means `127.0.0.1:PORT`. A unix socket has mode
                 0600 unless you set one. At an address that other machines can reach, only `/metrics`, `/livez`,
-                `/readyz` and the dashboard's empty page are open to readers without the token, and the event `admin.exposed` says so.
+                `/readyz` and the dashboard's empty page are open to readers without the token, and the event
+                `admin.exposed` says so.
                 [More](observability.md).
               MARKDOWN
               example: 'admin "127.0.0.1:9394"',
