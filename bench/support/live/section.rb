@@ -27,10 +27,11 @@ module Bench
       private
 
       # Runs a server for as long as the block runs.
-      def serve(app, config, workers:, environment: {})
+      # @param cores [String, nil] the only CPUs that it may use
+      def serve(app, config, workers:, environment: {}, cores: nil)
         Dir.mktmpdir("pando-bench") do |folder|
           server = Server.new(app: File.join(APPS, app), folder: folder, config: config, workers: workers,
-                              environment: bundle.environment.merge(production, environment))
+                              environment: bundle.environment.merge(production, environment), cores: cores)
           server.run { yield server }
         end
       end

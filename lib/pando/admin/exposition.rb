@@ -14,6 +14,7 @@ module Pando
     class Exposition
       # Upper bounds of a histogram's buckets, in seconds: a millisecond to a minute.
       BOUNDS = (0..16).map { |doublings| (2**doublings) / 1000.0 }.freeze
+      SPECIAL = /[\\\n"]/
       ESCAPED = { "\\" => "\\\\", "\n" => "\\n", "\"" => "\\\"" }.freeze
 
       # @param openmetrics [Boolean]
@@ -47,25 +48,26 @@ module Pando
       def unit?(family, name) = family.unit && name.end_with?("_#{family.unit}")
 
       def sample(text, name, labels, value)
-        return histogram(text, name, labels, value) if value.is_a?(Histogram)
-
-        text << name << labels(labels) << " " << number(value) << "\n"
+        labels = written(labels)
+        value.is_a?(Histogram) ? histogram(text, name, labels, value) : line(text, name, labels, number(value))
       end
 
       def histogram(text, name, labels, histogram)
-        BOUNDS.each do |bound|
-          sample(text, "#{name}_bucket", { **labels, le: number(bound) }, histogram.below(bound))
-        end
-        sample(text, "#{name}_bucket", { **labels, le: "+Inf" }, histogram.size)
-        sample(text, "#{name}_sum", labels, histogram.sum)
-        sample(text, "#{name}_count", labels, histogram.size)
+        limits = labels.empty? ? "" : "#{labels},"
+        BOUNDS.each { |bound| line(text, "#{name}_bucket", "#{limits}le=\"#{bound}\"", histogram.below(bound)) }
+        line(text, "#{name}_bucket", "#{limits}le=\"+Inf\"", histogram.size)
+        line(text, "#{name}_sum", labels, number(histogram.sum))
+        line(text, "#{name}_count", labels, histogram.size)
       end
 
-      def labels(labels)
-        return "" if labels.empty?
-
-        "{#{labels.map { |key, value| "#{key}=\"#{value.to_s.gsub(/[\\\n"]/, ESCAPED)}\"" }.join(",")}}"
+      def line(text, name, labels, value)
+        text << name
+        text << "{" << labels << "}" unless labels.empty?
+        text << " " << value.to_s << "\n"
       end
+
+      def written(labels) = labels.map { |key, value| "#{key}=\"#{escape(value.to_s)}\"" }.join(",")
+      def escape(text) = text.match?(SPECIAL) ? text.gsub(SPECIAL, ESCAPED) : text
 
       # Quotes stay as they are in Prometheus' help.
       def help(text) = text.gsub(@openmetrics ? /[\\\n"]/ : /[\\\n]/, ESCAPED)

@@ -126,8 +126,9 @@ module Pando
       # @yieldparam event [String] @yieldparam pool [String, nil] @yieldparam cause [String, nil]
       # @yieldreturn [Hash, nil] the labels; nil: it does not count
       def totals(event = nil, cause: nil)
-        all("total").each_with_object(Hash.new(0)) do |one, sums|
-          next if (event && one["event"] != event) || (cause && one["cause"] != cause)
+        counts = event ? totals_by_event.fetch(event, []) : all("total")
+        counts.each_with_object(Hash.new(0)) do |one, sums|
+          next if cause && one["cause"] != cause
 
           labels = yield(one["event"], one["pool"], one["cause"])
           sums[labels] += one["count"] if labels
@@ -162,9 +163,8 @@ module Pando
       # no dip.
       # @param kind [Symbol] :pss, :private or :shared
       def memory(kind)
-        places = @snapshot.processes.group_by { |role, pool, _| place(role, pool) }
-        places.filter_map do |labels, processes|
-          total = total_memory(kind, processes.map(&:last))
+        places.filter_map do |labels, pids|
+          total = total_memory(kind, pids)
           [labels, total] if total
         end.to_h
       end
@@ -183,6 +183,15 @@ module Pando
       private
 
       def zeros = of_pools("name") { 0 }
+      def totals_by_event = @totals_by_event ||= all("total").group_by { |one| one["event"] }
+
+      # @return [Hash{Hash => Array<Integer>}] the pids of the processes by role and pool
+      def places
+        @places ||= @snapshot.processes.group_by { |role, pool, _| [role, pool] }
+                             .each_with_object(Hash.new { |all, labels| all[labels] = [] }) do |(key, processes), all|
+          all[place(*key)].concat(processes.map(&:last))
+        end
+      end
 
       # @return [Integer, nil] bytes; nil: no process is measured yet
       def total_memory(kind, pids)

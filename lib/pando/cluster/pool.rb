@@ -98,7 +98,7 @@ module Pando
       def deadline = @deadlines.due
 
       def due
-        parts = [@deadlines, memory, generations, rollout, external_signals, throttles, sizing, @mold_releaser]
+        parts = [memory, generations, rollout, external_signals, throttles, sizing, @mold_releaser]
         parts.filter_map(&:due).min
       end
 

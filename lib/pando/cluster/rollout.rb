@@ -154,7 +154,10 @@ module Pando
         return if @generations.on_trial?
 
         slots.each do |slot|
-          outdated, new = @roster.in_slot(slot).select(&:ready?).partition { |child| outdated?(child) }
+          ready = @roster.in_slot(slot).select(&:ready?)
+          next if ready.size < 2
+
+          outdated, new = ready.partition { |child| outdated?(child) }
           dismiss(outdated.first) if outdated.any? && new.any?
         end
       end

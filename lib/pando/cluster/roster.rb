@@ -26,7 +26,6 @@ module Pando
         def ready_workers = select { |child| child.worker? && child.ready? }
         # @return [Integer] of each worker; the most, while a reload changes the number
         def threads = workers.map(&:threads).max || 1
-        def in_slot(slot) = select { |child| child.worker? && child.slot == slot }
         def by_pid(pid) = find { |child| child.pid == pid }
         def size = count
         def empty? = none?
@@ -47,10 +46,12 @@ module Pando
       def initialize(scoreboard = Sys::Scoreboard.create(SEATS))
         @scoreboard = scoreboard
         @children = {}
+        @slots = Hash.new { |slots, slot| slots[slot] = [] } # a turn of the loop asks for each slot
       end
 
       def each(&block) = @children.each_value(&block)
       def [](seat) = @children[seat]
+      def in_slot(slot) = @slots.fetch(slot, []).select(&:worker?)
 
       # @param pool [Integer, Range] its number, or those of several
       def of(pool) = View.new(self, pool)
@@ -62,7 +63,7 @@ module Pando
 
         row = scoreboard.use(seat)
         row.reset # not earlier: the row's former owner could be asked about until now
-        @children[seat] = Child.new(role, seat, slot, generation, link, row, source, pool)
+        enter(Child.new(role, seat, slot, generation, link, row, source, pool))
       end
 
       def to_state(state)
@@ -76,13 +77,14 @@ module Pando
           child = Child.taken_up(record, state, scoreboard)
           raise Upgrade::Unreadable, "two children have seat #{child.seat}" if @children.key?(child.seat)
 
-          @children[child.seat] = child
+          enter(child)
         end
       end
 
       def dismiss(child)
         child.become_gone
         @children.delete(child.seat)
+        @slots[child.slot].delete(child)
       end
 
       # The children of one pool. The parts of a pool do not know that there are others.
@@ -99,16 +101,29 @@ module Pando
         end
 
         def each
-          @roster.each { |child| yield child if @pool === child.pool } # rubocop:disable Style/CaseEquality -- or a Range
+          @roster.each { |child| yield child if within?(child) }
         end
 
         def [](seat) = @roster[seat]&.then { |child| child if include?(child) }
+        def in_slot(slot) = @roster.in_slot(slot).select { |child| within?(child) }
 
         # (see Roster#admit)
         def admit(role, slot, generation, link, source) = @roster.admit(role, slot, generation, link, source, @pool)
 
         # @return [Roster] with the children of all pools
         def everybody = @roster
+
+        private
+
+        def within?(child) = @pool === child.pool # rubocop:disable Style/CaseEquality -- or a Range
+      end
+
+      private
+
+      # @return [Child]
+      def enter(child)
+        @slots[child.slot] << child
+        @children[child.seat] = child
       end
     end
   end

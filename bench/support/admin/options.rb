@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "etc"
+require "support/command_line"
+
+module Bench
+  module Admin
+    # The command line of bench/admin.
+    class Options
+      include CommandLine
+
+      SECTIONS = %w[scrapes kills cost].freeze
+      WHOLE = /\A[1-9]\d{0,4}\z/
+      NUMBERS = {
+        workers: "in scrapes", scrapes: "in a row, and as long without", interval: "seconds between two scrapes",
+        kills: "of the admin process", rate: "requests a second meanwhile", seconds: "each measurement in cost",
+        connections: "in cost", rounds: "of scrapes and of cost"
+      }.freeze
+
+      attr_reader :sections, :json, *NUMBERS.keys
+
+      def initialize(arguments)
+        @sections = SECTIONS
+        @workers = 64
+        @scrapes = 12
+        @interval = 5
+        @kills = 50
+        @rate = 200
+        @seconds = 10
+        @connections = 16
+        @rounds = 3
+        read(arguments)
+      end
+
+      # With two CPUs, the server has the first one for itself and the client the second.
+      def cores = Etc.nprocessors > 1 ? %w[0 1] : [nil, nil]
+
+      private
+
+      def program = "bench/admin"
+
+      def parser
+        @parser ||= OptionParser.new("Usage: #{program} [options]") do |options|
+          sections_of(options, SECTIONS)
+          numbers_of(options, NUMBERS, WHOLE)
+          ending(options, "limit")
+        end
+      end
+    end
+  end
+end
