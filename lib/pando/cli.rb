@@ -39,6 +39,7 @@ module Pando
       "quiet" => Known.new(:Quiet, CONTROL, "Make job nodes take no new jobs; web workers keep serving."),
       "pages" => Known.new(:Pages, "pando/cli/pages", "Show which memory of a worker is private, and why."),
       "slow" => Known.new(:Slow, "pando/cli/slow", "Show the last slow requests, and where each one stood."),
+      "history" => Known.new(:History, "pando/cli/history", "Show memory and latency over time, and what reforks have saved."),
       "stop" => Known.new(:Stop, CONTROL, "Stop the running server, and wait until it has ended."),
       "init" => Known.new(:Init, "pando/cli/init",
                           "Write config/pando.rb, from the file of Puma, Pitchfork or Unicorn."),

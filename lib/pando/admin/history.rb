@@ -13,6 +13,9 @@ module Pando
       # Seconds between two samples, and how many are kept.
       Resolution = Struct.new(:seconds, :most)
       RESOLUTIONS = { "hour" => Resolution.new(10, 360), "day" => Resolution.new(60, 1440) }.freeze
+      # Seconds after which a sample is taken anew that lacks the memory of new processes, and how often.
+      AGAIN = 1.0
+      TRIES = 3
       # Events that are kept: of those that tell how the server changes, and of the others, which may be many.
       EVENTS = 200
       MILESTONE = /\A(refork|generation|reload|monitor|server|canary|reboot|pool|setting)\./
@@ -42,7 +45,7 @@ module Pando
       def start
         Thread.new do
           loop do
-            take
+            TRIES.downto(1) { |left| take(complete: left > 1) ? break : sleep(AGAIN) }
             sleep(RESOLUTIONS.each_value.map(&:seconds).min)
           end
         end
@@ -50,12 +53,17 @@ module Pando
       end
 
       # Takes a sample for each resolution whose time has come.
-      def take
+      # @param complete [Boolean] whether it must have the memory of all kinds of processes
+      # @return [Boolean] whether it could
+      def take(complete: false)
         sample = Sample.new(@monitor.snapshot, @survey)
+        return false if complete && !sample.measured?
+
         kept = RESOLUTIONS.filter_map { |name, resolution| keep(name, resolution, sample) }
         save if kept.any?
+        true
       rescue Monitor::Unavailable
-        nil # a gap
+        true # a gap
       end
 
       # The events begin after this number, unless some are known.

@@ -169,6 +169,9 @@ module Pando
         end.to_h
       end
 
+      # @return [Boolean] whether some process of each role and pool is measured
+      def measured? = places.each_value.all? { |pids| pids.any? { |pid| @survey[pid] } }
+
       # The PSS of the molds and workers.
       # @return [Hash{String => Hash{Integer => Integer}}] bytes by pool and generation
       def memory_of_generations

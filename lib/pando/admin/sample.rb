@@ -24,6 +24,9 @@ module Pando
         @times = %w[duration queue].to_h { |kind| [kind, @source.histograms(kind)] }
       end
 
+      # @return [Boolean] whether there is a process of each role and pool whose memory is known
+      def measured? = @source.measured?
+
       # @param earlier [Sample]
       # @return [Hash{String => Object}] "t" is a UNIX time, rates are per second, times are seconds, sizes are bytes
       def since(earlier)

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "socket"
-require "pando/admin/access"
+require "pando/cli/admin_client"
 require "pando/cli/command"
 
 module Pando
@@ -11,27 +10,21 @@ module Pando
     #
     # @api private
     class Dashboard < Command
-      # Seconds that a connection may take.
-      PATIENCE = 5
-      ANYWHERE = { "0.0.0.0" => "127.0.0.1", "::" => "::1" }.freeze
-
       private
 
       def perform
-        require_server
-        token = token()
-        terminal.err.puts "pando: there is no token yet, so the page cannot send commands: #{absence}" unless token
+        client.connect(listen).close
+        token = client.token
+        warn_of(client.absence) unless token
         terminal.out.puts "http://#{host}:#{listen.port}/dashboard#{"#token=#{token}" if token}"
         CLI::OK
       end
 
-      # @raise [UsageError]
-      def require_server
-        Socket.tcp(connectable, listen.port, connect_timeout: PATIENCE, &:close)
-      rescue SystemCallError => e
-        raise UsageError, "no server answers at #{host}:#{listen.port} (#{e.message[/\A[^-]+/].strip}). Start it, or " \
-                          "reload it if the line `admin` is new"
+      def warn_of(absence)
+        terminal.err.puts "pando: there is no token yet, so the page cannot send commands: #{absence}"
       end
+
+      def client = @client ||= AdminClient.new(config, terminal.env)
 
       def listen
         @listen ||= config.admin.find(&:tcp?) or raise UsageError, missing
@@ -45,26 +38,9 @@ module Pando
         "a browser cannot open a unix socket: add a line such as admin \"127.0.0.1:9394\" to the config file"
       end
 
-      def connectable = ANYWHERE.fetch(listen.host, listen.host)
-      def host = connectable.include?(":") ? "[#{connectable}]" : connectable
-
-      def token
-        Admin::Access.new({ "token_file" => path, "token_env" => config.admin_token_env || nil }, terminal.env).token
-      end
-
-      # As the server has it, see Server::Launch.
-      def path
-        return config.admin_token_file if config.admin_token_file
-
-        "#{config.control}.token" if config.control && !config.admin_token_env
-      end
-
-      def absence
-        return "#{config.admin_token_env} is not set here" if config.admin_token_env
-
-        return "#{path} has none, or cannot be read" if config.admin_token_file
-
-        path ? "#{path} cannot be read. The server writes it at its start" : "set `admin token_file:`"
+      def host
+        host = client.host(listen)
+        host.include?(":") ? "[#{host}]" : host
       end
     end
   end

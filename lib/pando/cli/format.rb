@@ -9,7 +9,8 @@ module Pando
     # @api private
     module Format
       TEXT_OR_JSON = Command::Switch.new(name: :format, flags: %w[--format], argument: "text|json",
-                                         help: "With `config`, `status` and `events`: the output format. [text]").freeze
+                                         help: "With `config`, `status`, `events`, `slow` and `history`: the output " \
+                                               "format. [text]").freeze
 
       REPORT = Command::Switch.new(name: :format, flags: %w[--format], argument: "text|json|html",
                                    help: "With `doctor`, `pages` and `measure`: the report's format. [text]").freeze

@@ -2,10 +2,12 @@
 
 require "pando/cli/control_commands"
 require "pando/cli/doctor"
+require "pando/cli/history"
 require "pando/cli/init"
 require "pando/cli/measure"
 require "pando/cli/pages"
 require "pando/cli/serve"
+require "pando/cli/slow"
 require "pando/cli/status"
 require "pando/cli/top"
 
@@ -40,7 +42,7 @@ module Pando
       def flags
         settings = Config::Settings.all.select(&:argument)
         positional, flagged = settings.partition(&:positional?)
-        commands = [Serve, Status, Top, Refork, Drain, Stop, Pages, Doctor, Measure, Init]
+        commands = [Serve, Status, Top, Refork, Drain, Stop, Slow, History, Pages, Doctor, Measure, Init]
         switches = [*commands.flat_map(&:switches).uniq, Command::VERSION, Command::HELP]
         [*positional.map { |setting| row(setting.argument, help(setting)) },
          *flagged.map { |setting| row(usage(setting), help(setting)) },

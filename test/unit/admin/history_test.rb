@@ -72,6 +72,16 @@ class AdminHistoryTest < Minitest::Test
     assert_equal({ "2" => 30, "3" => 60 }, second["pools"]["web"]["memory"])
   end
 
+  # Right after a refork no worker is measured, and a sample without them would show memory that has fallen.
+  def test_a_sample_that_lacks_the_memory_of_new_processes_is_not_complete
+    @monitor.define_singleton_method(:records) { super().reject { |word, pairs| word == "pids" && pairs["role"] == "mold" } }
+    measured = { **SURVEY, 1 => Usage.new(1, 1, 1) }
+
+    assert(History.new(@monitor, measured).take(complete: true))
+    refute(History.new(@monitor, { 1 => measured[1] }).take(complete: true))
+    assert(History.new(@monitor, {}).take)
+  end
+
   def test_without_requests_there_is_no_latency
     pass(10)
 

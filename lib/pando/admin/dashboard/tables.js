@@ -58,7 +58,7 @@ function row(what, verb, event, started, why, samples) {
 }
 
 function saved(samples, start, end) {
-  const before = samples.findLast((sample) => sample.t <= start)?.private?.worker;
+  const before = samples.findLast((sample) => sample.t + 1 <= start)?.private?.worker;
   const after = samples.find((sample) => sample.t >= end + MEASURED)?.private?.worker;
   return before === undefined || after === undefined ? {} : { before, after };
 }

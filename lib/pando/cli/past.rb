@@ -1,0 +1,222 @@
+# frozen_string_literal: true
+
+require "time"
+require "pando/table"
+require "pando/telemetry/printable"
+
+module Pando
+  module CLI
+    # The past of a server from a moment on, read from /history.json, for `pando history`.
+    #
+    # @api private
+    class Past
+      # A refork or reload. `before` and `after` are bytes: the private memory of all workers when it began, and some
+      # time after its end; nil: not known.
+      Change = Struct.new(:time, :what, :reason, :seconds, :before, :after, keyword_init: true) do
+        def saved = before && after && (before - after)
+      end
+
+      # Rows of the table over time, at most.
+      ROWS = 24
+      # Seconds after the end of a refork by which its workers have been measured and have served a little.
+      MEASURED = 20
+      MIB = 1_048_576.0
+      # Bytes by which something must have grown to be named as the cause.
+      NOTABLE = 4 * 1_048_576
+      PRIVATE = "private, "
+      CHANGES = %w[refork reload].freeze
+      ENDS = %w[finished failed refused].freeze
+      NONE = "nothing is known of that time: the history holds 24 hours, begins with the server, and has a value " \
+             "each ten seconds"
+
+      # @param facts [Hash{String => Object}] @param since [Integer] a UNIX time
+      def initialize(facts, since)
+        @all = joined(facts.fetch("day"), facts.fetch("hour"))
+        @samples = @all.select { |sample| sample["t"] >= since }
+        @events = facts.fetch("events")
+        @since = since
+      end
+
+      # @return [Hash{String => Object}] times are UNIX times, sizes are bytes
+      def to_h
+        { "since" => @since, "samples" => @samples, "memory" => parts,
+          "changes" => changes.map { |one| { **one.to_h, saved: one.saved }.compact.transform_keys(&:to_s) } }
+      end
+
+      # @return [String]
+      def text
+        return NONE if @samples.empty?
+
+        [*growth, "", *course, "", *table_of_changes].join("\n")
+      end
+
+      # Reforks and reloads that began since then, the newest first.
+      # @return [Array<Change>]
+      def changes = @changes ||= Changes.new(@events).to_a { |*facts| change(*facts) }.sort_by { |one| -one.time }
+
+      private
+
+      # A value each minute for the last day, and one each ten seconds for the last hour.
+      def joined(day, hour)
+        begin_of_hour = hour.dig(0, "t") || Float::INFINITY
+        day.take_while { |sample| sample["t"] < begin_of_hour } + hour
+      end
+
+      # Memory at the beginning and at the end, by what it belongs to.
+      # @return [Hash{String => Array(Integer, Integer)}] bytes
+      def parts
+        return {} if @samples.empty?
+
+        first, last = @samples.values_at(0, -1)
+        roles = first["private"].keys | last["private"].keys
+        { **roles.to_h { |role| ["#{PRIVATE}#{role}", [first, last].map { |one| one["private"].fetch(role, 0) }] },
+          "shared" => [first["shared"], last["shared"]] }
+      end
+
+      def growth
+        totals, counts = [method(:total), method(:workers)].map { |figure| ends.map(&figure) }
+        rows = [*parts.map { |name, sizes| [name, *mebibytes(sizes)] }, ["total", *mebibytes(totals)],
+                ["workers", *counts, counts.last - counts.first]]
+        ["#{summary}#{cause}", "", *Table.new(["MiB", *ends.map { |one| clock(one["t"]) }, "change"], rows).lines]
+      end
+
+      def summary
+        before, after = ends.map { |sample| (total(sample) / MIB).round }
+        verb = { 1 => "has grown from", -1 => "has fallen from", 0 => "was and is" }.fetch(after <=> before)
+        "Memory of all processes #{verb} #{before} MiB#{" to #{after} MiB" if after != before} " \
+          "since #{clock(ends.first["t"])}."
+      end
+
+      # The part that has grown most.
+      def cause
+        name, (before, after) = parts.max_by { |_, (one, other)| other - one }
+        return if after - before < NOTABLE
+
+        what = name == "shared" ? "shared memory" : "private memory of role #{name.delete_prefix(PRIVATE)}"
+        " What has grown most is the #{what} (+#{mib(after - before)} MiB)."
+      end
+
+      def ends = @samples.values_at(0, -1)
+
+      def course
+        rows = spread.map do |sample|
+          [clock(sample["t"]), mib(total(sample)), mib(sample["private"].values.sum), mib(sample["shared"]),
+           workers(sample), *pool_figures(sample)]
+        end
+        Table.new(["time", "MiB", "private", "shared", "workers", *names.flat_map { |name| titles(name) }], rows).lines
+      end
+
+      # Evenly, with the first and the last.
+      def spread
+        last = @samples.size - 1
+        return @samples if last < ROWS
+
+        Array.new(ROWS) { |row| @samples[(last * row / (ROWS - 1.0)).round] }
+      end
+
+      def names = @names ||= @samples.flat_map { |sample| sample["pools"].keys }.uniq
+
+      def titles(name)
+        of = "#{name} " if names.size > 1
+        ["#{of}generation", "req/s", "p95 ms", "queue ms"]
+      end
+
+      def pool_figures(sample)
+        names.flat_map do |name|
+          pool = sample["pools"].fetch(name, {})
+          [pool["generation"] || "", pool["requests"]&.to_f || "", *pool.values_at("p95", "queue").map { |time| ms(time) }]
+        end
+      end
+
+      def table_of_changes
+        return ["No refork and no reload since then."] if changes.empty?
+
+        rows = changes.map do |one|
+          [clock(one.time), one.what, one.seconds&.to_f || "", *memory_of(one),
+           Telemetry::Printable.escape(one.reason.to_s, 160)]
+        end
+        Table.new(["time", "change", "took, s", "workers' private MiB", "saved", "reason"], rows).lines
+      end
+
+      def memory_of(change)
+        change.saved ? ["#{mib(change.before)} -> #{mib(change.after)}", mib(change.saved)] : ["", ""]
+      end
+
+      # @param event [Hash, nil] of its end; nil: it is under way
+      # @param reason [String, nil] of `refork :auto`
+      def change(started, event, reason)
+        began = Time.parse((started || event).fetch("time")).to_f
+        return if began < @since
+
+        reason ||= [started, event].compact.filter_map { |one| one["reason"] }.first
+        Change.new(time: began, what: words(started, event || started, event), reason: reason,
+                   **duration(began, event), **saving(began, event))
+      end
+
+      def duration(began, event)
+        event ? { seconds: event["seconds"] || (Time.parse(event.fetch("time")).to_f - began) } : {}
+      end
+
+      def words(started, event, ended)
+        name, verb = event.fetch("event").split(".")
+        verb = nil if verb == "finished"
+        source = ", from worker #{started["slot"]} after #{started["requests"]} requests" if started&.key?("slot")
+        [name, ended ? verb : "under way", ("of #{event["pool"]}" if event["pool"]),
+         ("to generation #{event["generation"]}" if event["generation"])].compact.join(" ") + source.to_s
+      end
+
+      def saving(began, event)
+        return {} unless event && event["event"].end_with?(".finished")
+
+        ended = Time.parse(event.fetch("time")).to_f
+        { before: private_of(@all.reverse_each.find { |sample| sample["t"] + 1 <= began }), # it has no fractions
+          after: private_of(@all.find { |sample| sample["t"] >= ended + MEASURED }) }
+      end
+
+      def private_of(sample) = sample&.dig("private", "worker")
+      def total(sample) = sample["private"].values.sum + sample["shared"]
+      def workers(sample) = sample["pools"].values.sum { |pool| pool["workers"].to_i }
+      def mebibytes(sizes) = sizes.map { |size| mib(size) }.then { |before, after| [before, after, after - before] }
+      def mib(bytes) = (bytes / MIB).round
+      def ms(seconds) = seconds ? seconds * 1000.0 : ""
+
+      # With the day, if it is another one.
+      def clock(time)
+        time = Time.at(time)
+        time.strftime(time.to_date == Time.now.to_date ? "%T" : "%F %T")
+      end
+
+      # Finds the beginning and the end of each refork and reload among the events.
+      class Changes
+        def initialize(events)
+          @events = events.select { |event| CHANGES.include?(event["event"].split(".").first) }
+        end
+
+        # @yieldparam started [Hash, nil] @yieldparam ended [Hash, nil] events @yieldparam reason [String, nil]
+        # @yieldreturn [Object, nil]
+        # @return [Array<Object>]
+        def to_a(&block)
+          @started = {}
+          @reasons = {}
+          over = @events.filter_map { |event| take(event, &block) }
+          over + @started.filter_map { |key, event| yield event, nil, @reasons[key] }
+        end
+
+        private
+
+        # One that is refused without a source has not begun: another one may be under way.
+        def take(event)
+          name, verb = event["event"].split(".")
+          key = [name, event["pool"]]
+          @reasons[key] = event["reason"] if verb == "decided" && event["decision"] == "refork"
+          @started[key] = event if verb == "started"
+          return unless ENDS.include?(verb)
+          return yield(nil, event, nil) if verb == "refused" && !event.key?("source")
+
+          yield @started.delete(key), event, @reasons.delete(key)
+        end
+      end
+      private_constant :Changes
+    end
+  end
+end

@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "pando/cli"
+require "pando/cli/history"
+require "socket"
+require "stringio"
+require "tmpdir"
+
+# `pando history`: which moment it begins at, and how it asks the admin process.
+class HistoryCommandTest < Minitest::Test
+  PAST = { "hour" => [], "day" => [], "events" => [] }.freeze
+
+  def setup
+    @folder = Dir.mktmpdir("pando-history")
+    @heads = []
+  end
+
+  def teardown
+    @thread&.kill
+    @server&.close
+    FileUtils.rm_rf(@folder)
+  end
+
+  # An admin process that gives each client the same answer.
+  def answer(server, status: 200, body: JSON.generate(PAST))
+    @server = server
+    @thread = Thread.new do
+      loop do
+        client = server.accept
+        @heads << client.gets("\r\n\r\n")
+        client.write("HTTP/1.1 #{status} X\r\ncontent-type: application/json\r\n\r\n#{body}")
+        client.close
+      end
+    end
+  end
+
+  def tcp = TCPServer.new("127.0.0.1", 0)
+
+  # @return [Array(Integer, String, String)] status, stdout, stderr
+  def history(config, *arguments, env: {})
+    file = "#{@folder}/pando.rb"
+    File.write(file, config)
+    out = StringIO.new
+    err = StringIO.new
+    status = Pando::CLI.run(["history", "-c", file, *arguments], out: out, err: err, env: env)
+    [status, out.string, err.string]
+  end
+
+  def port = @server.local_address.ip_port
+
+  def test_a_local_address_needs_no_token
+    answer(tcp)
+    status, text, = history("control \"c.sock\"\nadmin \"127.0.0.1:#{port}\"\n")
+
+    assert_equal([0, "#{Pando::CLI::Past::NONE}\n"], [status, text])
+    assert_match(%r{\AGET /history\.json HTTP/1\.0\r\nHost: localhost\r\n\r\n\z}, @heads.first)
+  end
+
+  def test_the_unix_socket_comes_first
+    answer(UNIXServer.new("#{@folder}/a.sock"))
+
+    assert_equal(0, history("admin \"127.0.0.1:1\"\nadmin \"unix:#{@folder}/a.sock\"\n").first)
+  end
+
+  def test_at_an_address_of_other_machines_it_sends_the_token
+    answer(TCPServer.new("0.0.0.0", 0))
+    status, = history("admin \"0.0.0.0:#{port}\", token_env: \"SECRET\"\n", env: { "SECRET" => "0123456789abcdef" })
+
+    assert_equal(0, status)
+    assert_includes(@heads.first, "\r\nAuthorization: Bearer 0123456789abcdef\r\n")
+  end
+
+  def test_json
+    answer(tcp)
+    _, text, = history("admin \"127.0.0.1:#{port}\"\n", "--format", "json")
+
+    assert_equal(%w[since samples memory changes], JSON.parse(text).keys)
+  end
+
+  def test_a_refusal_and_nonsense
+    answer(tcp, status: 401, body: '{"error":"this needs the token"}')
+    config = "admin \"127.0.0.1:#{port}\"\n"
+
+    assert_equal([1, "", "pando: the server at 127.0.0.1:#{port} answered 401: this needs the token\n"], history(config))
+    @thread.kill
+    answer(@server, body: "<html>")
+    assert_match(/answered with something that is not Pando's/, history(config).last)
+  end
+
+  def test_without_a_server_and_without_an_address
+    @server = tcp
+    config = "admin \"127.0.0.1:#{port}\"\n"
+    @server.close
+
+    assert_match(/\Apando: no server answers at 127\.0\.0\.1:\d+ \(Connection refused\)/, history(config).last)
+    assert_match(/the admin process remembers the past: write admin/, history("control \"c.sock\"\n").last)
+  end
+
+  def since(text)
+    command = Pando::CLI::History.new(text ? ["--since", text] : [], nil)
+    command.send(:since, Time.new(2031, 5, 4, 12, 30, 0))
+  end
+
+  def test_the_moment_that_it_begins_at
+    assert_equal(Time.new(2031, 5, 4, 11, 30), since(nil))
+    assert_equal(Time.new(2031, 5, 4, 9, 5), since("9:05"))
+    assert_equal(Time.new(2031, 5, 3, 14, 0), since("14:00")) # today's is still to come
+    assert_equal(Time.new(2031, 5, 4, 12, 0, 7), since("12:00:07"))
+    assert_equal(Time.new(2031, 5, 2, 14, 0), since("2031-05-02 14:00"))
+    assert_equal(Time.new(2031, 5, 4, 10, 30), since("2h"))
+    assert_equal(Time.new(2031, 5, 4, 12, 0), since("30m"))
+  end
+
+  def test_no_moment
+    ["25:00", "12:60", "2031-05-04", "2031-13-04 10:00", "soon", "-2h", "2"].each do |text|
+      assert_match(/--since: must be a time such as 14:00/, assert_raises(Pando::UsageError, text) { since(text) }.message)
+    end
+  end
+end

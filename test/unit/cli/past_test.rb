@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/cli/past"
+
+# What `pando history` makes of the past.
+class PastTest < Minitest::Test
+  Past = Pando::CLI::Past
+  MIB = 1_048_576
+  NOON = Time.new(2031, 5, 4, 12, 0, 0).to_i
+
+  # @param after [Integer] seconds after noon @param worker [Integer] MiB, private memory of the workers
+  def sample(after, worker, shared: 100, pools: {})
+    web = { "workers" => 4, "generation" => 1, "requests" => 2.5, "p95" => 0.0125 }
+    { "t" => NOON + after, "pools" => { "web" => web, **pools }, "shared" => shared * MIB,
+      "private" => { "monitor" => 10 * MIB, "worker" => worker * MIB } }
+  end
+
+  def event(after, name, more = {})
+    { "time" => Time.at(NOON + after).utc.strftime("%FT%T.000Z"), "event" => name, **more }
+  end
+
+  def past(hour: [], day: [], events: [], since: NOON)
+    Past.new({ "hour" => hour, "day" => day, "events" => events }, since)
+  end
+
+  def test_memory_that_has_grown_and_where
+    text = past(hour: [sample(0, 200), sample(10, 450, shared: 110)]).text
+
+    assert_includes(text, "Memory of all processes has grown from 310 MiB to 570 MiB since 2031-05-04 12:00:00. What " \
+                          "has grown most is the private memory of role worker (+250 MiB).")
+    assert_match(/^private, worker +200 +450 +250$/, text)
+    assert_match(/^shared +100 +110 +10$/, text)
+    assert_match(/^workers +4 +4 +0$/, text)
+    assert_match(/^2031-05-04 12:00:10 +570 +460 +110 +4 +1 +2\.50 +12\.50$/, text)
+    assert_includes(text, "No refork and no reload since then.")
+  end
+
+  def test_memory_that_stays_names_no_cause
+    text = past(hour: [sample(0, 200), sample(10, 201, shared: 99)]).text
+
+    assert_match(/\AMemory of all processes was and is 310 MiB since [^.]*\.\n/, text)
+  end
+
+  def test_the_day_precedes_the_hour_and_what_came_before_does_not_count
+    history = past(day: [sample(-120, 1), sample(-60, 2), sample(0, 3), sample(60, 4)], hour: [sample(50, 5)],
+                   since: NOON - 60)
+
+    assert_equal([2, 3, 5], history.to_h["samples"].map { |one| one["private"]["worker"] / MIB })
+  end
+
+  def test_a_long_time_has_few_rows_with_the_first_and_the_last
+    rows = past(hour: Array.new(300) { |number| sample(number * 10, 200) }).text.lines.grep(/2\.50/)
+
+    assert_equal(24, rows.size)
+    assert_includes(rows.first, "12:00:00")
+    assert_includes(rows.last, "12:49:50")
+  end
+
+  def test_what_a_refork_has_saved
+    events = [event(95, "refork.decided", { "decision" => "refork", "reason" => "sharing has eroded" }),
+              event(100, "refork.started", { "slot" => 3, "requests" => 1200, "reason" => "auto" }),
+              event(110, "refork.finished", { "generation" => 2, "seconds" => 9.5 })]
+    samples = [90, 99, 100, 120, 130, 140].zip([400, 480, 10, 20, 210, 220]).map { |one| sample(*one) }
+    history = past(hour: samples, events: events)
+    change = history.to_h["changes"].first
+
+    assert_equal({ "time" => NOON + 100.0, "what" => "refork to generation 2, from worker 3 after 1200 requests",
+                   "reason" => "sharing has eroded", "seconds" => 9.5, "before" => 480 * MIB, "after" => 210 * MIB,
+                   "saved" => 270 * MIB }, change)
+    assert_match(/refork to generation 2.* 9\.50 +480 -> 210 +270 +sharing has eroded$/, history.text)
+  end
+
+  def test_reforks_that_are_refused_or_under_way_and_reloads_by_pool
+    events = [event(10, "refork.started", { "slot" => 1, "requests" => 5, "pool" => "web" }),
+              event(11, "refork.refused", { "reason" => "another refork is under way", "pool" => "web" }),
+              event(12, "reload.started"), event(13, "reload.failed", { "reason" => "it does not boot" }),
+              event(14, "refork.started", { "slot" => 0, "requests" => 7, "pool" => "jobs" }),
+              event(15, "refork.finished", { "generation" => 4, "pool" => "jobs" })]
+    changes = past(hour: [sample(0, 200)], events: events).changes
+
+    assert_equal(["refork of jobs to generation 4, from worker 0 after 7 requests", "reload failed",
+                  "refork refused of web", "refork under way of web, from worker 1 after 5 requests"], changes.map(&:what))
+    assert_equal([1.0, 1.0, 0.0, nil], changes.map(&:seconds))
+    assert_equal([nil] * 4, changes.map(&:saved))
+  end
+
+  def test_a_reason_of_the_app_does_not_control_the_terminal
+    events = [event(1, "reload.started"), event(2, "reload.failed", { "reason" => "\e[2Jgone" })]
+
+    refute_includes(past(hour: [sample(0, 200)], events: events).text, "\e")
+  end
+
+  def test_two_pools_have_columns_of_their_own
+    text = past(hour: [sample(0, 200, pools: { "jobs" => { "workers" => 2, "generation" => 7, "requests" => 0.5 } })]).text
+
+    assert_match(/web generation +req.s +p95 ms +queue ms +jobs generation/, text)
+    assert_match(/ 6 +1 +2\.50 +12\.50 +7 +0\.50$/, text)
+  end
+
+  def test_nothing_is_known
+    assert_equal(Past::NONE, past(day: [sample(-60, 1)]).text)
+    assert_empty(past.to_h["memory"])
+  end
+end
