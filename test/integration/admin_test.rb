@@ -153,6 +153,23 @@ class AdminTest < Minitest::Test
 
   def events_of_the_past = @admin.json("/history.json")["events"].map { |event| event["event"] }
 
+  def test_pando_history_tells_what_memory_does_and_what_reforks_did
+    start
+    assert_equal("200", @admin.post("/refork").code)
+    text = wait_until { history[/\AMemory of all processes .*/m] }
+
+    assert_match(/^private, worker +[1-9]\d* +[1-9]\d* +-?\d+$/, text)
+    assert_match(/^\d\d:\d\d:\d\d +refork to generation 1, from worker \d after \d+ requests .*pando refork$/, text)
+    facts = JSON.parse(history("--format", "json"))
+    assert_equal([2, 1], facts["samples"].last["pools"]["web"].values_at("workers", "generation"))
+    assert_equal("nothing is known of that time", history("--since", "0m")[/\A[^:]*/])
+  end
+
+  def history(*arguments)
+    text, = Open3.capture2(*Support::Checkout.pando("history", "-c", "pando.rb", *arguments), chdir: @server.folder)
+    text
+  end
+
   def test_commands_need_the_token_and_answer_with_the_outcome
     start(app: "sleep(1); run ->(_env) { [200, {}, []] }")
     assert_equal("401", @admin.post("/refork", token: nil).code)

@@ -43,7 +43,12 @@ module Pando
       PARAMETERS = { "refork" => %w[pool force wait], "reload" => %w[now cancel wait],
                      "scale" => %w[workers pool wait], "drain" => %w[undo wait], "quiet" => %w[undo wait],
                      "kill" => %w[slot pool pid wait], "stack" => %w[slot pool pid] }.freeze
-      # Those of them that are on or off: 1 or 0.
+      # Those that a command cannot do without.
+      NEEDED = { "scale" => %w[workers], "kill" => %w[slot], "stack" => %w[slot] }.freeze
+      # Whole numbers.
+      NUMBERS = %w[workers slot pid].freeze
+      NUMBER = /\A\d{1,9}\z/
+      # Those that are on or off: 1 or 0.
       FLAGS = %w[wait force now cancel undo].freeze
       ON_OR_OFF = %w[0 1].freeze
       # Seconds that a command may take, and after which an answer without its outcome says that it has begun.
@@ -187,8 +192,18 @@ module Pando
         wrong = (given.keys - PARAMETERS.fetch(word)).first
         return failure(400, "/#{word} takes no parameter #{wrong}") if wrong
 
-        wrong = given.keys.find { |name| FLAGS.include?(name) && !ON_OR_OFF.include?(given[name]) }
-        failure(400, "#{wrong} must be 0 or 1") if wrong
+        missing = (NEEDED.fetch(word, []) - given.keys).first
+        return failure(400, "#{missing} is missing") if missing
+
+        malformed = given.filter_map { |name, value| malformed(name, value) }.first
+        failure(400, malformed) if malformed
+      end
+
+      # @return [String, nil] what it must be
+      def malformed(name, value)
+        return ("#{name} must be 0 or 1" unless ON_OR_OFF.include?(value)) if FLAGS.include?(name)
+
+        "#{name} must be a whole number" if NUMBERS.include?(name) && !value.match?(NUMBER)
       end
 
       def command(env)

@@ -24,6 +24,8 @@ module Pando
       # Bytes by which something must have grown to be named as the cause.
       NOTABLE = 4 * 1_048_576
       PRIVATE = "private, "
+      OWNERS = { "worker" => "the workers'", "service" => "the services'", "admin" => "the admin process's",
+                 "shared" => "shared" }.freeze
       CHANGES = %w[refork reload].freeze
       ENDS = %w[finished failed refused].freeze
       NONE = "nothing is known of that time: the history holds 24 hours, begins with the server, and has a value " \
@@ -92,8 +94,8 @@ module Pando
         name, (before, after) = parts.max_by { |_, (one, other)| other - one }
         return if after - before < NOTABLE
 
-        what = name == "shared" ? "shared memory" : "private memory of role #{name.delete_prefix(PRIVATE)}"
-        " What has grown most is the #{what} (+#{mib(after - before)} MiB)."
+        owner = OWNERS.fetch(name.delete_prefix(PRIVATE)) { |role| "the #{role}'s" }
+        " #{owner.capitalize} #{"private " unless name == "shared"}memory has grown most (+#{mib(after - before)} MiB)."
       end
 
       def ends = @samples.values_at(0, -1)
@@ -124,7 +126,8 @@ module Pando
       def pool_figures(sample)
         names.flat_map do |name|
           pool = sample["pools"].fetch(name, {})
-          [pool["generation"] || "", pool["requests"]&.to_f || "", *pool.values_at("p95", "queue").map { |time| ms(time) }]
+          times = pool.values_at("p95", "queue").map { |seconds| seconds ? seconds * 1000.0 : "" }
+          [pool["generation"] || "", pool["requests"]&.to_f || "", *times]
         end
       end
 
@@ -178,7 +181,6 @@ module Pando
       def workers(sample) = sample["pools"].values.sum { |pool| pool["workers"].to_i }
       def mebibytes(sizes) = sizes.map { |size| mib(size) }.then { |before, after| [before, after, after - before] }
       def mib(bytes) = (bytes / MIB).round
-      def ms(seconds) = seconds ? seconds * 1000.0 : ""
 
       # With the day, if it is another one.
       def clock(time)

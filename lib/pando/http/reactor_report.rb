@@ -150,6 +150,8 @@ module Pando
 
       LOG = "free some space there or let the server's user write there, or let access_log name another file; lines " \
             "that find no room in memory are dropped"
+      # Reports in a row without a fault after which the log works again.
+      RECOVERED = 10
 
       # @param channel [#stats, #pool_stats, #queue_times] a {Channel}
       # @param queues [Array<ReactorQueue>] of all pools
@@ -229,15 +231,26 @@ module Pando
                                     path: @spool, advice: SPOOL)
       end
 
-      # One event when the log begins to fail, and one each time that lines were dropped.
+      # One event when the log begins to fail, one each time that lines were dropped, and one when it works again.
       def tell_of_log
         error = @stats["log_error"]
         dropped = @new["log_dropped"]
-        return if dropped.zero? && (error.zero? || error == @told_error)
+        return log_recovered if error.zero? && dropped.zero?
+
+        @log_failed = 0
+        return if dropped.zero? && error == @told_error
 
         @told_error = error
         reason = error.zero? ? "it is written too slowly" : SystemCallError.new(error).message
         Events.emit("log.failed", count: dropped, reason: reason, path: @log, advice: LOG)
+      end
+
+      # A pipe that is read too slowly loses lines now and then: the log has recovered if it works for a while.
+      def log_recovered
+        return unless @log_failed && (@log_failed += 1) >= RECOVERED
+
+        @log_failed = @told_error = nil
+        Events.emit("log.recovered", path: @log)
       end
     end
 

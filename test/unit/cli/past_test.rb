@@ -27,13 +27,17 @@ class PastTest < Minitest::Test
   def test_memory_that_has_grown_and_where
     text = past(hour: [sample(0, 200), sample(10, 450, shared: 110)]).text
 
-    assert_includes(text, "Memory of all processes has grown from 310 MiB to 570 MiB since 2031-05-04 12:00:00. What " \
-                          "has grown most is the private memory of role worker (+250 MiB).")
+    assert_includes(text, "Memory of all processes has grown from 310 MiB to 570 MiB since 2031-05-04 12:00:00. The " \
+                          "workers' private memory has grown most (+250 MiB).")
     assert_match(/^private, worker +200 +450 +250$/, text)
     assert_match(/^shared +100 +110 +10$/, text)
     assert_match(/^workers +4 +4 +0$/, text)
     assert_match(/^2031-05-04 12:00:10 +570 +460 +110 +4 +1 +2\.50 +12\.50$/, text)
     assert_includes(text, "No refork and no reload since then.")
+  end
+
+  def test_shared_memory_that_has_grown
+    assert_includes(past(hour: [sample(0, 200), sample(10, 200, shared: 130)]).text, "Shared memory has grown most (+30 M")
   end
 
   def test_memory_that_stays_names_no_cause
@@ -79,8 +83,9 @@ class PastTest < Minitest::Test
               event(15, "refork.finished", { "generation" => 4, "pool" => "jobs" })]
     changes = past(hour: [sample(0, 200)], events: events).changes
 
-    assert_equal(["refork of jobs to generation 4, from worker 0 after 7 requests", "reload failed",
-                  "refork refused of web", "refork under way of web, from worker 1 after 5 requests"], changes.map(&:what))
+    expected = ["refork of jobs to generation 4, from worker 0 after 7 requests", "reload failed",
+                "refork refused of web", "refork under way of web, from worker 1 after 5 requests"]
+    assert_equal(expected, changes.map(&:what))
     assert_equal([1.0, 1.0, 0.0, nil], changes.map(&:seconds))
     assert_equal([nil] * 4, changes.map(&:saved))
   end
@@ -92,7 +97,8 @@ class PastTest < Minitest::Test
   end
 
   def test_two_pools_have_columns_of_their_own
-    text = past(hour: [sample(0, 200, pools: { "jobs" => { "workers" => 2, "generation" => 7, "requests" => 0.5 } })]).text
+    jobs = { "workers" => 2, "generation" => 7, "requests" => 0.5 }
+    text = past(hour: [sample(0, 200, pools: { "jobs" => jobs })]).text
 
     assert_match(/web generation +req.s +p95 ms +queue ms +jobs generation/, text)
     assert_match(/ 6 +1 +2\.50 +12\.50 +7 +0\.50$/, text)

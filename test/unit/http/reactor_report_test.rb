@@ -17,7 +17,7 @@ class HTTPReactorReportTest < Minitest::Test
              shed_file_size refused_body_size refused_spool_size refused_too_large refused_unsupported refused_proxy
              refused_header_time refused_body_time failed_502 failed_504 resets retried
              cut_readers cut_family cut_network cut_rate spool_failed spool_error shed_spool shed_memory
-             head_bytes body_bytes answer_bytes spooled_bodies spooled_answers].freeze
+             head_bytes body_bytes answer_bytes spooled_bodies spooled_answers log_error log_dropped].freeze
 
   ADVICE = Pando::HTTP::ReactorReport::ADVICE
 
@@ -131,6 +131,36 @@ class HTTPReactorReportTest < Minitest::Test
     @counts.add(shed_resources: 1)
 
     assert_equal %i[count reason waiting connections], tick.dig(0, 1).keys
+  end
+
+  def report_of_log
+    @counts.set(log_error: 0, log_dropped: 0)
+    @report = Pando::HTTP::ReactorReport.new(@counts, [queue(0, 10.0)], log: "/var/log/access.log")
+  end
+
+  def test_an_access_log_that_cannot_be_written_and_then_can
+    report_of_log
+    @counts.set(log_error: Errno::ENOSPC::Errno)
+
+    assert_equal([["log.failed", "No space left on device", 0]],
+                 tick(5).map { |name, facts| [name, *facts.values_at(:reason, :count)] })
+    @counts.set(log_error: 0)
+    assert_empty tick(9)
+    assert_equal [["log.recovered", { path: "/var/log/access.log" }]], tick(5)
+    @counts.set(log_error: Errno::ENOSPC::Errno)
+    assert_equal ["log.failed"], tick(5).map(&:first)
+  end
+
+  # Else a pipe whose reader is a little too slow would recover each second.
+  def test_an_access_log_that_loses_lines_now_and_then_has_not_recovered
+    report_of_log
+    told = Array.new(3) do
+      @counts.add(log_dropped: 4)
+      tick(8)
+    end
+
+    assert_equal([["log.failed", 4]] * 3, told.flatten(1).map { |name, facts| [name, facts[:count]] })
+    assert_equal ["log.recovered"], tick(3).map(&:first)
   end
 
   def test_every_name_is_one_that_the_reactor_counts
