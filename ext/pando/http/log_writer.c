@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -116,6 +117,7 @@ static void rest(void)
 static void *write_lines(void *place)
 {
     struct pando_log_writer *writer = place;
+    prctl(PR_SET_NAME, "pando log"); /* for ps -L and perf; a failure changes nothing else */
     for (;;) {
         int stopped = atomic_load(&writer->stopped); /* read before the last lines are written */
         if (atomic_load(&writer->reopen) || writer->file == -1)
