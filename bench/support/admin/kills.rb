@@ -43,7 +43,8 @@ module Bench
       # @return [Float] seconds from the kill to an answer
       def absence(server, number)
         progress("kill #{number + 1}")
-        pid = server.pids_of(ADMIN).first or raise Server::Failed, "there is no admin process"
+        pid = nil
+        server.wait_for("an admin process") { pid = server.pids_of(ADMIN).first }
         began = now
         Process.kill(:KILL, pid)
         begin

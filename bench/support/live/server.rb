@@ -42,6 +42,9 @@ module Bench
             .to_h { |process| [process["pid"].to_s, process["connections"]] }.compact
       end
 
+      # @raise [Failed]
+      def wait_for(what, &block) = wait_until(START_WITHIN, what, &block)
+
       # Asks for a stop and does not wait.
       def leave = signal(:TERM)
 

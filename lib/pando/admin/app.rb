@@ -199,11 +199,13 @@ module Pando
         failure(400, malformed) if malformed
       end
 
-      # @return [String, nil] what it must be
+      # @return [String, nil] what is wrong with it
       def malformed(name, value)
+        return "#{name} is there several times" if value.nil?
         return ("#{name} must be 0 or 1" unless ON_OR_OFF.include?(value)) if FLAGS.include?(name)
+        return ("#{name} must be a whole number below a billion" unless value.match?(NUMBER)) if NUMBERS.include?(name)
 
-        "#{name} must be a whole number" if NUMBERS.include?(name) && !value.match?(NUMBER)
+        "#{name} is empty" if value.empty?
       end
 
       def command(env)
@@ -238,11 +240,13 @@ module Pando
         json(409, { "outcome" => "failed", "error" => pairs["reason"] })
       end
 
-      # @return [Hash{String => String}]
+      # The name alone turns a flag on.
+      # @return [Hash{String => String, nil}] nil: the parameter is there several times
       def parameters(env)
-        env["QUERY_STRING"].to_s.split("&").to_h do |pair|
-          name, value = pair.split("=", 2)
-          [decoded(name), decoded(value || "1")]
+        env["QUERY_STRING"].to_s.split("&").each_with_object({}) do |pair, all|
+          name, value = pair.split("=", 2).map { |text| decoded(text) }
+          value ||= FLAGS.include?(name) ? "1" : ""
+          all[name.to_s] = (value unless all.key?(name.to_s))
         end
       end
 

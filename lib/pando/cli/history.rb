@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
+require "date"
 require "json"
+require "time"
 require "pando/cli/admin_client"
 require "pando/cli/command"
 require "pando/cli/format"
@@ -8,8 +10,8 @@ require "pando/cli/past"
 
 module Pando
   module CLI
-    # `pando history`: the last 24 hours as the admin process remembers them: memory, requests and latency over time,
-    # what memory has grown by and where, and what each refork and reload has changed.
+    # `pando history [POOL]`: the last 24 hours as the admin process remembers them: memory, requests and latency over
+    # time, what memory has grown by and where, and what each refork and reload has changed.
     #
     # @api private
     class History < Command
@@ -17,44 +19,75 @@ module Pando
 
       SINCE = Switch.new(name: :since, flags: %w[--since], argument: "TIME",
                          help: "With `history`: begin at 14:00, at \"2031-05-04 14:00\", or 2h or 30m ago. [1h]").freeze
-      CLOCK = /\A(?:(\d{4})-(\d\d)-(\d\d)[ T])?(\d{1,2}):(\d\d)(?::(\d\d))?\z/
-      AGO = /\A(\d{1,5})(h|m)\z/
-      SECONDS = { "h" => 3600, "m" => 60 }.freeze
-      DAY = 86_400
+      CLOCK = /\A(\d{1,2}:\d\d(?::\d\d)?)\z/
+      DATE = /\A(\d{4}-\d\d-\d\d)(?:[ T](\d{1,2}:\d\d(?::\d\d)?))?\z/
+      AGO = /\A(\d{1,5})([smhd])\z/
+      SECONDS = { "s" => 1, "m" => 60, "h" => 3600, "d" => 86_400 }.freeze
 
       def self.switches = [Format::TEXT_OR_JSON, SINCE]
 
       private
 
       def perform
-        since = since(Time.now)
-        past = Past.new(AdminClient.new(config, terminal.env).read("/history.json"), since.to_i)
-        terminal.out.puts(chosen_format == "json" ? JSON.pretty_generate(past.to_h) : past.text)
-        CLI::OK
+        past = Past.new(AdminClient.new(config, terminal.env).read("/history.json"), since(Time.now).to_i, pool)
+        return show(JSON.pretty_generate(past.to_h)) if chosen_format == "json"
+
+        past.empty? ? report_failure(Past::NONE) : show(past.text)
       rescue AdminClient::Failed => e
-        terminal.err.puts "pando: #{e.message}"
+        report_failure(e.message)
+      end
+
+      def show(text)
+        terminal.out.puts text
+        CLI::OK
+      end
+
+      def report_failure(reason)
+        terminal.err.puts "pando: #{reason}"
         CLI::FAILED
+      end
+
+      def most_words = 2
+
+      def pool
+        raise UsageError, "unexpected argument #{flags.words[1].inspect}. See pando --help." if flags.words[1]
+
+        flags.words.first
       end
 
       # @return [Time] a time of the day that is still to come was yesterday's
       def since(now)
         text = flags[:since] || "1h"
-        if (ago = AGO.match(text))
-          return now - (ago[1].to_i * SECONDS.fetch(ago[2]))
-        end
+        time = moment(text, now) or
+          raise UsageError, "--since: must be a time such as 14:00 or \"2031-05-04 14:00\", or how long ago, such as " \
+                            "30m, 2h or 1d, but is #{text.inspect}."
+        raise UsageError, "--since: #{text} is still to come." if time > now
 
-        date, clock = moment(text)
-        time = Time.new(*(date || [now.year, now.month, now.day]), *clock)
-        date || time <= now ? time : time - DAY
-      rescue ArgumentError
-        raise UsageError, "--since: must be a time such as 14:00 or \"2031-05-04 14:00\", or how long ago, such as " \
-                          "2h or 30m, but is #{text.inspect}."
+        time
       end
 
-      def moment(text)
-        parts = CLOCK.match(text) or raise ArgumentError
-        numbers = parts.captures.map { |part| part&.to_i }
-        [(numbers.first(3) if parts[1]), numbers.last(3).compact]
+      def moment(text, now)
+        case text
+        when AGO then now - (Regexp.last_match(1).to_i * SECONDS.fetch(Regexp.last_match(2)))
+        when CLOCK then last_time_of_day(now, text)
+        when DATE then on(Date.strptime(Regexp.last_match(1), "%Y-%m-%d"), Regexp.last_match(2) || "0:00")
+        else Time.iso8601(text) # as in the log
+        end
+      rescue ArgumentError
+        nil
+      end
+
+      def last_time_of_day(now, clock)
+        today = on(now.to_date, clock)
+        today > now ? on(now.to_date - 1, clock) : today
+      end
+
+      # @raise [ArgumentError] there is no such time
+      def on(date, clock)
+        hour, minute, second = clock.split(":").map(&:to_i)
+        raise ArgumentError, clock if hour > 23
+
+        Time.new(date.year, date.month, date.day, hour, minute, second || 0)
       end
     end
   end

@@ -32,12 +32,18 @@ module Pando
              "each ten seconds"
 
       # @param facts [Hash{String => Object}] @param since [Integer] a UNIX time
-      def initialize(facts, since)
+      # @param pool [String, nil] whose requests and changes are of interest; nil: those of all
+      # @raise [UsageError] there is no such pool
+      def initialize(facts, since, pool = nil)
         @all = joined(facts.fetch("day"), facts.fetch("hour"))
         @samples = @all.select { |sample| sample["t"] >= since }
         @events = facts.fetch("events")
         @since = since
+        @names = @samples.flat_map { |sample| sample["pools"].keys }.uniq
+        choose(pool) if pool && !empty?
       end
+
+      def empty? = @samples.empty?
 
       # @return [Hash{String => Object}] times are UNIX times, sizes are bytes
       def to_h
@@ -45,18 +51,22 @@ module Pando
           "changes" => changes.map { |one| { **one.to_h, saved: one.saved }.compact.transform_keys(&:to_s) } }
       end
 
-      # @return [String]
-      def text
-        return NONE if @samples.empty?
+      # @return [String] of a past that is not empty
+      def text = [*growth, "", *courses, *table_of_changes].join("\n")
 
-        [*growth, "", *course, "", *table_of_changes].join("\n")
-      end
-
-      # Reforks and reloads that began since then, the newest first.
+      # Reforks and reloads that began since then, the oldest first.
       # @return [Array<Change>]
-      def changes = @changes ||= Changes.new(@events).to_a { |*facts| change(*facts) }.sort_by { |one| -one.time }
+      def changes = @changes ||= Changes.new(@events).to_a { |*facts| change(*facts) }.sort_by(&:time)
 
       private
+
+      # What belongs to no pool, such as a reload, concerns all.
+      def choose(pool)
+        raise UsageError, "there is no pool #{pool}, but #{@names.join(", ")}" unless @names.include?(pool)
+
+        @events = @events.select { |event| [pool, nil].include?(event["pool"]) }
+        @names = [pool]
+      end
 
       # A value each minute for the last day, and one each ten seconds for the last hour.
       def joined(day, hour)
@@ -83,30 +93,46 @@ module Pando
       end
 
       def summary
-        before, after = ends.map { |sample| (total(sample) / MIB).round }
-        verb = { 1 => "has grown from", -1 => "has fallen from", 0 => "was and is" }.fetch(after <=> before)
-        "Memory of all processes #{verb} #{before} MiB#{" to #{after} MiB" if after != before} " \
-          "since #{clock(ends.first["t"])}."
+        before, after = ends.map { |sample| mib(total(sample)) }
+        whole = "Memory of all processes"
+        since = "since #{clock(ends.first["t"])}"
+        return "#{whole} is #{after} MiB, as it was #{since}." if after == before
+
+        "#{whole} has #{after > before ? "grown" : "fallen"} from #{before} MiB to #{after} MiB #{since}."
       end
 
-      # The part that has grown most.
+      # The part that has grown most, or fallen most.
       def cause
-        name, (before, after) = parts.max_by { |_, (one, other)| other - one }
-        return if after - before < NOTABLE
+        sign = total(ends.last) <=> total(ends.first)
+        name, (before, after) = parts.max_by { |_, (one, other)| (other - one) * sign }
+        return if (after - before) * sign < NOTABLE
 
         owner = OWNERS.fetch(name.delete_prefix(PRIVATE)) { |role| "the #{role}'s" }
-        " #{owner.capitalize} #{"private " unless name == "shared"}memory has grown most (+#{mib(after - before)} MiB)."
+        memory = "#{owner.capitalize} #{"private " unless name == "shared"}memory"
+        " #{memory} has #{sign.positive? ? "grown" : "fallen"} most (#{format("%+d", mib(after - before))} MiB)."
       end
 
       def ends = @samples.values_at(0, -1)
 
-      def course
-        rows = spread.map do |sample|
-          [clock(sample["t"]), mib(total(sample)), mib(sample["private"].values.sum), mib(sample["shared"]),
-           workers(sample), *pool_figures(sample)]
+      # Memory is that of the whole server, the rest that of one pool.
+      def courses
+        common = %w[time MiB private shared]
+        figures = ["workers", "generation", "req/s", "p95 ms", "queue ms"]
+        if (name = @names.first) && @names.one?
+          return [*course([*common, *figures]) { |one| [*memory(one), *pool_figures(one, name)] }, ""]
         end
-        Table.new(["time", "MiB", "private", "shared", "workers", *names.flat_map { |name| titles(name) }], rows).lines
+
+        pools = @names.map do |pool|
+          ["Pool #{pool}", *course(["time", *figures]) { |one| pool_figures(one, pool) }, ""]
+        end
+        [*course(common) { |one| memory(one) }, "", *pools.flatten]
       end
+
+      def course(titles)
+        Table.new(titles, spread.map { |sample| [clock(sample["t"]), *yield(sample)] }).lines
+      end
+
+      def memory(sample) = [total(sample), sample["private"].values.sum, sample["shared"]].map { |size| mib(size) }
 
       # Evenly, with the first and the last.
       def spread
@@ -116,26 +142,20 @@ module Pando
         Array.new(ROWS) { |row| @samples[(last * row / (ROWS - 1.0)).round] }
       end
 
-      def names = @names ||= @samples.flat_map { |sample| sample["pools"].keys }.uniq
-
-      def titles(name)
-        of = "#{name} " if names.size > 1
-        ["#{of}generation", "req/s", "p95 ms", "queue ms"]
+      def pool_figures(sample, name)
+        pool = sample["pools"].fetch(name, {})
+        times = pool.values_at("p95", "queue").map { |seconds| decimal(seconds && (seconds * 1000.0)) }
+        [pool["workers"] || "", pool["generation"] || "", decimal(pool["requests"]), *times]
       end
 
-      def pool_figures(sample)
-        names.flat_map do |name|
-          pool = sample["pools"].fetch(name, {})
-          times = pool.values_at("p95", "queue").map { |seconds| seconds ? seconds * 1000.0 : "" }
-          [pool["generation"] || "", pool["requests"]&.to_f || "", *times]
-        end
-      end
+      # A table shows 0.0 as a dot.
+      def decimal(number) = number.nil? ? "" : number.to_f.nonzero? || 0
 
       def table_of_changes
         return ["No refork and no reload since then."] if changes.empty?
 
         rows = changes.map do |one|
-          [clock(one.time), one.what, one.seconds&.to_f || "", *memory_of(one),
+          [clock(one.time), one.what, decimal(one.seconds), *memory_of(one),
            Telemetry::Printable.escape(one.reason.to_s, 160)]
         end
         Table.new(["time", "change", "took, s", "workers' private MiB", "saved", "reason"], rows).lines
@@ -168,15 +188,20 @@ module Pando
          ("to generation #{event["generation"]}" if event["generation"])].compact.join(" ") + source.to_s
       end
 
+      # Of the workers of the pool, or of all.
       def saving(began, event)
         return {} unless event && event["event"].end_with?(".finished")
 
         ended = Time.parse(event.fetch("time")).to_f
-        { before: private_of(@all.reverse_each.find { |sample| sample["t"] + 1 <= began }), # it has no fractions
-          after: private_of(@all.find { |sample| sample["t"] >= ended + MEASURED }) }
+        { before: @all.reverse_each.find { |sample| sample["t"] + 1 <= began }, # it has no fractions
+          after: @all.find { |sample| sample["t"] >= ended + MEASURED } }
+          .transform_values { |sample| private_of(sample, event["pool"]) }
       end
 
-      def private_of(sample) = sample&.dig("private", "worker")
+      def private_of(sample, pool)
+        pool ? sample&.dig("pools", pool, "private") : sample&.dig("private", "worker")
+      end
+
       def total(sample) = sample["private"].values.sum + sample["shared"]
       def workers(sample) = sample["pools"].values.sum { |pool| pool["workers"].to_i }
       def mebibytes(sizes) = sizes.map { |size| mib(size) }.then { |before, after| [before, after, after - before] }

@@ -55,8 +55,12 @@ class AdminAppTest < Minitest::Test
     { "/drain?undo=yes" => "undo must be 0 or 1", "/refork?wait=-1" => "wait must be 0 or 1",
       "/refork?force=" => "force must be 0 or 1", "/scale?workers=2&bogus=1" => "/scale takes no parameter bogus",
       "/stack?slot=1&wait=0" => "/stack takes no parameter wait", "/scale?pool=web" => "workers is missing",
-      "/kill?pid=1" => "slot is missing", "/scale?workers=two" => "workers must be a whole number",
-      "/kill?slot=-1" => "slot must be a whole number" }.each do |target, reason|
+      "/kill?pid=1" => "slot is missing", "/scale?workers=two" => "workers must be a whole number below a billion",
+      "/kill?slot=-1" => "slot must be a whole number below a billion",
+      "/scale?workers" => "workers must be a whole number below a billion",
+      "/kill?slot" => "slot must be a whole number below a billion", "/refork?pool=" => "pool is empty",
+      "/refork?pool" => "pool is empty", "/scale?workers=4&workers=5" => "workers is there several times",
+      "/drain?undo=1&undo=%FF" => "undo is there several times" }.each do |target, reason|
       assert_equal([400, %({"error":"#{reason}"}\n)], post(monitor, *target.split("?")), target)
     end
 

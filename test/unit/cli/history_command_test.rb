@@ -10,7 +10,8 @@ require "tmpdir"
 
 # `pando history`: which moment it begins at, and how it asks the admin process.
 class HistoryCommandTest < Minitest::Test
-  PAST = { "hour" => [], "day" => [], "events" => [] }.freeze
+  SAMPLE = { "t" => Time.now.to_i, "pools" => { "web" => {} }, "private" => { "worker" => 1 }, "shared" => 1 }.freeze
+  PAST = { "hour" => [SAMPLE], "day" => [], "events" => [] }.freeze
 
   def setup
     @folder = Dir.mktmpdir("pando-history")
@@ -54,7 +55,7 @@ class HistoryCommandTest < Minitest::Test
     answer(tcp)
     status, text, = history("control \"c.sock\"\nadmin \"127.0.0.1:#{port}\"\n")
 
-    assert_equal([0, "#{Pando::CLI::Past::NONE}\n"], [status, text])
+    assert_equal([0, ["Memory"]], [status, text.lines.first.split.first(1)])
     assert_match(%r{\AGET /history\.json HTTP/1\.0\r\nHost: localhost\r\n\r\n\z}, @heads.first)
   end
 
@@ -101,6 +102,21 @@ class HistoryCommandTest < Minitest::Test
     assert_match(/the admin process remembers the past: write admin/, history("control \"c.sock\"\n").last)
   end
 
+  def test_nothing_is_known
+    answer(tcp, body: JSON.generate(PAST.merge("hour" => [])))
+
+    assert_equal([1, "", "pando: #{Pando::CLI::Past::NONE}\n"], history("admin \"127.0.0.1:#{port}\"\n"))
+  end
+
+  def test_a_pool
+    answer(tcp)
+    config = "admin \"127.0.0.1:#{port}\"\n"
+
+    assert_equal(0, history(config, "web").first)
+    assert_equal([2, "pando: there is no pool jobs, but web\n"], history(config, "jobs").values_at(0, 2))
+    assert_match(/unexpected argument "b"/, history(config, "web", "b").last)
+  end
+
   def since(text)
     command = Pando::CLI::History.new(text ? ["--since", text] : [], nil)
     command.send(:since, Time.new(2031, 5, 4, 12, 30, 0))
@@ -114,12 +130,18 @@ class HistoryCommandTest < Minitest::Test
     assert_equal(Time.new(2031, 5, 2, 14, 0), since("2031-05-02 14:00"))
     assert_equal(Time.new(2031, 5, 4, 10, 30), since("2h"))
     assert_equal(Time.new(2031, 5, 4, 12, 0), since("30m"))
+    assert_equal(Time.new(2031, 5, 3, 12, 30), since("1d"))
+    assert_equal(Time.new(2031, 5, 3), since("2031-05-03"))
+    assert_equal(Time.utc(2031, 5, 3, 1, 2, 3), since("2031-05-03T01:02:03.000Z"))
   end
 
   def test_no_moment
-    ["25:00", "12:60", "2031-05-04", "2031-13-04 10:00", "soon", "2"].each do |text|
+    ["25:00", "24:00", "12:60", "2031-02-30 10:00", "2031-13-04 10:00", "soon", "2"].each do |text|
       error = assert_raises(Pando::UsageError, text) { since(text) }
       assert_match(/--since: must be a time such as 14:00/, error.message)
+    end
+    ["2031-05-04 14:00", "2032-05-04T12:30:00.5Z"].each do |text|
+      assert_match(/is still to come/, assert_raises(Pando::UsageError) { since(text) }.message)
     end
   end
 end

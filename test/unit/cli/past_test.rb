@@ -37,13 +37,20 @@ class PastTest < Minitest::Test
   end
 
   def test_shared_memory_that_has_grown
-    assert_includes(past(hour: [sample(0, 200), sample(10, 200, shared: 130)]).text, "Shared memory has grown most (+30 M")
+    text = past(hour: [sample(0, 200), sample(10, 200, shared: 130)]).text
+
+    assert_includes(text, "Shared memory has grown most (+30 MiB).")
   end
 
   def test_memory_that_stays_names_no_cause
     text = past(hour: [sample(0, 200), sample(10, 201, shared: 99)]).text
 
-    assert_match(/\AMemory of all processes was and is 310 MiB since [^.]*\.\n/, text)
+    assert_match(/\AMemory of all processes is 310 MiB, as it was since [^.]*\.\n/, text)
+  end
+
+  def test_memory_that_has_fallen
+    assert_match(/has fallen from 310 MiB to 290 MiB .*The workers' private memory has fallen most \(-50 MiB\)\.$/,
+                 past(hour: [sample(0, 200), sample(10, 150, shared: 130)]).text)
   end
 
   def test_the_day_precedes_the_hour_and_what_came_before_does_not_count
@@ -83,10 +90,10 @@ class PastTest < Minitest::Test
               event(15, "refork.finished", { "generation" => 4, "pool" => "jobs" })]
     changes = past(hour: [sample(0, 200)], events: events).changes
 
-    expected = ["refork of jobs to generation 4, from worker 0 after 7 requests", "reload failed",
-                "refork refused of web", "refork under way of web, from worker 1 after 5 requests"]
+    expected = ["refork under way of web, from worker 1 after 5 requests", "refork refused of web", "reload failed",
+                "refork of jobs to generation 4, from worker 0 after 7 requests"]
     assert_equal(expected, changes.map(&:what))
-    assert_equal([1.0, 1.0, 0.0, nil], changes.map(&:seconds))
+    assert_equal([nil, 0.0, 1.0, 1.0], changes.map(&:seconds))
     assert_equal([nil] * 4, changes.map(&:saved))
   end
 
@@ -96,16 +103,40 @@ class PastTest < Minitest::Test
     refute_includes(past(hour: [sample(0, 200)], events: events).text, "\e")
   end
 
-  def test_two_pools_have_columns_of_their_own
-    jobs = { "workers" => 2, "generation" => 7, "requests" => 0.5 }
-    text = past(hour: [sample(0, 200, pools: { "jobs" => jobs })]).text
+  def two_pools(pool = nil)
+    jobs = { "workers" => 2, "generation" => 7, "requests" => 0.0 }
+    samples = [[90, 30], [140, 5]].map do |time, size|
+      sample(time, 200, pools: { "jobs" => { **jobs, "private" => size * MIB } })
+    end
+    events = [event(100, "refork.started", { "slot" => 0, "requests" => 7, "pool" => "jobs" }),
+              event(101, "refork.finished", { "generation" => 7, "pool" => "jobs" }),
+              event(102, "refork.refused", { "reason" => "off", "pool" => "web" }), event(103, "reload.started")]
+    Past.new({ "hour" => samples, "day" => [], "events" => events }, NOON, pool)
+  end
 
-    assert_match(/web generation +req.s +p95 ms +queue ms +jobs generation/, text)
-    assert_match(/ 6 +1 +2\.50 +12\.50 +7 +0\.50$/, text)
+  def test_two_pools_have_tables_of_their_own
+    text = two_pools.text
+
+    assert_match(/^Pool web\ntime +workers +generation +req.s +p95 ms +queue ms\n.* 4 +1 +2\.50 +12\.50$/, text)
+    assert_match(/^Pool jobs\ntime .*\n.* 2 +7 +0$/, text)
+    assert_match(/^workers +6 +6 +0$/, text)
+  end
+
+  def test_a_refork_has_saved_memory_of_its_own_pool
+    assert_equal([30 * MIB, 5 * MIB], two_pools.changes.first.then { |one| [one.before, one.after] })
+  end
+
+  def test_one_pool
+    history = two_pools("jobs")
+
+    assert_equal(["refork of jobs to generation 7, from worker 0 after 7 requests", "reload under way"],
+                 history.changes.map(&:what))
+    assert_match(/^time +MiB +private +shared +workers +generation/, history.text)
+    assert_equal("there is no pool x, but web, jobs", assert_raises(Pando::UsageError) { two_pools("x") }.message)
   end
 
   def test_nothing_is_known
-    assert_equal(Past::NONE, past(day: [sample(-60, 1)]).text)
+    assert_predicate(past(day: [sample(-60, 1)]), :empty?)
     assert_empty(past.to_h["memory"])
   end
 end

@@ -54,12 +54,14 @@ function row(what, verb, event, started, why, samples) {
   const end = verb === "finished" ? unixTime(event) : undefined;
   return { key: `${event.time} ${event.event}`, time, reason: why ?? started?.reason ?? event.reason ?? "",
     what: `${what} ${verb === "finished" ? "" : `${verb} `}${event.pool ? `of ${event.pool} ` : ""}${generation}${from}`,
-    took: event.seconds ?? (end && end - time), ...(end ? saved(samples, time, end) : {}) };
+    took: event.seconds ?? (end && end - time), ...(end ? saved(samples, time, end, event.pool) : {}) };
 }
 
-function saved(samples, start, end) {
-  const before = samples.findLast((sample) => sample.t + 1 <= start)?.private?.worker;
-  const after = samples.find((sample) => sample.t >= end + MEASURED)?.private?.worker;
+// Of the workers of one pool, or of all. The time of a sample has no fractions.
+function saved(samples, start, end, pool) {
+  const memory = (sample) => (pool ? sample?.pools[pool]?.private : sample?.private?.worker);
+  const before = memory(samples.findLast((sample) => sample.t + 1 <= start));
+  const after = memory(samples.find((sample) => sample.t >= end + MEASURED));
   return before === undefined || after === undefined ? {} : { before, after };
 }
 
