@@ -10,7 +10,6 @@ module Bench
     class Scrapes < Section
       SHARE = 0.1 # percent of a core
       LONGEST = 0.02 # seconds
-      STUCK = 30 # seconds that the workers stand
       FRESH = 1.05 # seconds after which an answer is made anew
       SETTLED = 12 # seconds until all is quiet after the start
 
@@ -35,7 +34,10 @@ module Bench
 
       private
 
-      def environment = { "BENCH_SLOW" => (STUCK * 1000).to_s, "BENCH_WAIT" => "holds" }
+      # The workers stand for as long as they are scraped.
+      def environment
+        { "BENCH_SLOW" => ((@options.scrapes + 5) * FRESH * 1000).round.to_s, "BENCH_WAIT" => "holds" }
+      end
 
       # The order changes with each round.
       def measure(round)
