@@ -87,7 +87,7 @@ module Pando
       def absence
         where = @file ? "#{@file}, the file of `admin token_file:`," : "the variable of `admin token_env:`"
         return "#{where} has no token of #{LEAST} characters or more, or cannot be read" if @file || @variable
-        return "the token could not be written beside the control socket: set `admin token_file:`" if @own
+        return "there is no token beside the control socket: restart the server, or set `admin token_file:`" if @own
 
         "there is no token: set `admin token_file:` or `admin token_env:`"
       end

@@ -190,7 +190,7 @@ module Pando
       # @return [Array, nil] the answer to it; nil: there is none
       def wrong_parameter(word, given)
         wrong = (given.keys - PARAMETERS.fetch(word)).first
-        return failure(400, "/#{word} takes no parameter #{wrong}") if wrong
+        return failure(400, "/#{word} takes no parameter '#{wrong}'") if wrong
 
         missing = (NEEDED.fetch(word, []) - given.keys).first
         return failure(400, "#{missing} is missing") if missing

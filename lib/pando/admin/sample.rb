@@ -77,16 +77,8 @@ module Pando
       def now(pool)
         @now ||= { "busy" => busy, "workers" => by_pool(@source.of_pools("ready", 0)),
                    "threads" => by_pool(@source.work("threads")), "queued" => by_pool(@source.queue("queued")),
-                   "generation" => by_pool(@source.current("number")), "memory" => @source.memory_of_generations,
-                   "private" => private_of_workers }
+                   "generation" => by_pool(@source.current("number")), "memory" => @source.memory_of_generations }
         @now.filter_map { |name, values| [name, values[pool]] if values[pool] }.to_h
-      end
-
-      # Private memory of the workers, by pool.
-      def private_of_workers
-        @source.memory(:private).each_with_object({}) do |(labels, size), sizes|
-          sizes[labels[:pool]] = size if labels[:role] == "worker"
-        end
       end
 
       # Workers that serve a request, by pool.

@@ -16,6 +16,15 @@ module Pando
       # The server is there, and does not answer as it should.
       class Failed < Pando::Error; end
 
+      # The answer takes too long.
+      class Late < IOError; end
+
+      LATE = "it takes longer than 10 s. A new address answers once the release that brought it has proved itself"
+      NO_ADDRESS = "the admin process remembers the past: write admin \"127.0.0.1:9394\" into the config file, and " \
+                   "reload the server"
+      # How often the admin process is asked, and seconds between.
+      TRIES = 10
+      PAUSE = 0.3
       # Seconds that a connection and an answer may take.
       PATIENCE = 10.0
       ANYWHERE = { "0.0.0.0" => "127.0.0.1", "::" => "::1" }.freeze
@@ -52,32 +61,46 @@ module Pando
                           "it if the line `admin` is new"
       end
 
+      # Asks at the first address that can be reached. If the admin process dies meanwhile, the next one is asked.
       # @param target [String] a path
       # @return [Object] the answer's JSON
       # @raise [UsageError] no server is there @raise [Failed]
-      def read(target)
-        listen = nearest
-        socket = connect(listen)
-        socket.write("GET #{target} HTTP/1.0\r\nHost: localhost\r\n#{authorization(listen)}\r\n")
-        parsed(everything(socket), listen)
+      def read(target, tries: TRIES)
+        ask(target)
       rescue SystemCallError, IOError => e
-        raise Failed, "the server at #{name(listen)} has not answered: #{e.message}"
-      ensure
-        socket&.close
+        raise Failed, "the admin process has not answered: #{e.message}" if (tries -= 1).zero? || e.is_a?(Late)
+
+        sleep(PAUSE)
+        retry
       end
 
       private
 
-      # The address at which reading needs no token, if there is one.
-      def nearest
-        listens = @config.admin
-        listens.find { |one| !one.tcp? } || listens.find { |one| one.host.match?(LOCAL) } || listens.first ||
-          raise(UsageError, "the admin process remembers the past: write admin \"127.0.0.1:9394\" into the config " \
-                            "file, and reload the server")
+      def ask(target)
+        listen, socket = reach
+        socket.write("GET #{target} HTTP/1.0\r\nHost: localhost\r\n#{authorization(listen)}\r\n")
+        parsed(everything(socket), listen)
+      ensure
+        socket&.close
       end
 
+      # Addresses at which reading needs no token come first.
+      def reach
+        listens = @config.admin.sort_by.with_index { |one, place| [one.tcp? ? 1 : 0, local?(one) ? 0 : 1, place] }
+        raise UsageError, NO_ADDRESS if listens.empty?
+
+        begin
+          listen = listens.shift
+          [listen, connect(listen)]
+        rescue UsageError
+          listens.empty? ? raise : retry
+        end
+      end
+
+      def local?(listen) = !listen.tcp? || listen.host.match?(LOCAL)
+
       def authorization(listen)
-        "Authorization: Bearer #{token}\r\n" if listen.tcp? && !listen.host.match?(LOCAL) && token
+        "Authorization: Bearer #{token}\r\n" if !local?(listen) && token
       end
 
       def everything(socket)
@@ -89,13 +112,15 @@ module Pando
           next text << part unless part == :wait_readable
 
           left = deadline - Sys.now
-          raise IOError, "it took longer than #{PATIENCE.round} s" unless left.positive? && socket.wait_readable(left)
+          raise Late, LATE unless left.positive? && socket.wait_readable(left)
         end
       end
 
       def parsed(answer, listen)
         head, body = answer.split("\r\n\r\n", 2)
-        facts = JSON.parse(body.to_s.force_encoding("UTF-8"))
+        raise IOError, "it closed the connection" unless body
+
+        facts = JSON.parse(body.force_encoding("UTF-8"))
         status = head[%r{\AHTTP/1\.[01] (\d{3})}, 1]
         return facts if status == "200"
 

@@ -24,17 +24,26 @@ module Pando
       AGO = /\A(\d{1,5})([smhd])\z/
       SECONDS = { "s" => 1, "m" => 60, "h" => 3600, "d" => 86_400 }.freeze
 
+      OTHER_VERSION = "the server's history is that of another version of Pando: use its own `pando history`"
+
       def self.switches = [Format::TEXT_OR_JSON, SINCE]
 
       private
 
       def perform
-        past = Past.new(AdminClient.new(config, terminal.env).read("/history.json"), since(Time.now).to_i, pool)
+        since = since(Time.now)
+        past = Past.new(facts, since.to_i, pool)
         return show(JSON.pretty_generate(past.to_h)) if chosen_format == "json"
 
         past.empty? ? report_failure(Past::NONE) : show(past.text)
       rescue AdminClient::Failed => e
         report_failure(e.message)
+      end
+
+      def facts
+        facts = AdminClient.new(config, terminal.env).read("/history.json")
+        known = Past::KEYS.all? { |key| facts.is_a?(Hash) && facts[key].is_a?(Array) }
+        known ? facts : raise(AdminClient::Failed, OTHER_VERSION)
       end
 
       def show(text)

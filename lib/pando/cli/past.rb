@@ -10,12 +10,14 @@ module Pando
     #
     # @api private
     class Past
-      # A refork or reload. `before` and `after` are bytes: the private memory of all workers when it began, and some
-      # time after its end; nil: not known.
+      # A refork, a reload or a reboot. `before` and `after` are bytes (PSS of the molds and workers) when it began and
+      # some time after its end; nil: not known.
       Change = Struct.new(:time, :what, :reason, :seconds, :before, :after, keyword_init: true) do
         def saved = before && after && (before - after)
       end
 
+      # Of /history.json.
+      KEYS = %w[day hour events].freeze
       # Rows of the table over time, at most.
       ROWS = 24
       # Seconds after the end of a refork by which its workers have been measured and have served a little.
@@ -26,18 +28,18 @@ module Pando
       PRIVATE = "private, "
       OWNERS = { "worker" => "the workers'", "service" => "the services'", "admin" => "the admin process's",
                  "shared" => "shared" }.freeze
-      CHANGES = %w[refork reload].freeze
+      CHANGES = %w[refork reload reboot].freeze
       ENDS = %w[finished failed refused].freeze
-      NONE = "nothing is known of that time: the history holds 24 hours, begins with the server, and has a value " \
-             "each ten seconds"
+      NONE = "nothing is known of that time: the history begins with the server's `admin` line, has a value each ten " \
+             "seconds, and holds 24 hours"
 
       # @param facts [Hash{String => Object}] @param since [Integer] a UNIX time
       # @param pool [String, nil] whose requests and changes are of interest; nil: those of all
       # @raise [UsageError] there is no such pool
       def initialize(facts, since, pool = nil)
-        @all = joined(facts.fetch("day"), facts.fetch("hour"))
+        day, hour, @events = facts.values_at(*KEYS)
+        @all = joined(day, hour)
         @samples = @all.select { |sample| sample["t"] >= since }
-        @events = facts.fetch("events")
         @since = since
         @names = @samples.flat_map { |sample| sample["pools"].keys }.uniq
         choose(pool) if pool && !empty?
@@ -54,7 +56,7 @@ module Pando
       # @return [String] of a past that is not empty
       def text = [*growth, "", *courses, *table_of_changes].join("\n")
 
-      # Reforks and reloads that began since then, the oldest first.
+      # Reforks, reloads and reboots that began since then, the oldest first.
       # @return [Array<Change>]
       def changes = @changes ||= Changes.new(@events).to_a { |*facts| change(*facts) }.sort_by(&:time)
 
@@ -89,7 +91,7 @@ module Pando
         totals, counts = [method(:total), method(:workers)].map { |figure| ends.map(&figure) }
         rows = [*parts.map { |name, sizes| [name, *mebibytes(sizes)] }, ["total", *mebibytes(totals)],
                 ["workers", *counts, counts.last - counts.first]]
-        ["#{summary}#{cause}", "", *Table.new(["MiB", *ends.map { |one| clock(one["t"]) }, "change"], rows).lines]
+        ["#{summary}#{cause}#{peak}", "", *Table.new(["MiB", *ends.map { |one| clock(one["t"]) }, "change"], rows).lines]
       end
 
       def summary
@@ -112,6 +114,14 @@ module Pando
         " #{memory} has #{sign.positive? ? "grown" : "fallen"} most (#{format("%+d", mib(after - before))} MiB)."
       end
 
+      # @return [String, nil] nil: memory was never far above its beginning and its end
+      def peak
+        highest = @samples.max_by { |sample| total(sample) }
+        return if total(highest) - ends.map { |sample| total(sample) }.max < NOTABLE
+
+        " It was #{mib(total(highest))} MiB at #{clock(highest["t"])}."
+      end
+
       def ends = @samples.values_at(0, -1)
 
       # Memory is that of the whole server, the rest that of one pool.
@@ -119,46 +129,62 @@ module Pando
         common = %w[time MiB private shared]
         figures = ["workers", "generation", "req/s", "p95 ms", "queue ms"]
         if (name = @names.first) && @names.one?
-          return [*course([*common, *figures]) { |one| [*memory(one), *pool_figures(one, name)] }, ""]
+          return [*course([*common, *figures]) { |span| [*memory(span), *pool_figures(span, name)] }, *legend, ""]
         end
 
         pools = @names.map do |pool|
-          ["Pool #{pool}", *course(["time", *figures]) { |one| pool_figures(one, pool) }, ""]
+          ["Pool #{pool}", *course(["time", *figures]) { |span| pool_figures(span, pool) }, ""]
         end
-        [*course(common) { |one| memory(one) }, "", *pools.flatten]
+        [*course(common) { |span| memory(span) }, *legend, "", *pools.flatten]
       end
 
       def course(titles)
-        Table.new(titles, spread.map { |sample| [clock(sample["t"]), *yield(sample)] }).lines
+        Table.new(titles, spans.map { |span| [clock(span.last["t"]), *yield(span)] }).lines
       end
 
-      def memory(sample) = [total(sample), sample["private"].values.sum, sample["shared"]].map { |size| mib(size) }
+      # The samples in at most so many groups of almost the same size. The first and the last stand alone.
+      # @return [Array<Array<Hash>>]
+      def spans
+        return @samples.map { |sample| [sample] } if @samples.size <= ROWS
 
-      # Evenly, with the first and the last.
-      def spread
-        last = @samples.size - 1
-        return @samples if last < ROWS
-
-        Array.new(ROWS) { |row| @samples[(last * row / (ROWS - 1.0)).round] }
+        inner = @samples[1..-2]
+        rows = ROWS - 2
+        groups = inner.each_with_index.group_by { |_, place| place * rows / inner.size }
+        [[@samples.first], *groups.values.map { |pairs| pairs.map(&:first) }, [@samples.last]]
       end
 
-      def pool_figures(sample, name)
-        pool = sample["pools"].fetch(name, {})
-        times = pool.values_at("p95", "queue").map { |seconds| decimal(seconds && (seconds * 1000.0)) }
-        [pool["workers"] || "", pool["generation"] || "", decimal(pool["requests"]), *times]
+      def legend
+        most = spans.map(&:size).max
+        return [] if most == 1
+
+        ["Each row stands for up to #{most} values: the most memory, the longest times, the mean of requests. " \
+         "--format json has them all."]
+      end
+
+      def memory(span)
+        sample = span.max_by { |one| total(one) }
+        [total(sample), sample["private"].values.sum, sample["shared"]].map { |size| mib(size) }
+      end
+
+      def pool_figures(span, name)
+        pools = span.map { |sample| sample["pools"].fetch(name, {}) }
+        requests = pools.filter_map { |pool| pool["requests"] }
+        times = %w[p95 queue].map { |key| pools.filter_map { |pool| pool[key] }.max&.*(1000.0) }
+        [*pools.last.values_at("workers", "generation").map { |number| number || "" },
+         *[requests.empty? ? nil : requests.sum / requests.size, *times].map { |number| decimal(number) }]
       end
 
       # A table shows 0.0 as a dot.
       def decimal(number) = number.nil? ? "" : number.to_f.nonzero? || 0
 
       def table_of_changes
-        return ["No refork and no reload since then."] if changes.empty?
+        return ["No refork, reload or reboot since then."] if changes.empty?
 
         rows = changes.map do |one|
           [clock(one.time), one.what, decimal(one.seconds), *memory_of(one),
            Telemetry::Printable.escape(one.reason.to_s, 160)]
         end
-        Table.new(["time", "change", "took, s", "workers' private MiB", "saved", "reason"], rows).lines
+        Table.new(["time", "change", "took, s", "MiB", "saved", "reason"], rows).lines
       end
 
       def memory_of(change)
@@ -171,10 +197,18 @@ module Pando
         began = Time.parse((started || event).fetch("time")).to_f
         return if began < @since
 
-        reason ||= [started, event].compact.filter_map { |one| one["reason"] }.first
-        Change.new(time: began, what: words(started, event || started, event), reason: reason,
+        Change.new(time: began, what: words(started, event || started, event),
+                   reason: reasons(started, event, reason).find(&:itself),
                    **duration(began, event), **saving(began, event))
       end
+
+      # Of a failure, its own comes first.
+      def reasons(started, event, reason)
+        known = [reason, started&.fetch("reason", nil), event&.fetch("reason", nil)]
+        event && !finished?(event) ? known.rotate(-1) : known
+      end
+
+      def finished?(event) = event["event"].end_with?(".finished")
 
       def duration(began, event)
         event ? { seconds: event["seconds"] || (Time.parse(event.fetch("time")).to_f - began) } : {}
@@ -184,22 +218,25 @@ module Pando
         name, verb = event.fetch("event").split(".")
         verb = nil if verb == "finished"
         source = ", from worker #{started["slot"]} after #{started["requests"]} requests" if started&.key?("slot")
-        [name, ended ? verb : "under way", ("of #{event["pool"]}" if event["pool"]),
-         ("to generation #{event["generation"]}" if event["generation"])].compact.join(" ") + source.to_s
+        pool, generation = event.values_at("pool", "generation")
+        [name, ("of #{pool}" if pool), ("to generation #{generation}" if generation), ended ? verb : "under way"]
+          .compact.join(" ") + source.to_s
       end
 
-      # Of the workers of the pool, or of all.
+      # Of all generations of the pool, or of all pools.
       def saving(began, event)
-        return {} unless event && event["event"].end_with?(".finished")
+        return {} unless event && finished?(event)
 
         ended = Time.parse(event.fetch("time")).to_f
         { before: @all.reverse_each.find { |sample| sample["t"] + 1 <= began }, # it has no fractions
           after: @all.find { |sample| sample["t"] >= ended + MEASURED } }
-          .transform_values { |sample| private_of(sample, event["pool"]) }
+          .transform_values { |sample| sample && memory_of_pools(sample, event["pool"]) }
       end
 
-      def private_of(sample, pool)
-        pool ? sample&.dig("pools", pool, "private") : sample&.dig("private", "worker")
+      def memory_of_pools(sample, pool)
+        pools = pool ? [sample["pools"][pool]] : sample["pools"].values
+        sizes = pools.compact.flat_map { |one| one.fetch("memory", {}).values }
+        sizes.sum if sizes.any?
       end
 
       def total(sample) = sample["private"].values.sum + sample["shared"]
@@ -213,7 +250,7 @@ module Pando
         time.strftime(time.to_date == Time.now.to_date ? "%T" : "%F %T")
       end
 
-      # Finds the beginning and the end of each refork and reload among the events.
+      # Finds the beginning and the end of each change among the events.
       class Changes
         def initialize(events)
           @events = events.select { |event| CHANGES.include?(event["event"].split(".").first) }

@@ -238,6 +238,7 @@ module Pando
         return log_recovered if error.zero? && dropped.zero?
 
         @log_failed = 0
+        @lost = @lost.to_i + dropped
         return if dropped.zero? && error == @told_error
 
         @told_error = error
@@ -249,8 +250,8 @@ module Pando
       def log_recovered
         return unless @log_failed && (@log_failed += 1) >= RECOVERED
 
-        @log_failed = @told_error = nil
-        Events.emit("log.recovered", path: @log)
+        Events.emit("log.recovered", count: @lost, path: @log)
+        @log_failed = @told_error = @lost = nil
       end
     end
 

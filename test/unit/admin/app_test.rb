@@ -53,8 +53,8 @@ class AdminAppTest < Minitest::Test
   def test_wrong_parameters_are_refused
     monitor = Obedient.new
     { "/drain?undo=yes" => "undo must be 0 or 1", "/refork?wait=-1" => "wait must be 0 or 1",
-      "/refork?force=" => "force must be 0 or 1", "/scale?workers=2&bogus=1" => "/scale takes no parameter bogus",
-      "/stack?slot=1&wait=0" => "/stack takes no parameter wait", "/scale?pool=web" => "workers is missing",
+      "/refork?force=" => "force must be 0 or 1", "/scale?workers=2&bogus=1" => "/scale takes no parameter 'bogus'",
+      "/stack?slot=1&wait=0" => "/stack takes no parameter 'wait'", "/scale?pool=web" => "workers is missing",
       "/kill?pid=1" => "slot is missing", "/scale?workers=two" => "workers must be a whole number below a billion",
       "/kill?slot=-1" => "slot must be a whole number below a billion",
       "/scale?workers" => "workers must be a whole number below a billion",

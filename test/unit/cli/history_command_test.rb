@@ -93,6 +93,33 @@ class HistoryCommandTest < Minitest::Test
     assert_match(/answered with something that is not Pando's/, history(config).last)
   end
 
+  def test_another_version
+    answer(tcp, body: "{}")
+
+    assert_match(/another version of Pando/, history("admin \"127.0.0.1:#{port}\"\n").last)
+  end
+
+  # As if it had been killed: the next one answers.
+  def test_an_admin_process_that_ends_is_asked_again
+    @server = tcp
+    closed = 0
+    @thread = Thread.new do
+      2.times do
+        @server.accept.close
+        closed += 1
+      end
+      answer(@server)
+    end
+
+    assert_equal([0, 2], [history("admin \"127.0.0.1:#{port}\"\n").first, closed])
+  end
+
+  def test_an_address_that_is_gone_is_passed_over
+    answer(tcp)
+
+    assert_equal(0, history("admin \"unix:#{@folder}/gone.sock\"\nadmin \"127.0.0.1:#{port}\"\n").first)
+  end
+
   def test_without_a_server_and_without_an_address
     @server = tcp
     config = "admin \"127.0.0.1:#{port}\"\n"

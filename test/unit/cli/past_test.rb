@@ -11,7 +11,8 @@ class PastTest < Minitest::Test
 
   # @param after [Integer] seconds after noon @param worker [Integer] MiB, private memory of the workers
   def sample(after, worker, shared: 100, pools: {})
-    web = { "workers" => 4, "generation" => 1, "requests" => 2.5, "p95" => 0.0125 }
+    web = { "workers" => 4, "generation" => 1, "requests" => 2.5, "p95" => 0.0125,
+            "memory" => { "0" => 5 * MIB, "1" => worker * MIB } }
     { "t" => NOON + after, "pools" => { "web" => web, **pools }, "shared" => shared * MIB,
       "private" => { "monitor" => 10 * MIB, "worker" => worker * MIB } }
   end
@@ -33,7 +34,7 @@ class PastTest < Minitest::Test
     assert_match(/^shared +100 +110 +10$/, text)
     assert_match(/^workers +4 +4 +0$/, text)
     assert_match(/^2031-05-04 12:00:10 +570 +460 +110 +4 +1 +2\.50 +12\.50$/, text)
-    assert_includes(text, "No refork and no reload since then.")
+    assert_includes(text, "No refork, reload or reboot since then.")
   end
 
   def test_shared_memory_that_has_grown
@@ -60,12 +61,21 @@ class PastTest < Minitest::Test
     assert_equal([2, 3, 5], history.to_h["samples"].map { |one| one["private"]["worker"] / MIB })
   end
 
-  def test_a_long_time_has_few_rows_with_the_first_and_the_last
-    rows = past(hour: Array.new(300) { |number| sample(number * 10, 200) }).text.lines.grep(/2\.50/)
+  def test_a_long_time_has_few_rows_and_hides_no_peak
+    samples = Array.new(300) { |number| sample(number * 10, 200) }
+    samples[100] = sample(1000, 900)
+    samples[101]["pools"]["web"] = { "workers" => 4, "generation" => 1, "requests" => 16.5, "p95" => 2.0 }
+    text = past(hour: samples).text
+    rows = text.lines.grep(/ 12\.50| 2000\.00/)
 
     assert_equal(24, rows.size)
     assert_includes(rows.first, "12:00:00")
     assert_includes(rows.last, "12:49:50")
+    assert_equal([["1,010", "910", "100", "4", "1", "3.50", "2000.00"]],
+                 rows.grep(/2000/).map { |row| row.split.drop(2) })
+    assert_includes(text, "Each row stands for up to 14 values")
+    assert_includes(text, "Memory of all processes is 310 MiB, as it was since 2031-05-04 12:00:00. It was 1010 MiB at " \
+                          "2031-05-04 12:16:40.")
   end
 
   def test_what_a_refork_has_saved
@@ -77,24 +87,33 @@ class PastTest < Minitest::Test
     change = history.to_h["changes"].first
 
     assert_equal({ "time" => NOON + 100.0, "what" => "refork to generation 2, from worker 3 after 1200 requests",
-                   "reason" => "sharing has eroded", "seconds" => 9.5, "before" => 480 * MIB, "after" => 210 * MIB,
+                   "reason" => "sharing has eroded", "seconds" => 9.5, "before" => 485 * MIB, "after" => 215 * MIB,
                    "saved" => 270 * MIB }, change)
-    assert_match(/refork to generation 2.* 9\.50 +480 -> 210 +270 +sharing has eroded$/, history.text)
+    assert_match(/refork to generation 2.* 9\.50 +485 -> 215 +270 +sharing has eroded$/, history.text)
   end
 
   def test_reforks_that_are_refused_or_under_way_and_reloads_by_pool
     events = [event(10, "refork.started", { "slot" => 1, "requests" => 5, "pool" => "web" }),
               event(11, "refork.refused", { "reason" => "another refork is under way", "pool" => "web" }),
-              event(12, "reload.started"), event(13, "reload.failed", { "reason" => "it does not boot" }),
+              event(12, "reload.started", { "reason" => "pando reload" }),
+              event(13, "reload.failed", { "reason" => "it does not boot" }),
               event(14, "refork.started", { "slot" => 0, "requests" => 7, "pool" => "jobs" }),
               event(15, "refork.finished", { "generation" => 4, "pool" => "jobs" })]
     changes = past(hour: [sample(0, 200)], events: events).changes
 
-    expected = ["refork under way of web, from worker 1 after 5 requests", "refork refused of web", "reload failed",
+    expected = ["refork of web under way, from worker 1 after 5 requests", "refork of web refused", "reload failed",
                 "refork of jobs to generation 4, from worker 0 after 7 requests"]
     assert_equal(expected, changes.map(&:what))
     assert_equal([nil, 0.0, 1.0, 1.0], changes.map(&:seconds))
     assert_equal([nil] * 4, changes.map(&:saved))
+    assert_equal([nil, "another refork is under way", "it does not boot", nil], changes.map(&:reason))
+  end
+
+  def test_a_reboot
+    events = [event(1, "reboot.started", { "reason" => "a leak" }), event(2, "reboot.finished", { "generation" => 3 })]
+
+    assert_equal([["reboot to generation 3", "a leak"]],
+                 past(hour: [sample(0, 200)], events: events).changes.map { |one| [one.what, one.reason] })
   end
 
   def test_a_reason_of_the_app_does_not_control_the_terminal
@@ -106,7 +125,7 @@ class PastTest < Minitest::Test
   def two_pools(pool = nil)
     jobs = { "workers" => 2, "generation" => 7, "requests" => 0.0 }
     samples = [[90, 30], [140, 5]].map do |time, size|
-      sample(time, 200, pools: { "jobs" => { **jobs, "private" => size * MIB } })
+      sample(time, 200, pools: { "jobs" => { **jobs, "memory" => { "7" => size * MIB } } })
     end
     events = [event(100, "refork.started", { "slot" => 0, "requests" => 7, "pool" => "jobs" }),
               event(101, "refork.finished", { "generation" => 7, "pool" => "jobs" }),

@@ -146,7 +146,7 @@ class HTTPReactorReportTest < Minitest::Test
                  tick(5).map { |name, facts| [name, *facts.values_at(:reason, :count)] })
     @counts.set(log_error: 0)
     assert_empty tick(9)
-    assert_equal [["log.recovered", { path: "/var/log/access.log" }]], tick(5)
+    assert_equal [["log.recovered", { count: 0, path: "/var/log/access.log" }]], tick(5)
     @counts.set(log_error: Errno::ENOSPC::Errno)
     assert_equal ["log.failed"], tick(5).map(&:first)
   end
@@ -160,7 +160,7 @@ class HTTPReactorReportTest < Minitest::Test
     end
 
     assert_equal([["log.failed", 4]] * 3, told.flatten(1).map { |name, facts| [name, facts[:count]] })
-    assert_equal ["log.recovered"], tick(3).map(&:first)
+    assert_equal [["log.recovered", { count: 12, path: "/var/log/access.log" }]], tick(3)
   end
 
   def test_every_name_is_one_that_the_reactor_counts

@@ -4,7 +4,7 @@ import { html, useEffect, useRef } from "./vendor/preact.js";
 import { bytes, clock, number, seconds } from "./words.js";
 
 const HEIGHT = 170;
-const CHANGES = ["refork.finished", "reload.finished", "monitor.upgraded"];
+const CHANGES = ["refork.finished", "reload.finished", "reboot.finished", "monitor.upgraded"];
 
 const CHARTS = [
   {
@@ -133,7 +133,7 @@ function part(plot, line, index) {
   return whole === undefined || whole === null ? null : whole - below;
 }
 
-// A dashed line for each refork, reload and upgrade.
+// A dashed line for each refork, reload, reboot and upgrade.
 function drawChanges(plot, changes, stroke) {
   const { ctx, bbox } = plot;
   ctx.save();

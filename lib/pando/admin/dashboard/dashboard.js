@@ -53,7 +53,7 @@ function Page({ state }) {
             ${pools.map((one) => html`<option key=${one}>${one}</option>`)}</select></label>`}
         </div>
         <${Charts} samples=${range === "hour" ? hour : day} pool=${pool} changes=${changes} />
-        <p class="hint">A dashed line marks a refork, a reload or an upgrade.</p></section>
+        <p class="hint">A dashed line marks a refork, a reload, a reboot or an upgrade.</p></section>
       <section id="processes"><h2>Processes</h2>
         <${Processes} report=${report} /></section>
       <section id="reforks"><h2>Reforks and reloads</h2>

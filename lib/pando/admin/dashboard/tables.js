@@ -1,4 +1,4 @@
-// Reforks and reloads with what they changed, slow requests, job nodes, and events.
+// Reforks, reloads and reboots with what they changed, slow requests, job nodes, and events.
 
 import { html, useState } from "./vendor/preact.js";
 import { slowStacks } from "./server.js";
@@ -12,7 +12,7 @@ export function Changes({ events, samples }) {
   if (rows.length === 0) return html`<p>None since the admin process started.</p>`;
   return html`<div class="wide" tabindex="0" role="region" aria-label="Reforks and reloads"><table>
     <thead><tr><th>time</th><th>change</th><th>reason</th><th class="number">took</th>
-      <th class="number">workers’ private memory</th><th class="number">saved</th></tr></thead>
+      <th class="number">memory</th><th class="number">saved</th></tr></thead>
     <tbody>${rows.map((row) => html`<tr key=${row.key}>
       <td>${clock(row.time)}</td><td>${row.what}</td><td>${row.reason}</td>
       <td class="number">${row.took === undefined ? "" : seconds(row.took)}</td>
@@ -21,14 +21,14 @@ export function Changes({ events, samples }) {
   </table></div>`;
 }
 
-// One row for each refork or reload, the newest first.
+// One row for each refork, reload or reboot, the newest first.
 function changes(events, samples) {
   const rows = [];
   const started = new Map();
   const reasons = new Map(); // of `refork :auto`
   for (const event of events) {
     const [what, verb] = event.event.split(".");
-    if (!["refork", "reload"].includes(what)) continue;
+    if (!["refork", "reload", "reboot"].includes(what)) continue;
     const key = `${what} ${event.pool ?? ""}`;
     if (verb === "decided" && event.decision === "refork") reasons.set(key, event.reason);
     if (verb === "started") started.set(key, event);
@@ -52,17 +52,23 @@ function row(what, verb, event, started, why, samples) {
   const from = started?.slot === undefined ? "" : ` from worker ${started.slot}, after ${started.requests} requests`;
   const generation = event.generation === undefined ? "" : ` to generation ${event.generation}`;
   const end = verb === "finished" ? unixTime(event) : undefined;
-  return { key: `${event.time} ${event.event}`, time, reason: why ?? started?.reason ?? event.reason ?? "",
-    what: `${what} ${verb === "finished" ? "" : `${verb} `}${event.pool ? `of ${event.pool} ` : ""}${generation}${from}`,
+  const reasons = verb === "finished" ? [why, started?.reason, event.reason] : [event.reason, why, started?.reason];
+  return { key: `${event.time} ${event.event}`, time, reason: reasons.find((one) => one) ?? "",
+    what: `${what}${event.pool ? ` of ${event.pool}` : ""}${generation}${verb === "finished" ? "" : ` ${verb}`}${from}`,
     took: event.seconds ?? (end && end - time), ...(end ? saved(samples, time, end, event.pool) : {}) };
 }
 
-// Of the workers of one pool, or of all. The time of a sample has no fractions.
+// Memory of all generations of a pool, or of all pools. The time of a sample has no fractions.
 function saved(samples, start, end, pool) {
-  const memory = (sample) => (pool ? sample?.pools[pool]?.private : sample?.private?.worker);
-  const before = memory(samples.findLast((sample) => sample.t + 1 <= start));
-  const after = memory(samples.find((sample) => sample.t >= end + MEASURED));
+  const before = memory(samples.findLast((sample) => sample.t + 1 <= start), pool);
+  const after = memory(samples.find((sample) => sample.t >= end + MEASURED), pool);
   return before === undefined || after === undefined ? {} : { before, after };
+}
+
+function memory(sample, pool) {
+  const pools = pool ? [sample?.pools[pool]] : Object.values(sample?.pools ?? {});
+  const sizes = pools.flatMap((one) => Object.values(one?.memory ?? {}));
+  return sizes.length > 0 ? sizes.reduce((sum, size) => sum + size) : undefined;
 }
 
 export function Slow({ requests }) {

@@ -152,8 +152,9 @@ module Pando
       define "log.failed", :warn, %i[count reason path advice],
              "The access log could not be written; `reason` is the last error. `count` lines were dropped since the " \
              "last event, because there was no more room for them in memory; the others wait. Requests are served."
-      define "log.recovered", :info, %i[path],
-             "The access log has been written without a fault for ten seconds, after `log.failed`."
+      define "log.recovered", :info, %i[count path],
+             "The access log has been written without a fault for ten seconds, after `log.failed`. `count` lines are " \
+             "missing in it."
       define "reactor.exited", :info, %i[pid reason],
              "The reactor has answered all the requests that it held, and has exited."
       define "reactor.failed", :error, %i[pid reason], "A reactor did not become ready. The monitor starts another one."
