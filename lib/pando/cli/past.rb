@@ -91,7 +91,8 @@ module Pando
         totals, counts = [method(:total), method(:workers)].map { |figure| ends.map(&figure) }
         rows = [*parts.map { |name, sizes| [name, *mebibytes(sizes)] }, ["total", *mebibytes(totals)],
                 ["workers", *counts, counts.last - counts.first]]
-        ["#{summary}#{cause}#{peak}", "", *Table.new(["MiB", *ends.map { |one| clock(one["t"]) }, "change"], rows).lines]
+        times = ends.map { |sample| clock(sample["t"]) }
+        ["#{summary}#{cause}#{peak}", "", *Table.new(["MiB", *times, "change"], rows).lines]
       end
 
       def summary

@@ -74,8 +74,8 @@ class PastTest < Minitest::Test
     assert_equal([["1,010", "910", "100", "4", "1", "3.50", "2000.00"]],
                  rows.grep(/2000/).map { |row| row.split.drop(2) })
     assert_includes(text, "Each row stands for up to 14 values")
-    assert_includes(text, "Memory of all processes is 310 MiB, as it was since 2031-05-04 12:00:00. It was 1010 MiB at " \
-                          "2031-05-04 12:16:40.")
+    assert_includes(text, "Memory of all processes is 310 MiB, as it was since 2031-05-04 12:00:00. It was 1010 MiB " \
+                          "at 2031-05-04 12:16:40.")
   end
 
   def test_what_a_refork_has_saved
