@@ -72,18 +72,30 @@ static VALUE row_rest(int argc, VALUE *argv, VALUE self)
     return Qnil;
 }
 
-/* The head of the job's answer is out. The end of the job clears it. */
-static VALUE row_streaming(int argc, VALUE *argv, VALUE self)
+static struct pando_job *job_of(VALUE self, int argc, VALUE *argv)
 {
-    atomic_store_explicit(&pando_row_of(self)->jobs[index_at(argc, argv, 0)].streaming, 1, memory_order_release);
+    return &pando_row_of(self)->jobs[index_at(argc, argv, 0)];
+}
+
+/* The end of the job clears these notes. */
+static VALUE note(struct pando_job *job, uint32_t bit)
+{
+    atomic_fetch_or_explicit(&job->notes, bit, memory_order_release);
     return Qtrue;
 }
 
-static VALUE row_streaming_p(int argc, VALUE *argv, VALUE self)
+static VALUE noted(struct pando_job *job, uint32_t bit)
 {
-    const struct pando_job *job = &pando_row_of(self)->jobs[index_at(argc, argv, 0)];
-    return atomic_load_explicit(&job->streaming, memory_order_acquire) ? Qtrue : Qfalse;
+    return atomic_load_explicit(&job->notes, memory_order_acquire) & bit ? Qtrue : Qfalse;
 }
+
+/* The head of the job's answer is out. */
+static VALUE row_streaming(int argc, VALUE *argv, VALUE self) { return note(job_of(self, argc, argv), PANDO_JOB_STREAMS); }
+static VALUE row_streaming_p(int argc, VALUE *argv, VALUE self) { return noted(job_of(self, argc, argv), PANDO_JOB_STREAMS); }
+
+/* Another process died while it had this job. */
+static VALUE row_retried(int argc, VALUE *argv, VALUE self) { return note(job_of(self, argc, argv), PANDO_JOB_RETRIED); }
+static VALUE row_retried_p(int argc, VALUE *argv, VALUE self) { return noted(job_of(self, argc, argv), PANDO_JOB_RETRIED); }
 
 /* Since when the job with this number runs; without a number: since when the process has had a job without a pause. */
 static VALUE row_busy_since(int argc, VALUE *argv, VALUE self)
@@ -164,6 +176,8 @@ void pando_init_row_jobs(VALUE row)
     rb_define_method(row, "rest", row_rest, -1);
     rb_define_method(row, "streaming!", row_streaming, -1);
     rb_define_method(row, "streaming?", row_streaming_p, -1);
+    rb_define_method(row, "retried!", row_retried, -1);
+    rb_define_method(row, "retried?", row_retried_p, -1);
     rb_define_method(row, "busy_since", row_busy_since, -1);
     rb_define_method(row, "soft_deadline", row_soft_deadline, -1);
     rb_define_method(row, "hard_deadline", row_hard_deadline, -1);

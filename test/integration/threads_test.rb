@@ -22,7 +22,11 @@ class ThreadsTest < Minitest::Test
       when "/exit" then exit
       when "/interrupt" then raise Interrupt
       when "/die" then Process.kill("KILL", Process.pid)
-      when "/spin"
+      when "/crash"
+        File.read(File.join(__dir__, "crash"))
+        Process.spawn("sleep 0.3; kill -SEGV #{Process.pid}")
+        sleep
+      when %r{\A/spin}
         over = false
         Thread.new { over = File.read(File.join(__dir__, "spin")) }
         nil until over
@@ -93,6 +97,32 @@ class ThreadsTest < Minitest::Test
     # All three after the first death; after the second those beside the killer that had begun again.
     wait_until { @server.events("requests.retried").sum { |event| event["count"] } >= 3 }
     assert_operator(@server.events("requests.retried").sum { |event| event["count"] }, :<=, 5)
+  end
+
+  # As native code does that gives the lock away.
+  def test_a_crash_without_the_interpreter_lock_is_blamed_on_the_request_that_two_workers_had
+    skip("Ruby #{RUBY_VERSION} does not say which thread has the interpreter lock") if RUBY_VERSION < "3.2"
+    start("threads 3")
+    File.mkfifo(crash = File.join(@server.folder, "crash"))
+    File.mkfifo(spin = File.join(@server.folder, "spin"))
+    crashing = Thread.new { @server.get("/crash").status }
+    first, second = Array.new(2) { |number| crash_beside_a_request_with_the_lock(crash, "/spin#{number}") }
+    opened_for_writing(spin).then { |writer| writer.write("over") && writer.close }
+
+    assert_equal([502, 502, 200], [first, crashing, second].map(&:value))
+    assert_equal(["GET /spin0", "GET /crash"], @server.events("worker.lost").map { |event| event["request"] })
+  end
+
+  # @return [Thread] of the request's client, whose value is the status
+  def crash_beside_a_request_with_the_lock(crash, target)
+    writer = opened_for_writing(crash)
+    deaths = @server.events("worker.lost").size
+    client = Thread.new { @server.get(target).status }
+    wait_until(message: -> { status }) { running == 2 }
+    writer.write("now")
+    writer.close
+    wait_until(message: -> { status }) { @server.events("worker.lost").size > deaths }
+    client
   end
 
   def test_a_request_that_ends_its_thread_costs_only_itself

@@ -193,7 +193,7 @@ static void become_idle(struct pando_row *row, struct pando_job *job, uint64_t n
 {
     atomic_store_explicit(&job->soft_deadline, 0, memory_order_relaxed);
     atomic_store_explicit(&job->hard_deadline, 0, memory_order_relaxed);
-    atomic_store_explicit(&job->streaming, 0, memory_order_relaxed);
+    atomic_store_explicit(&job->notes, 0, memory_order_relaxed);
     /* A reader that sees the row idle from here on must not count from before the job. */
     atomic_store_explicit(&row->heartbeat, now, memory_order_relaxed);
     atomic_store_explicit(&job->busy_since, 0, memory_order_release);

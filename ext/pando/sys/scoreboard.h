@@ -27,6 +27,12 @@ enum pando_row_flag {
 /* What a thread does with the interpreter lock. */
 enum pando_lock_state { PANDO_LOCK_FREE = 0, PANDO_LOCK_WANTED = 1, PANDO_LOCK_HELD = 2 };
 
+/* What is known of a job that runs. */
+enum {
+    PANDO_JOB_STREAMS = 1, /* the head of its answer is out */
+    PANDO_JOB_RETRIED = 2  /* another process died while it had this job */
+};
+
 /* A job that a process may have beside others: one line of figures, two of text. */
 struct pando_job {
     _Alignas(64) _Atomic uint64_t number; /* counts up by two; odd while verb and subject are being written */
@@ -38,7 +44,7 @@ struct pando_job {
     _Atomic uint64_t lock_wait;      /* nanoseconds that it has waited for the interpreter lock since it began */
     _Atomic uint64_t lock_since;     /* since when it has held, wanted or not wanted it */
     _Atomic uint32_t lock;           /* enum pando_lock_state; written by bind_lock.c */
-    _Atomic uint32_t streaming;      /* the head of its answer is out */
+    _Atomic uint32_t notes;          /* PANDO_JOB_* */
     char verb[PANDO_VERB_MAX];
     char subject[PANDO_SUBJECT_MAX];
 };

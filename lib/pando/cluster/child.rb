@@ -236,6 +236,13 @@ module Pando
       # @param number [Integer] the job that is the reason for a kill
       def blame(number) = @blamed = number
 
+      # @return [Integer, nil] its job that another worker has had when it died, if there is one such job and it is not
+      #   blamed already
+      def retried_job
+        retried = row.jobs.select { |number| row.retried?(number) }
+        retried.first unless retried.size != 1 || retried.first == @blamed
+      end
+
       # @return [Boolean] whether this job is the one that may have ended it
       def blames?(number) = @blamed.nil? || @blamed == number
 

@@ -24,6 +24,9 @@ module Pando
       # @return [Float] now, in monotonic seconds
       def job_deadline(soft, hard) = row.set_deadlines(soft, hard, job_number)
 
+      # Another worker has died while it had the running job.
+      def job_retried = row.retried!(job_number)
+
       # The running job has begun to stream its result, which may take long: a rollout does not wait for its end.
       def job_streams = row.streaming!(job_number)
 

@@ -44,6 +44,7 @@ module Pando
         return unless at_request?(child)
 
         child.suspect_job unless child.ending.killed?
+        blame_the_retried(child)
         name = child.blamed_job_name or return
         record = recall(name)
         child.suspect_job if record.endings(MINUTE).any?
@@ -61,6 +62,18 @@ module Pando
       def refused = @bans.values.reject(&:over?).map(&:explain)
 
       private
+
+      # Native code may crash without the interpreter lock, while another request has it. Then the request is retried,
+      # because it was beside the one that was blamed, and the next worker crashes as well. A request that has seen two
+      # crashes is likelier than another, unless the other's path has ended a worker, too. Kills from outside hit
+      # anybody.
+      def blame_the_retried(child)
+        return unless child.ending.crash?
+
+        retried = child.retried_job or return
+        known = @records[child.blamed_job_name]
+        child.blame(retried) if known.nil? || known.endings(MINUTE).empty?
+      end
 
       # A worker that the monitor killed was not ended by its request. Before it is ready, a worker requests something
       # from itself.

@@ -57,6 +57,7 @@ module Pando
       def handle
         build_request(reader.parser)
         record.job_started(@request.verb, @request.path, nil, nil)
+        record.job_retried if @request.env.key?("pando.retry")
         begin
           @request.attach(@body = reader.read_body(@client, @request.path))
           answer

@@ -35,6 +35,7 @@ module Pando
       def job_started(*) = nil
       def job_deadline(*) = Sys.now
       def job_streams = nil
+      def job_retried = nil
       def lock_wait = 0.0
       def job_failed = nil
       def job_finished = nil

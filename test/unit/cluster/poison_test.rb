@@ -81,6 +81,25 @@ class PoisonRecordsTest < Minitest::Test
     refute_predicate died, :suspect?
   end
 
+  # @param retried [Array<Integer>] those of the requests that another worker has had
+  # @return [String] the path that is blamed; the first one runs longest
+  def blamed(paths, retried, ending = ClusterSupport.killed(11))
+    child = worker
+    paths.each.with_index(1) { |path, number| child.row.start_job("GET", path, nil, nil, number) }
+    retried.each { |number| child.row.retried!(number) }
+    child.ending = ending
+    @poison.died(child)
+    child.blamed_job_name.last.tap { @roster.dismiss(child) }
+  end
+
+  def test_of_several_requests_the_one_that_has_seen_two_crashes_is_blamed
+    assert_equal("/b", blamed(%w[/a /b /c], [2]))
+    assert_equal("/d", blamed(%w[/d /e], [1, 2]), "nobody knows which one")
+    assert_equal("/f", blamed(%w[/f /g], []))
+    assert_equal("/h", blamed(%w[/h /i], [2], ClusterSupport.killed), "kill -9 from outside hits anybody")
+    assert_equal("/f", blamed(%w[/f /j], [2]), "its path has ended a worker")
+  end
+
   def test_an_idle_worker_dies_of_no_request
     child = worker
     child.ending = ClusterSupport.ended(1)

@@ -357,7 +357,9 @@ class SysScoreboardTest < Minitest::Test
     assert_operator @row.busy_since(1), :<=, @row.busy_since(64)
     assert_equal @row.busy_since(1), @row.busy_since
     @row.streaming!(64)
+    @row.retried!(1)
     assert_equal([false, true], [1, 64].map { |number| @row.streaming?(number) })
+    assert_equal([true, false], [1, 64].map { |number| @row.retried?(number) })
     @row.finish_job(1)
     assert_equal [[64], 1, @row.busy_since(64)], [@row.jobs, @row.requests, @row.busy_since]
     @row.finish_job(64)

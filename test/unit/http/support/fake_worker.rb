@@ -34,6 +34,7 @@ module HTTPSupport
 
     def reader_lost(*arguments) = @calls << [:reader_lost, *arguments]
     def job_streams = @calls << [:job_streams]
+    def job_retried = @calls << [:job_retried]
 
     def job_deadline(*arguments)
       @calls << [:job_deadline, *arguments]
