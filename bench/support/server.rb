@@ -19,7 +19,7 @@ module Bench
     SETTLED_FOR = 0.5
     POLL_INTERVAL = 0.05
 
-    attr_reader :port, :pid
+    attr_reader :port, :pid, :folder
 
     # @param app [String] path of the rackup file
     # @param folder [String] an empty folder to run in, so that no other configuration is found

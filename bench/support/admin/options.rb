@@ -9,12 +9,13 @@ module Bench
     class Options
       include CommandLine
 
-      SECTIONS = %w[scrapes kills cost].freeze
-      WHOLE = /\A[1-9]\d{0,4}\z/
+      SECTIONS = %w[scrapes kills cost counts].freeze
+      WHOLE = /\A[1-9]\d{0,5}\z/
       NUMBERS = {
         workers: "in scrapes", scrapes: "in a row, and as long without", interval: "seconds between two scrapes",
         kills: "of the admin process", rate: "requests a second meanwhile", seconds: "each measurement in cost",
-        connections: "in cost", rounds: "of scrapes and of cost"
+        connections: "in cost", rounds: "of scrapes and of cost", requests: "in counts",
+        duration: "seconds of these requests", reforks: "meanwhile", reloads: "meanwhile"
       }.freeze
 
       attr_reader :sections, :json, *NUMBERS.keys
@@ -29,6 +30,10 @@ module Bench
         @seconds = 10
         @connections = 16
         @rounds = 3
+        @requests = 100_000
+        @duration = 120
+        @reforks = 10
+        @reloads = 3
         read(arguments)
       end
 
