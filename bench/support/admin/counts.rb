@@ -13,6 +13,7 @@ module Bench
       CLIENTS = 8
       KILLS = 20
       PATIENCE = 60 # seconds for an answer
+      POLL = 0.02
       SETTLED = 2.0 # seconds until the last request is counted everywhere
 
       def call
@@ -52,7 +53,8 @@ module Bench
       # Spreads all that may go wrong over the time of the requests.
       def disturb(server)
         orders = (["refork"] * @options.reforks) + (["reload"] * @options.reloads) + ["upgrade"] + (["kill"] * KILLS)
-        orders.shuffle.each do |order|
+        orders.shuffle.each.with_index(1) do |order, number|
+          sleep POLL until @numbers.size <= sent - (sent * number / (orders.size + 1))
           progress("#{order}, #{@numbers.size} requests to go")
           order == "kill" ? kill(server) : server.pando(order)
         end
