@@ -45,6 +45,7 @@ class PathPoolsTest < Minitest::Test
       assert_equal(pids("reports").first, @server.get("/reports").body)
     end
 
+    assert_match(/\Apando .*: 2 of 2 workers ready.*^reports: 1 of 1 worker with 2 threads each ready/m, status)
     assert_equal(["/late"], @server.events("request.timed_out").map { |event| event["path"] })
   end
 
@@ -55,6 +56,15 @@ class PathPoolsTest < Minitest::Test
     assert_match(/reports can have 1 to 14 workers with 64 threads each: .* need 2 /, refused.first)
     assert_match(/web can have 1 to 895 workers: .* need 128 /, refused.last)
     assert_empty(@server.events("workers.scaled"))
+  end
+
+  def test_a_reload_names_what_waits_for_a_restart
+    start("workers 1\n#{POOL}, workers: 1, max_queue: 5")
+    file = File.join(@server.folder, "pando.rb")
+    File.write(file, File.read(file).sub('"/reports"', '"/reports", "/more"').sub("max_queue: 5", "max_queue: 6"))
+
+    event = @server.wait_for("reload.incomplete") { @server.signal("HUP") }
+    assert_equal("paths: of pool reports, max_queue: of pool reports", event["settings"])
   end
 
   def test_a_death_in_one_pool_does_not_concern_the_other

@@ -24,6 +24,8 @@ module Pando
                       body_timeout write_timeout idle_timeout queue_timeout max_queue max_connections
                       max_connections_per_address max_keepalive_requests retry_after retry_requests
                       stream_bodies health health_live access_log access_log_format access_log_sample].freeze
+      OF_POOL = { "paths:" => :paths.to_proc, "max_queue:" => ->(pool) { pool.config.max_queue },
+                  "queue_timeout:" => ->(pool) { pool.config.queue_timeout } }.freeze
       # Seconds that the monitor may be blocked while it runs the file itself.
       LONGEST_IN_MONITOR = 5.0
 
@@ -78,8 +80,7 @@ module Pando
       # @return [Array<Symbol, String>] settings that differ from those at the server's start, and need a restart
       def kept
         settings = [*AT_START, *(OF_REACTOR if @first.reactor)].reject { |name| same?(name) }
-        settings << "paths:, max_queue: and queue_timeout: of pools" unless routes(@first) == routes(config)
-        [*settings, *(Kinds.names(config) - Kinds.names(@first)).map { |name| restart_for(name) }]
+        [*settings, *routes, *(Kinds.names(config) - Kinds.names(@first)).map { |name| restart_for(name) }]
       end
 
       # Uses it from now on.
@@ -93,10 +94,14 @@ module Pando
       # @param name [String] of a pool that only the new configuration has
       def restart_for(name) = Kinds.pool(config, name) ? "pool #{name}" : "node #{name} (or pando upgrade)"
 
-      # What the reactor reads at its start.
-      def routes(config)
-        known = config.pools.select { |pool| Kinds.pool(@first, pool.name) }
-        known.map { |pool| [pool.name, pool.paths, pool.config.max_queue, pool.config.queue_timeout] }.sort_by(&:first)
+      # What the reactor reads of a pool at its start.
+      # @return [Array<String>] what has changed of pools that were there then
+      def routes
+        config.pools.flat_map do |pool|
+          first = Kinds.pool(@first, pool.name) or next []
+          keywords = OF_POOL.reject { |_, read| read.call(first) == read.call(pool) }.keys
+          keywords.map { |keyword| "#{keyword} of pool #{pool.name}" }
+        end
       end
 
       def same?(name)

@@ -88,6 +88,16 @@ class StatusReportTest < Minitest::Test
     assert_includes report(threads: "5").text, ": 1 of 2 workers with 5 threads each ready, "
   end
 
+  def test_pools_with_different_numbers_of_threads_say_them_themselves
+    web = { "name" => "web", "kind" => "worker", "workers" => "2", "ready" => "2" }
+    live = { "name" => "live", "kind" => "worker", "workers" => "1", "ready" => "1", "threads" => "64" }
+    text = report(["pool", web], ["pool", live]).text
+
+    assert_includes(text, ": 1 of 2 workers ready, ")
+    assert_includes(text, "\nweb: 2 of 2 workers ready, ")
+    assert_includes(text, "\nlive: 1 of 1 worker with 64 threads each ready, ")
+  end
+
   def test_nodes_alone_are_called_so
     node = { "pool" => "sidekiq", "slot" => "0", "state" => "idle", "running" => "0", "failed" => "0" }
     records = [["pool", { "name" => "sidekiq", "kind" => "node", "workers" => "2", "ready" => "1" }], ["worker", node]]

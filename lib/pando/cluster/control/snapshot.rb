@@ -39,14 +39,17 @@ module Pando
 
         def server
           { pid: Process.pid, version: Pando::VERSION, workers: @cluster.pools.workers,
-            ready: @cluster.roster.ready_workers.size, threads: threads, state: state, uptime: @cluster.age.round(1),
-            reforks: @pools.sum(&:reforks), sizing: @pools.first.sizing, failures: @pools.sum(&:failures),
+            ready: @cluster.roster.ready_workers.size, threads: common_threads, state: state,
+            uptime: @cluster.age.round(1), reforks: @pools.sum(&:reforks), sizing: @pools.first.sizing, failures: @pools.sum(&:failures),
             suspended: (true if @pools.any?(&:suspended?)), reloading: (true if @cluster.reload.under_way?),
             quiet: (true if @cluster.quiet.begun?) }
         end
 
-        # @return [Integer, nil] nil: a worker has one request at a time
-        def threads = @cluster.pools.first.roster.threads.then { |count| count if count > 1 }
+        # @return [Integer, nil] of a worker; nil: one, or it is another number in another pool
+        def common_threads
+          counts = @cluster.pools.select(&:serves?).map { |pool| pool.roster.threads }.uniq
+          counts.first if counts.one? && counts.first > 1
+        end
 
         def state
           return "stopping" if @cluster.shutdown.begun?
@@ -86,6 +89,7 @@ module Pando
 
           [["pool", { name: @name, kind: (@pool.options.jobs ? "node" : "worker"),
                       workers: @pool.rollout.size, ready: @pool.roster.ready_workers.size,
+                      threads: (@pool.roster.threads if @pool.serves? && @pool.roster.threads > 1),
                       queued: (@pool.reactors.waiting_for(@pool.number) if @pool.serves?),
                       **live_connections, reforks: reforks, failures: failures,
                       suspended: (true if suspended?), sizing: sizing }]]
