@@ -41,8 +41,8 @@ module Pando
           { pid: Process.pid, version: Pando::VERSION, workers: @cluster.pools.workers,
             ready: @cluster.roster.ready_workers.size, threads: common_threads, state: state,
             uptime: @cluster.age.round(1), reforks: @pools.sum(&:reforks), sizing: @pools.first.sizing,
-            failures: @pools.sum(&:failures), suspended: (true if @pools.any?(&:suspended?)), reloading: (true if @cluster.reload.under_way?),
-            quiet: (true if @cluster.quiet.begun?) }
+            failures: @pools.sum(&:failures), suspended: (true if @pools.any?(&:suspended?)),
+            reloading: (true if @cluster.reload.under_way?), quiet: (true if @cluster.quiet.begun?) }
         end
 
         # @return [Integer, nil] of a worker; nil: one, or it is another number in another pool
