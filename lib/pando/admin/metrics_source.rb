@@ -79,6 +79,8 @@ module Pando
 
       # @return [Hash] requests by pool, method and class of status
       def answers
+        return answers_of_workers if traffic("requests").empty?
+
         all("answers").each_with_object({}) do |one, values|
           one["counts"].to_s.split(",").zip(CLASSES) do |count, status|
             values[{ pool: pool(one["pool"]), method: one["method"], status: status }] = count.to_i
@@ -184,6 +186,16 @@ module Pando
       end
 
       private
+
+      # In direct mode only the workers count, and only whether a request has failed.
+      def answers_of_workers
+        all("work").reject { |one| nodes?(one["pool"]) }.each_with_object({}) do |one, values|
+          requests, failures = one.values_at("requests", "failures").map(&:to_i)
+          { "unknown" => requests - failures, "5xx" => failures }.each do |status, count|
+            values[{ pool: pool(one["pool"]), method: "unknown", status: status }] = count
+          end
+        end
+      end
 
       def zeros = of_pools("name") { 0 }
       def totals_by_event = @totals_by_event ||= all("total").group_by { |one| one["event"] }

@@ -39,14 +39,14 @@ module Pando
 
       private
 
-      # In direct mode nobody but the workers counts requests, and nobody counts errors.
+      # Requests and errors, or jobs and those that failed.
       def counters
-        done = by_pool(@source.work("requests"))
         pools = by_pool(@source.of_pools("name")).keys
-        return pools.to_h { |pool| [pool, { "requests" => done.fetch(pool, 0) }] } if @source.traffic("requests").empty?
-
         counts = pools.to_h { |pool| [pool, { "requests" => 0, "errors" => 0 }] }
         @source.answers.each { |labels, count| add(counts[labels[:pool]], labels, count) }
+        { "requests" => "requests", "errors" => "failures" }.each do |name, of_jobs|
+          by_pool(@source.work(of_jobs, jobs: true)).each { |pool, count| counts[pool][name] = count.to_i }
+        end
         counts
       end
 

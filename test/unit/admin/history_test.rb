@@ -132,19 +132,28 @@ class AdminHistoryTest < Minitest::Test
     end
   end
 
-  def test_in_direct_mode_nobody_counts_errors
+  # @yieldparam pairs [Hash] of the record about work @yieldreturn [Array<Array(String, Hash)>] records in its place
+  def without_a_reactor
     @monitor.define_singleton_method(:records) do
-      super().filter_map do |word, pairs|
-        next if %w[counters answers times].include?(word)
-
-        word == "work" ? [word, { "requests" => requests.to_s }] : [word, pairs]
-      end
+      work = { "requests" => requests.to_s, "failures" => errors.to_s }
+      super().reject { |record| %w[counters answers times work].include?(record.first) } + yield(work)
     end
-    pass(10, rate: 4)
-    web = past["hour"].first["pools"]["web"]
+  end
 
-    assert_in_delta(4.0, web["requests"])
-    refute_includes(web, "errors")
+  def test_in_direct_mode_the_workers_count
+    without_a_reactor { |work| [["work", work]] }
+    pass(10, rate: 4, errors: 1)
+
+    assert_equal([4.0, 1.0], past["hour"].first["pools"]["web"].values_at("requests", "errors"))
+  end
+
+  def test_a_job_is_like_a_request
+    without_a_reactor do |work|
+      [["pool", { "name" => "mail", "kind" => "node", "ready" => "2" }], ["work", { **work, "pool" => "mail" }]]
+    end
+    pass(10, rate: 4, errors: 1)
+
+    assert_equal([4.0, 1.0], past["hour"].first["pools"]["mail"].values_at("requests", "errors"))
   end
 
   def test_a_file_that_was_not_written_to_its_end_does_not_count

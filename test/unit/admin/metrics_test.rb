@@ -41,6 +41,15 @@ class AdminMetricsTest < Minitest::Test
     @families = Metrics.families(snapshot, SURVEY).to_h { |family| [family.name, family.samples] }
   end
 
+  def test_in_direct_mode_the_workers_count_requests
+    work = ["work", { "requests" => "40", "failures" => "3", "threads" => "1" }]
+    snapshot = Pando::Admin::Snapshot.new([RECORDS.first, work])
+
+    assert_equal({ { pool: "web", method: "unknown", status: "unknown" } => 37,
+                   { pool: "web", method: "unknown", status: "5xx" } => 3 },
+                 Pando::Admin::MetricsSource.new(snapshot, SURVEY).answers)
+  end
+
   # @return [Hash] values by labels, without the zeros
   def happened(name) = @families["pando_#{name}_total"].reject { |_, count| count.zero? }
 
