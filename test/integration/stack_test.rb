@@ -64,9 +64,9 @@ class StackTest < Minitest::Test
       assert_match(/config\.ru:1:in .*in_ruby/, admin.post("/stack?slot=0").body)
       assert_equal("401", admin.post("/stack?slot=0", token: nil).code)
       assert_equal(["409", "there is no worker in slot 7"], told(admin.post("/stack?slot=7")))
-      assert_equal(["409", "slot must be a whole number, 0 or more, but is \"-1\""], told(admin.post("/stack?slot=-1")))
-      assert_equal(["409", "slot is missing"], told(admin.post("/stack")))
-      assert_equal(["400", "/stack takes no parameter all"], told(admin.post("/stack?all=1")))
+      assert_equal(["400", "slot must be a whole number below a billion"], told(admin.post("/stack?slot=-1")))
+      assert_equal(["400", "slot is missing"], told(admin.post("/stack")))
+      assert_equal(["400", "/stack takes no parameter 'all'"], told(admin.post("/stack?all=1")))
     end
   end
 
