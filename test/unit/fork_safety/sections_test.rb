@@ -29,9 +29,9 @@ class ForkSafetySectionsTest < Minitest::Test
 
   def nest(block) = -> { Pando.prevent_fork { block.call } }
 
-  # Seconds after which a child hangs, and how often it is forked anew then. In the child, Ruby 3.4 locks a mutex of each
-  # other thread (threadptr_interrupt_exec_cleanup in its thread.c). If a thread had it locked at the fork, which is
-  # seldom, the child hangs.
+  # Seconds after which a child hangs, and how often it is forked anew then. In the child, Ruby 3.4 locks a mutex of
+  # each other thread (threadptr_interrupt_exec_cleanup in its thread.c). If a thread had it locked at the fork, which
+  # is seldom, the child hangs.
   HANGS = 20
   FORKS = 3
 
