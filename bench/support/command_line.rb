@@ -50,6 +50,18 @@ module Bench
       end
     end
 
+    # The parser of a program of sections, see {Sections}.
+    #
+    # @param all [Array<String>] its sections
+    # @param numbers [Hash{Symbol => String}] @param pattern [Regexp] as for {#numbers_of}
+    def parser_of_sections(all, numbers, pattern)
+      OptionParser.new("Usage: #{program} [options]") do |options|
+        sections_of(options, all)
+        numbers_of(options, numbers, pattern)
+        ending(options, "limit")
+      end
+    end
+
     # The Rubies to measure, one after the other, and the seconds of each measurement.
     def rubies_of(options)
       options.on("--rubies LIST", Array, "paths; this: the one at hand (default: this and one with YJIT)") do |list|

@@ -10,7 +10,7 @@ module Bench
 
     FREQUENCY = 2000 # samples a second of CPU time
     ROW = /\A\s*(\d+\.\d+)%\s*;\s*(\d+):[^;]*;([^;]*);\[.\] (\S+)/
-    # A share of the CPU time, 0 to 1, that a function has taken in the threads of a process with this name.
+    # The share of the CPU time, 0 to 1, that a function has taken in the threads of one name of a process.
     Row = Struct.new(:share, :pid, :thread, :function)
 
     def initialize

@@ -43,13 +43,7 @@ module Bench
 
       def program = "bench/live"
 
-      def parser
-        @parser ||= OptionParser.new("Usage: #{program} [options]") do |options|
-          sections_of(options, SECTIONS)
-          numbers_of(options, NUMBERS, WHOLE)
-          ending(options, "limit")
-        end
-      end
+      def parser = @parser ||= parser_of_sections(SECTIONS, NUMBERS, WHOLE)
     end
   end
 end

@@ -47,9 +47,14 @@ module Pando
         path ? "#{path} cannot be read. The server writes it at its start" : "set `admin token_file:`"
       end
 
-      # @param listen [Config::Listen] of `admin`, a TCP address
-      # @return [String] where it can be reached from here
-      def host(listen) = ANYWHERE.fetch(listen.host, listen.host)
+      # @param listen [Config::Listen] of `admin`
+      # @return [String] where it can be reached from here: a path, or host and port
+      def name(listen)
+        return listen.path unless listen.tcp?
+
+        host = host(listen)
+        "#{host.include?(":") ? "[#{host}]" : host}:#{listen.port}"
+      end
 
       # @raise [UsageError] no server is there
       def connect(listen)
@@ -65,7 +70,8 @@ module Pando
       # @param target [String] a path
       # @return [Object] the answer's JSON
       # @raise [UsageError] no server is there @raise [Failed]
-      def read(target, tries: TRIES)
+      def read(target)
+        tries ||= TRIES
         ask(target)
       rescue SystemCallError, IOError => e
         raise Failed, "the admin process has not answered: #{e.message}" if (tries -= 1).zero? || e.is_a?(Late)
@@ -129,12 +135,7 @@ module Pando
         raise Failed, "#{name(listen)} answered with something that is not Pando's"
       end
 
-      def name(listen)
-        return listen.path unless listen.tcp?
-
-        host = host(listen)
-        "#{host.include?(":") ? "[#{host}]" : host}:#{listen.port}"
-      end
+      def host(listen) = ANYWHERE.fetch(listen.host, listen.host)
 
       def settings = { "token_file" => path, "token_env" => @config.admin_token_env || nil }
 

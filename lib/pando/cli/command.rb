@@ -64,6 +64,12 @@ module Pando
         File.absolute_path?(seen) && File.identical?(seen, ".") ? seen : Dir.pwd
       end
 
+      # @return [Integer] exit status
+      def report_failure(reason)
+        terminal.err.puts "pando: #{reason}"
+        CLI::FAILED
+      end
+
       def other(name)
         CLI.command(name).new([], terminal).call
       end

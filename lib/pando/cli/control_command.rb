@@ -78,11 +78,6 @@ module Pando
         report_failure(e.message)
       end
 
-      def report_failure(reason)
-        terminal.err.puts "pando: #{reason}"
-        CLI::FAILED
-      end
-
       def progress(event)
         more = event.except("name").map { |key, value| "#{key}=#{value.include?(" ") ? value.inspect : value}" }
         ["  #{event["name"]}", *more].join(" ")

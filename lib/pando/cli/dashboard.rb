@@ -16,7 +16,7 @@ module Pando
         client.connect(listen).close
         token = client.token
         warn_of(client.absence) unless token
-        terminal.out.puts "http://#{host}:#{listen.port}/dashboard#{"#token=#{token}" if token}"
+        terminal.out.puts "http://#{client.name(listen)}/dashboard#{"#token=#{token}" if token}"
         CLI::OK
       end
 
@@ -36,11 +36,6 @@ module Pando
         end
 
         "a browser cannot open a unix socket: add a line such as admin \"127.0.0.1:9394\" to the config file"
-      end
-
-      def host
-        host = client.host(listen)
-        host.include?(":") ? "[#{host}]" : host
       end
     end
   end

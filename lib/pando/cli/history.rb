@@ -51,11 +51,6 @@ module Pando
         CLI::OK
       end
 
-      def report_failure(reason)
-        terminal.err.puts "pando: #{reason}"
-        CLI::FAILED
-      end
-
       def most_words = 2
 
       def pool
