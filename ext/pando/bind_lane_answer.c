@@ -152,6 +152,14 @@ static VALUE lane_abort(VALUE self, VALUE status)
     return pando_lane_view_end(pando_lane_view_of(self), PANDO_FRAME_ABORT, NUM2UINT(status));
 }
 
+/* From another thread than the one that answers: the worker leaves, and the answer ends early. */
+static VALUE lane_cut(VALUE self)
+{
+    struct lane_view *view = pando_lane_view_of(self);
+    if (pando_lane_view_usable(view)) atomic_store(&view->lane->cut, view->turn);
+    return Qnil;
+}
+
 /* After put found no room. True: wait for the eventfd; false: there is room again. */
 static VALUE lane_starve(VALUE self)
 {
@@ -175,6 +183,7 @@ void pando_init_http_lane_answer(VALUE cLane)
     rb_define_method(cLane, "want_file", lane_want_file, 0);
     rb_define_method(cLane, "want_socket", lane_want_socket, 0);
     rb_define_method(cLane, "abort", lane_abort, 1);
+    rb_define_method(cLane, "cut", lane_cut, 0);
     rb_define_method(cLane, "starve", lane_starve, 0);
     rb_define_method(cLane, "fed", lane_fed, 0);
 }

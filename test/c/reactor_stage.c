@@ -264,6 +264,7 @@ static int obey(void)
     VERB("interim") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 1, data, n, PATIENCE)); }
     VERB("end") ok(put(a, PANDO_FRAME_END, b, c, d, NULL, 0, PATIENCE));
     VERB("abort") ok(put(a, PANDO_FRAME_ABORT, b, c, d, NULL, 0, PATIENCE));
+    VERB("cut") { atomic_store(&lanes[a].shared->cut, c); ok(1); }
     VERB("half") { half(a, b, c); ok(1); }
     VERB("want_file") { put(a, PANDO_FRAME_WANT_FILE, b, c, 0, NULL, 0, PATIENCE); receive(a, b, c); }
     VERB("want_socket") { put(a, PANDO_FRAME_WANT_SOCKET, b, c, 0, NULL, 0, PATIENCE); receive(a, b, c); }

@@ -107,7 +107,8 @@ class LiveConnectionsTest < Minitest::Test
     assert_nil(last_of(socket))
     assert_equal([old], File.readlines(File.join(@server.folder, "ended"), chomp: true))
     assert_equal([old], File.readlines(File.join(@server.folder, "hooks"), chomp: true) & [old])
-    assert_empty(@server.complaints.map { |event| event["event"] } - ["requests.lost"]) # the stream
+    assert_equal(1, @server.wait_past("streams.cut")["count"])
+    assert_empty(@server.complaints)
     assert_equal("#{old}\n", last_lines(stream).last)
   end
 
@@ -139,7 +140,8 @@ class LiveConnectionsTest < Minitest::Test
     wait_until { File.exist?(hooks) && (pids - File.readlines(hooks, chomp: true)).empty? }
 
     assert_predicate(@server.wait_for_exit, :success?)
-    assert_empty(@server.complaints.map { |event| event["event"] } - ["requests.lost"]) # the stream
+    assert_empty(@server.complaints)
+    assert_equal([1], @server.events("streams.cut").map { |event| event["count"] })
   end
 
   # The monitor takes the time up again.

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MAGIC 0x70616e646f633037ULL /* "pandoc07": includes the layout version */
+#define MAGIC 0x70616e646f633038ULL /* "pandoc08": includes the layout version */
 #define BYTES sizeof(struct pando_channel_shared)
 
 static int map(struct pando_channel *channel, int fd, int writable)

@@ -101,6 +101,7 @@ struct pando_lane {
     _Atomic uint64_t idle_since;             /* nanoseconds; the reactor wakes the latest first */
     _Atomic uint32_t lock_users;             /* PANDO_LANE_LOCK and the number of its process's threads that have or
                                               * want the interpreter lock, on a worker's first lane; 0: nobody counts */
+    _Atomic uint32_t cut;                    /* the turn whose answer it does not finish, because the worker leaves */
     _Atomic uint64_t connections;            /* that its application has taken over, likewise: how many ever << 32 | how
                                               * many are open, as of now and then */
     _Alignas(64) _Atomic uint64_t written;   /* bytes ever */

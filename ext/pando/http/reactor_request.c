@@ -213,6 +213,12 @@ static void tell_gone(struct pando_reactor *reactor, const struct pando_request 
         atomic_store(&reactor->lanes[request->lane].shared->gone, request->turn);
 }
 
+/* Whether its worker gave it up because it leaves. */
+static int was_cut(const struct pando_reactor *reactor, const struct pando_request *request)
+{
+    return request->place == PANDO_TAKEN && atomic_load(&reactor->lanes[request->lane].shared->cut) == request->turn;
+}
+
 void pando_reactor_request_abandon(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     struct pando_request *request = &connection->request;
@@ -233,6 +239,7 @@ void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_c
 void pando_reactor_request_fail(struct pando_reactor *reactor, struct pando_connection *connection, int status)
 {
     int answered = connection->request.answered, lent = connection->request.lent;
+    int cut = was_cut(reactor, &connection->request);
     tell_gone(reactor, &connection->request);
     pando_reactor_request_settle(reactor, connection);
     if (lent && pando_reactor_connection_watch(reactor, connection) == -1) {
@@ -240,7 +247,7 @@ void pando_reactor_request_fail(struct pando_reactor *reactor, struct pando_conn
         return;
     }
     if (answered) {
-        pando_stat_add(&reactor->stats->resets, 1);
+        pando_stat_add(cut ? &reactor->stats->streams_cut : &reactor->stats->resets, 1);
         pando_reactor_connection_reset(reactor, connection);
     } else {
         pando_reactor_refuse(reactor, connection, status);

@@ -57,6 +57,7 @@
     _(failed_502)             /* its worker died or gave up */ \
     _(failed_504)             /* its worker was killed for its deadline */ \
     _(resets)                 /* connections reset: the worker died or gave up after the answer had begun */ \
+    _(streams_cut)            /* connections reset: the worker had to leave before the answer had ended */ \
     _(corrupt_lanes)          \
     _(log_lines)              /* of the access log, written or about to be */ \
     _(log_dropped)            /* lines of the access log for which there was no room */ \

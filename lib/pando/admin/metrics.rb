@@ -156,6 +156,10 @@ module Pando
       counter("requests_retried_total", [], "Safe requests that another worker has served, because theirs died.") do |s|
         s.traffic("retried")
       end
+      counter("streams_cut_total", [],
+              "Streamed responses that were reset because their worker had to leave: after drain, or at a stop.") do |s|
+        s.traffic("streams_cut")
+      end
       counter("requests_timed_out_total", %i[pool kind],
               "Requests that exceeded their soft timeout, after which the worker leaves, or their hard one, at which " \
               "it is killed.") do |s|

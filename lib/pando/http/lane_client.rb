@@ -65,7 +65,10 @@ module Pando
       def over? = @ended
 
       # The worker leaves: for the application this client is gone.
-      def cut = @cut = true
+      def cut
+        @cut = true
+        @lane.cut
+      end
 
       # (see Client#cut?)
       def cut? = @cut

@@ -195,6 +195,7 @@ module Pando
         tell("requests.shed", @new, @shed) { load_of(jobs, *@stats.values_at("queued", "connections")) }
         tell("requests.lost", @new, LOST) { { slowest: (slowest_reader if @new["cut_readers"].positive?) } }
         Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
+        Events.emit("streams.cut", count: @new["streams_cut"]) if @new["streams_cut"].positive?
         tell_of_spool
         tell_of_log if @log
         @queues.each { |queue| queue.tick(jobs, @stats["connections"]) }

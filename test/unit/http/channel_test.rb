@@ -66,8 +66,8 @@ class HTTPChannelTest < Minitest::Test
     one = lane
     assert one.sleep
     pid = fork do
-      nothing = [one.take(+""), one.wanted?, one.offered?, one.waiting?, one.half_closed?, one.abort(0), one.want_file,
-                 one.put(["x"], 0, nil), one.close, one.step_back, one.starve, one.fed]
+      nothing = [one.take(+""), one.wanted?, one.offered?, one.waiting?, one.half_closed?, one.cut, one.abort(0),
+                 one.want_file, one.put(["x"], 0, nil), one.close, one.step_back, one.starve, one.fed]
       gone = File.read("/proc/self/maps").scan("memfd:pando-lane").empty?
       own = lane
       one = nil

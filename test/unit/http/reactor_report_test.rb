@@ -15,7 +15,7 @@ class HTTPReactorReportTest < Minitest::Test
   NAMES = %w[connections idle in_flight queued shed_connections shed_address shed_queue shed_queue_time shed_stopping
              shed_resources refused_malformed refused_cut_off evicted slow_readers
              shed_file_size refused_body_size refused_spool_size refused_too_large refused_unsupported refused_proxy
-             refused_header_time refused_body_time failed_502 failed_504 resets retried
+             refused_header_time refused_body_time failed_502 failed_504 resets retried streams_cut
              cut_readers cut_family cut_network cut_rate spool_failed spool_error shed_spool shed_memory
              head_bytes body_bytes answer_bytes spooled_bodies spooled_answers log_error log_dropped].freeze
 
@@ -78,13 +78,14 @@ class HTTPReactorReportTest < Minitest::Test
   end
 
   def test_tells_each_kind_once_and_what_is_new_only
-    @counts.add(shed_queue: 3, shed_address: 1, refused_malformed: 2, failed_504: 1, resets: 1, retried: 4, queued: 9)
+    @counts.add(shed_queue: 3, shed_address: 1, refused_malformed: 2, failed_504: 1, resets: 1, retried: 4,
+                streams_cut: 5, queued: 9)
 
     assert_equal [["requests.refused", { count: 2, reason: "malformed (2)" }],
                   ["requests.shed", { count: 4, reason: "max_connections_per_address (1), max_queue (3)",
                                       waiting: 9, connections: 7, busy: "GET /slow" }],
                   ["requests.lost", { count: 2, reason: "answered with 504 (1), reset (1)" }],
-                  ["requests.retried", { count: 4 }]], tick
+                  ["requests.retried", { count: 4 }], ["streams.cut", { count: 5 }]], tick
     assert_empty tick
     @counts.add(failed_502: 1)
     assert_equal [["requests.lost", { count: 1, reason: "answered with 502 (1)" }]], tick

@@ -79,6 +79,22 @@ class HTTPReactorStatsTest < Minitest::Test
     counts("retried" => 1, "failed_502" => 1, "failed_504" => 1, "resets" => 1, "responses" => 1, "requests" => 4)
   end
 
+  # By a worker that leaves, whether it says so or ends without a word.
+  def test_counts_streams_that_were_cut
+    stage
+    [->(taken) { @stage.ok("abort", taken.id, 0) }, ->(_) { dies(0, DIED) }].each do |ending|
+      client = request(GET)
+      taken = @stage.take(0)
+      @stage.data(taken, "HTTP/1.1 200 OK\r\n")
+      client.readpartial(10)
+      @stage.ok("cut", taken.id)
+      ending.call(taken)
+      assert_raises(Errno::ECONNRESET) { client.read }
+    end
+
+    counts("streams_cut" => 2, "resets" => 0)
+  end
+
   def test_counts_corrupt_lanes_and_connections_given_away
     stage
     client = request(GET)

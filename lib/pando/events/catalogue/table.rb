@@ -320,6 +320,9 @@ module Pando
              "slowest one when no memory was left for more; `slowest` is the address and rate of the last such " \
              "client. If the worker died, `worker.killed` or `worker.lost` says why. In direct mode this event " \
              "covers only slow clients, one at a time, each with its `request`."
+      define "streams.cut", :info, %i[count],
+             "Workers left before `count` responses that they were streaming had ended, after `drain`, or most of " \
+             "`stop_timeout`. The clients saw their connections reset. An EventSource connects again by itself."
       define "queue.delayed", :warn, %i[count median p99 waiting],
              "Requests wait too long for a worker. `median` and `p99` are in seconds, rounded up by a quarter at most."
       define "queue.blocked", :error, %i[waiting idle replaced],
