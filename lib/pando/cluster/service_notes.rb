@@ -36,7 +36,7 @@ module Pando
         size.zero? ? "" : @io.pread(size, BYTES * 2).force_encoding(Encoding::UTF_8)
       end
 
-      # Whoever dies here leaves none.
+      # A process that dies in the middle of this leaves none.
       def text=(text)
         @io.pwrite([0].pack(NUMBER), BYTES)
         @io.pwrite(text, BYTES * 2)

@@ -6,7 +6,7 @@ require "pando/cluster/exit_report"
 require_relative "support/clock"
 require_relative "support/fakes"
 
-class ClusterFarewellTest < Minitest::Test
+class ClusterExitReportTest < Minitest::Test
   include ClusterSupport::Clock
   include ClusterSupport::Listening
 

@@ -7,7 +7,7 @@ require_relative "support/clock"
 require_relative "support/fakes"
 
 # Which workers are not restarted at full speed, and what is said about it.
-class ClusterDampersTest < Minitest::Test
+class ClusterRestartThrottlesTest < Minitest::Test
   include ClusterSupport::Clock
   include ClusterSupport::Listening
 
