@@ -43,13 +43,13 @@ class PreventForkTest < Minitest::Test
 
         File.delete("section")
         entered = Queue.new
-        Thread.new { Pando.prevent_fork { entered.push(true) && sleep(2) } }
+        Thread.new { Pando.prevent_fork { entered.push(true) && hold_until("over") } }
         entered.pop
       end
     RUBY
     server.write("section", "")
     server.wait_for("fork.failed") { Process.kill("TERM", server.workers.first.pid) }
-    server.wait_for("worker.ready")
+    server.wait_for("worker.ready") { server.write("over", "") }
 
     assert_empty server.events("generation.discarded")
     assert_empty server.events("mold.discarded")
