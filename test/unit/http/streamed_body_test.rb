@@ -78,10 +78,11 @@ class HTTPStreamedBodyTest < Minitest::Test
   end
 
   in_each_mode "the_client_is_invited_when_the_body_is_wanted" do
-    gate = Queue.new
-    streaming { |input| gate.pop && input.read }
+    begun, gate = Array.new(2) { Queue.new }
+    streaming { |input| (begun << true) && gate.pop && input.read }
     client = upload("#{SIZED}Expect: 100-continue\r\n")
-    assert_nil client.wait_readable(0.05)
+    begun.pop
+    assert_nil client.wait_readable(0)
     gate << true
     assert_equal "HTTP/1.1 100 Continue\r\n\r\n", head_of(client)
     client.write("abcdefghij")
