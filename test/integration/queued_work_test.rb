@@ -88,7 +88,7 @@ class QueuedWorkTest < Minitest::Test
 
   def test_what_takes_longer_than_the_stop_is_named
     start("workers 1\nrefork :manual\nstop_timeout 3")
-    ask("/long/600")
+    ask("/long/never")
     wait_until(message: "a job that runs") { done == ["begun"] }
     ask("/later/1")
 
@@ -103,7 +103,7 @@ class QueuedWorkTest < Minitest::Test
   def test_what_waits_is_named_by_its_class
     start("workers 1\nrefork :manual\nstop_timeout 3")
     # As many as have threads, and more.
-    40.times { ask("/long/600") }
+    40.times { ask("/long/never") }
     2.times { ask("/mail/1") }
     stop_and_read
 
@@ -115,12 +115,13 @@ class QueuedWorkTest < Minitest::Test
   # The parent does it; the child has a copy, which is nobody's.
   def test_a_job_that_runs_while_its_worker_is_forked_is_done_once
     start("workers 1\nrefork :manual")
-    ask("/long/5")
+    ask("/long/go")
     wait_until(message: "a job that runs") { done == ["begun"] }
     ids = (1..20).map(&:to_s)
     ids.each { |id| ask("/job/#{id}") }
     @server.refork
     ask("/job/21")
+    @server.write("go", "")
 
     assert_equal(["begun", *ids, "21", "ended"].sort, stop_and_read.sort)
     assert_empty(@server.events("work.dropped"))
