@@ -45,20 +45,23 @@ class FlushTest < Minitest::Test
     3.times { server.get("/before") }
     server.refork
     server.wait_for_leavers
-    assert_equal [["/before"] * 3, 3], [spans.readlines(chomp: true), requests(port)]
+    assert_equal [["/before"] * 3, 3], [spans.readlines(chomp: true), requests(port, 3)]
     2.times { server.get("/after") }
 
     assert_predicate server.stop, :success?
-    assert_equal [["/after"] * 2, 2], [spans.readlines(chomp: true), requests(port)]
+    assert_equal [["/after"] * 2, 2], [spans.readlines(chomp: true), requests(port, 2)]
   ensure
     port&.close
     spans&.close!
   end
 
+  # Waits for so many. Those who send have ended, so there is no later one.
   # @return [Integer] that the metrics which have arrived tell of
-  def requests(port)
-    text = +""
-    text << port.recv(65_536) << "\n" while port.wait_readable(0.2)
-    text.scan(/^requests:(\d+)\|c/).sum { |count,| count.to_i }
+  def requests(port, wanted)
+    told = 0
+    while port.wait_readable(told < wanted ? 60 : 0)
+      told += port.recv(65_536).scan(/^requests:(\d+)\|c/).sum { |count,| count.to_i }
+    end
+    told
   end
 end
