@@ -61,9 +61,12 @@ class AdminTest < Minitest::Test
   def test_slow_requests
     folder = Dir.mktmpdir("pando-slow")
     start("slow_log 0.2, #{File.join(folder, "slow.log").inspect}\n",
-          app: "run ->(_env) { sleep(1); [200, {}, []] }")
+          app: "run ->(_env) { sleep(0.01) until File.exist?('go'); [200, {}, []] }")
     assert_empty(@admin.json("/slow")["requests"])
-    @server.wait_for("request.slow") { @server.get("/report?secret=1") }
+    slow_one = Thread.new { @server.get("/report?secret=1") }
+    @server.wait_past("request.slow")
+    @server.write("go", "")
+    slow_one.join
 
     slow = wait_until { @admin.json("/slow")["requests"].first }
     assert_equal("GET /report", slow["request"])
@@ -170,7 +173,7 @@ class AdminTest < Minitest::Test
   end
 
   def test_commands_need_the_token_and_answer_with_the_outcome
-    start(app: "sleep(1); run ->(_env) { [200, {}, []] }")
+    start(app: "hold_while('hold'); run ->(_env) { [200, {}, []] }")
     assert_equal("401", @admin.post("/refork", token: nil).code)
     assert_equal("401", @admin.post("/refork", token: "#{@admin.token[..-2]}x").code)
     assert_equal("405", @admin.get("/refork", { "authorization" => "Bearer #{@admin.token}" }).code)
@@ -182,8 +185,9 @@ class AdminTest < Minitest::Test
     refused = @admin.post("/scale?workers=0")
     assert_equal(%w[409 failed], [refused.code, JSON.parse(refused.body)["outcome"]])
     assert_equal("400", @admin.post("/scale?wrong=1").code)
+    @server.write("hold", "")
     assert_equal("202", @admin.post("/reload?wait=0").code)
-    @server.wait_past("reload.finished")
+    @server.wait_for("reload.finished") { File.delete(File.join(@server.folder, "hold")) }
     assert_equal(0o600, File.stat(File.join(@server.folder, "control.sock.token")).mode & 0o777)
     refute_includes(@server.output + @admin.get("/status.json").body + @admin.metrics, @admin.token)
     assert_equal(1, @admin.metric('pando_reforks_total{pool="web",outcome="finished"}'))

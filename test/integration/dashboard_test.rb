@@ -120,8 +120,11 @@ class DashboardTest < Minitest::Test
   def test_slow_requests_are_shown_with_the_line_where_they_stand
     folder = Dir.mktmpdir("pando-slow")
     visit(start("slow_log 0.2, #{File.join(folder, "slow.log").inspect}\n",
-                app: "run ->(_env) { sleep(1); [200, {}, []] }"))
-    @server.wait_for("request.slow") { @server.get("/report?secret=1") }
+                app: "run ->(_env) { sleep(0.01) until File.exist?('go'); [200, {}, []] }"))
+    slow = Thread.new { @server.get("/report?secret=1") }
+    @server.wait_past("request.slow")
+    @server.write("go", "")
+    slow.join
 
     shown = wait_until { @browser.evaluate("document.querySelector('#slow').innerText")[/GET.*config\.ru:\d+/m] }
     assert_includes(shown, "GET /report")
