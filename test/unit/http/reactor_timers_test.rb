@@ -67,7 +67,7 @@ class HTTPReactorTimersTest < Minitest::Test
     client = connect.tap { |one| one.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
     counts("in_flight" => 1)
     @stage.ok("signal", Signal.list["STOP"])
-    pause 3
+    pause 2.2
     turns = @stage.stats["turns"]
     @stage.ok("signal", Signal.list["CONT"])
     wait_until { @stage.stats["turns"] > turns + 1 }
