@@ -75,10 +75,11 @@ module ActiveJobNodes
 
   # The nodes take four at a time, and look at the queue every few seconds.
   def waiting_jobs_are_told
-    order(150...162, seconds: 3)
+    order(150...162, gate: gate("waiting"))
     wait_until(timeout: 60, message: "waiting jobs") do
       loads(@server).any? { |load| load.all? { |number| number&.positive? } }
     end
+    open_gate("waiting")
     wait_for_done(150...162)
     wait_until(timeout: 60, message: -> { loads(@server).inspect }) { loads(@server).all? { |load| load == [0, 0] } }
   end
@@ -109,9 +110,9 @@ module ActiveJobNodes
     stayed = nodes
     order(300...310)
     wait_for_done(300...310)
-    order(310..310, seconds: OUTAGE / 2) # ends when nobody can be told
+    order(310..310, gate: gate("outage"))
     wait_for_begun(310)
-    share = without_database(stayed)
+    share = without_database(stayed) { open_gate("outage") } # it ends when nobody can be told
     order(320...330)
     wait_for_done([310, *320...330])
 
@@ -124,10 +125,12 @@ module ActiveJobNodes
   end
 
   def a_stop_lets_jobs_end
-    order(400..400, seconds: 0.3)
+    order(400..400, gate: gate("stop"))
     wait_for_begun(400)
+    @server.wait_for("monitor.stopping") { @server.signal("TERM") }
+    open_gate("stop")
 
-    assert_predicate(@server.stop, :success?, @server.output)
+    assert_predicate(@server.wait_for_exit, :success?, @server.output)
     assert_equal([["begun"], ["done"]], kinds_of(400))
     wait_until(message: "no connection") { connections.empty? }
   end
@@ -136,6 +139,7 @@ module ActiveJobNodes
   def without_database(pids)
     @postgresql.stop
     before = cpu_seconds(pids)
+    yield
     pause(OUTAGE)
     (cpu_seconds(pids) - before) / OUTAGE / pids.size
   ensure
@@ -146,6 +150,9 @@ module ActiveJobNodes
     ticks = pids.sum { |pid| File.read("/proc/#{pid}/stat").rpartition(")").last.split.values_at(11, 12).sum(&:to_i) }
     ticks.fdiv(Etc.sysconf(Etc::SC_CLK_TCK))
   end
+
+  def gate(name) = File.join(@folder, name)
+  def open_gate(name) = File.write(gate(name), "")
 
   def order(numbers, **how)
     @producer.puts(JSON.generate(numbers: numbers.to_a, seconds: 0, **how))

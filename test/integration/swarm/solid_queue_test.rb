@@ -14,9 +14,14 @@ class SwarmSolidQueueTest < Minitest::Test
 
   # The threads that died of it are replaced within a second; before, nobody has taken their registrations back.
   def test_no_registration_is_left_of_nodes_that_stop_right_after_an_outage
+    names = @postgresql.rows("SELECT name FROM solid_queue_processes").flatten
     @postgresql.stop
-    pause(OUTAGE) # all have asked it meanwhile
+    wait_until(message: -> { "the end of #{names}\n#{@server.output[-4000..]}" }) do
+      names.all? { |name| @server.output.match?(/@#{name} .* terminated with exception/) }
+    end
     @postgresql.resume
+
+    assert_operator(names.size, :>=, 4)
 
     assert_predicate(@server.stop, :success?, @server.output)
     assert_nothing_left("processes")
