@@ -4,12 +4,31 @@ require "fileutils"
 
 module Bench
   # The gems that one program needs, installed by Bundler into the user's cache folder. The Gemfile is copied there
-  # first, because its lock file depends on the Ruby, and the checkout must not change.
+  # first, because its lock file depends on the Ruby, and the checkout must not change. All bundles of a Ruby share one
+  # folder of gems, and take a gem that is there already in whatever version: to compile takes most of the time.
   class Bundle
     class Failed < StandardError; end
 
     CHECKOUT = File.expand_path("../..", __dir__)
-    INSTALL_WITHIN = 600 # seconds: some of the gems are compiled, one in Rust
+    INSTALL_WITHIN = 900 # seconds: some of the gems are compiled, one in Rust
+    HOME = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") },
+                     "pando", "bundle", "#{RUBY_ENGINE}-#{RUBY_VERSION}")
+    GEMS = File.join(HOME, "gems")
+    # As Bundler names it.
+    GEM_HOME = File.join(GEMS, RUBY_ENGINE, RbConfig::CONFIG["ruby_version"])
+    # Bundler 2.3, of Ruby 3.1, does not know the option.
+    INSTALL = ["install", "--quiet", *("--prefer-local" if RUBY_VERSION >= "3.3")].freeze
+
+    # Bundler does not lock the folder of gems: only one process at a time may install.
+    #
+    # @param folder [String] of what only one process at a time may make
+    def self.locked(folder = HOME)
+      FileUtils.mkdir_p(folder)
+      File.open(File.join(folder, "lock"), File::CREAT | File::RDWR) do |lock|
+        lock.flock(File::LOCK_EX)
+        yield
+      end
+    end
 
     # @param name [String] unique among the bundles of the benchmarks and tests
     # @param gemfile [String] path of the Gemfile
@@ -17,21 +36,17 @@ module Bench
     def initialize(name, gemfile, without: [])
       @gemfile = gemfile
       @without = without
-      @home = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") },
-                        "pando", "bundle", "#{RUBY_ENGINE}-#{RUBY_VERSION}")
-      @folder = File.join(@home, name)
+      @folder = File.join(HOME, name)
     end
 
-    # Installs missing gems. If several processes call it at once, the later ones wait: also those with another bundle,
-    # because all bundles of a Ruby share the folder of gems, and Bundler does not lock it.
+    # Installs missing gems. If several processes call it at once, the later ones wait, also those with another bundle.
     #
     # @return [self]
     # @raise [Failed] with Bundler's message
     def prepare
-      FileUtils.mkdir_p(@folder)
-      locked(@folder) do
+      Bundle.locked(@folder) do
         copy_gemfile
-        bundler("check") || locked(@home) { install }
+        bundler("check") || Bundle.locked { install }
       end
       self
     end
@@ -39,7 +54,7 @@ module Bench
     # @return [Hash{String => String, nil}] the environment in which a Ruby finds these gems
     def environment
       clean_environment.merge(
-        "BUNDLE_GEMFILE" => copy, "BUNDLE_PATH" => File.join(@home, "gems"), "BUNDLE_FROZEN" => nil,
+        "BUNDLE_GEMFILE" => copy, "BUNDLE_PATH" => GEMS, "BUNDLE_FROZEN" => nil,
         "BUNDLE_WITHOUT" => @without.empty? ? nil : @without.join(":"),
         "PANDO_CHECKOUT" => CHECKOUT, "RUBYOPT" => "-rbundler/setup"
       )
@@ -54,13 +69,6 @@ module Bench
 
     private
 
-    def locked(folder)
-      File.open(File.join(folder, "lock"), File::CREAT | File::RDWR) do |lock|
-        lock.flock(File::LOCK_EX)
-        yield
-      end
-    end
-
     def copy = File.join(@folder, "Gemfile")
 
     def copy_gemfile
@@ -73,7 +81,7 @@ module Bench
     def install
       log = File.join(@folder, "install.log")
       warn "installing the gems of #{File.basename(@folder)} ..."
-      return if bundler("install", "--quiet", out: log)
+      return if bundler(*INSTALL, out: log)
 
       raise Failed, "bundle install in #{@folder} failed:\n#{File.read(log)}"
     end

@@ -6,6 +6,7 @@ require "open3"
 require "securerandom"
 require "tmpdir"
 require "support/server_process"
+require_relative "../../bench/support/bundle"
 
 module Support
   # A fresh app from `rails new`, with one line of its Gemfile changed: `gem "pando"` in place of `gem "puma"`. The app
@@ -23,10 +24,10 @@ module Support
 
     # The newest Rails for this Ruby, among those that Pando is tested with.
     VERSION = RUBY_VERSION >= "3.2" ? "8.1" : "7.1"
-    INSTALL_WITHIN = 900 # seconds: several gems are compiled
     HOME = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") },
                      "pando", "rails", "#{RUBY_ENGINE}-#{RUBY_VERSION}")
-    GEMS = File.join(HOME, "gems")
+    GEMS = Bench::Bundle::GEM_HOME
+    INSTALL_WITHIN = Bench::Bundle::INSTALL_WITHIN
 
     # @return [String] absolute path of the app
     attr_reader :folder
@@ -46,12 +47,11 @@ module Support
         ours.to_h { |name| [name, nil] }.merge("GEM_HOME" => GEMS, "PATH" => path)
       end
 
-      # Installs the gems of the app in this folder. All apps share one folder of gems, which Bundler does not lock: if
-      # several processes install at once, the later ones wait.
+      # Installs the gems of the app in this folder.
       #
       # @raise [Failed] with Bundler's message
       def install_gems(folder)
-        locked(GEMS) { run("bundle", "install", "--quiet", folder: folder, within: INSTALL_WITHIN) }
+        Bench::Bundle.locked { run("bundle", *Bench::Bundle::INSTALL, folder: folder, within: INSTALL_WITHIN) }
       end
 
       # @param path [String] of what only one process at a time may make
@@ -151,6 +151,9 @@ module Support
     # The original that the copies are made from.
     class Pristine
       SWAPPED = /^gem "puma".*$/
+      # No server uses them, and they take long to install. Rails 7 does not know all of these options.
+      UNUSED = %w[--skip-rubocop --skip-brakeman --skip-ci].freeze
+      PREFER_LOCAL = File.expand_path("prefer_local.rb", __dir__)
 
       def initialize(version, options)
         @version = version
@@ -208,8 +211,11 @@ module Support
         version = File.read(File.join(workshop, "Gemfile.lock"))[/^    rails \(([\d.]+)\)/, 1]
         script = %(gem "rails", "#{version}"; load Gem.bin_path("railties", "rails", "#{version}"))
         FileUtils.rm(Dir[File.join(workshop, "Gemfile*")])
-        RailsApp.run(Gem.ruby, "-e", script, "new", app, "--skip-git", *@options, folder: workshop,
-                                                                                  within: INSTALL_WITHIN)
+        env = { "RUBYOPT" => Bench::Bundle::INSTALL.grep("--prefer-local").map { "-r#{PREFER_LOCAL}" }.first }
+        Bench::Bundle.locked do
+          RailsApp.run(Gem.ruby, "-e", script, "new", app, "--skip-git", *(UNUSED if @version >= "8"), *@options,
+                       folder: workshop, env: env, within: INSTALL_WITHIN)
+        end
       end
 
       def swap(gemfile)
