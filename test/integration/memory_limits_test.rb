@@ -32,7 +32,7 @@ class MemoryLimitsTest < Minitest::Test
       leaker.join(60)
     end
 
-    assert_match(/of private memory are over the limit of 60.0 MiB\z/, leaving["reason"])
+    assert_match(/\Aits private memory is [\d.]+ MiB, over the limit of 60.0 MiB\z/, leaving["reason"])
     assert_equal(Integer(first), leaving["pid"])
     assert_empty(server.events("worker.lost") + server.events("worker.killed"))
   end

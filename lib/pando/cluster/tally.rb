@@ -29,7 +29,7 @@ module Pando
       CAUSES = { "hard timeout" => "timeout", "timeout" => "timeout", "its jobs make no progress" => "timeout",
                  "it stood still" => "standstill", "it did not leave in time" => "late_exit",
                  "it was not ready in time" => "late_start", "it is stuck in its self-check" => "self_check",
-                 "pando kill" => "operator",
+                 "its private memory" => "memory", "pando kill" => "operator",
                  "requests waited" => "blocked_queue", "replaced" => "replaced", "scaled down" => "scaled" }.freeze
       # Events whose reason is looked up there.
       CAUSED = %w[worker.killed worker.exited mold.killed reactor.killed].freeze

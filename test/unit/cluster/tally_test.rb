@@ -59,12 +59,13 @@ class ClusterTallyTest < Minitest::Test
     Pando::Events.emit("worker.ready", pool: "web")
     Pando::Events.emit("worker.killed", reason: "hard timeout: signal KILL")
     Pando::Events.emit("worker.killed", reason: "it stood still for 9 s")
+    Pando::Events.emit("worker.killed", reason: "its private memory is 2 GiB")
     Pando::Events.emit("worker.killed", reason: "something new")
     Pando::Events.emit("requests.shed", count: 7, reason: "max_queue (7)")
 
     assert_equal({ ["worker.ready", "web", nil] => 1, ["worker.killed", nil, "timeout"] => 1,
-                   ["worker.killed", nil, "standstill"] => 1, ["worker.killed", nil, "other"] => 1,
-                   ["requests.shed", nil, nil] => 7 }, @tally.totals)
+                   ["worker.killed", nil, "standstill"] => 1, ["worker.killed", nil, "memory"] => 1,
+                   ["worker.killed", nil, "other"] => 1, ["requests.shed", nil, nil] => 7 }, @tally.totals)
   end
 
   def test_a_discarded_generation_counts_by_what_failed

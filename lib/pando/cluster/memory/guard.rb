@@ -110,7 +110,7 @@ module Pando
         def outgrown(worker, size)
           return if departing? && !over_hard?(worker)
 
-          replace(worker, "its #{mebibytes(size)} of private memory are over the limit of #{mebibytes(soft_limit)}")
+          replace(worker, "its private memory is #{mebibytes(size)}, over the limit of #{mebibytes(soft_limit)}")
         end
 
         # Without a limit for workers it is the hard one: an idle worker beyond that is replaced, and not killed in its
@@ -119,7 +119,7 @@ module Pando
 
         # Its request is not tried again: it may have been the cause.
         def kill(worker, size)
-          reason = "its #{mebibytes(size)} of private memory are over the hard limit of #{mebibytes(limits.hard)}"
+          reason = "its private memory is #{mebibytes(size)}, over the hard limit of #{mebibytes(limits.hard)}"
           Events.emit("request.killed", **worker.identity, **worker.job, reason: reason)
           worker.kill(reason, suspect: true)
         end

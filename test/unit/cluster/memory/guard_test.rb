@@ -97,7 +97,7 @@ class MemoryGuardTest < Minitest::Test
     look
 
     assert_equal([1], leaving)
-    assert_equal("its 101.0 MiB of private memory are over the limit of 100.0 MiB",
+    assert_equal("its private memory is 101.0 MiB, over the limit of 100.0 MiB",
                  events("worker.leaving").last[:reason])
     assert_empty(worker_signals)
     @cluster.settle
@@ -136,7 +136,7 @@ class MemoryGuardTest < Minitest::Test
     assert_predicate(victim, :suspect?)
     killed = events("request.killed").last
     assert_equal(["GET /export", victim.pid], [killed[:request], killed[:pid]])
-    assert_match(/201.0 MiB of private memory are over the hard limit of 200.0 MiB/, killed[:reason])
+    assert_match(/\Aits private memory is 201.0 MiB, over the hard limit of 200.0 MiB/, killed[:reason])
   end
 
   def test_who_is_leaving_is_killed_beyond_the_hard_limit_as_well
