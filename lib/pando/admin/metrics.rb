@@ -65,7 +65,7 @@ module Pando
       counter("events_total", %i[event pool], "How often each event has happened. See docs/events.md.") do |s|
         s.totals { |event, pool, _| { event: event, pool: pool }.compact }
       end
-      counter("log_lines_lost_total", [], "Lines that are missing in the log, because its reader was too slow.") do |s|
+      counter("log_lines_lost_total", [], "Lines missing from the log, because its reader was too slow.") do |s|
         { {} => s.count("lines_lost") }
       end
 
@@ -90,7 +90,7 @@ module Pando
         s.traffic("hijacked")
       end
       gauge("listener_backlog_connections", %i[listen],
-            "Connections that wait in the kernel to be accepted, by address. The kernel tells it of TCP only.") do |s|
+            "Connections that wait in the kernel to be accepted, by address. Known for TCP only.") do |s|
         s.all("listener").select { |one| one["waiting"] }.to_h { |one| [{ listen: one["listen"] }, one["waiting"]] }
       end
       gauge("buffer_bytes", %i[kind],
@@ -126,7 +126,7 @@ module Pando
       counter("access_log_lines_total", [], "Lines of the access log, written or about to be.") do |s|
         s.traffic("log_lines")
       end
-      counter("access_log_lines_dropped_total", [], "Lines of the access log for which there was no room.") do |s|
+      counter("access_log_lines_dropped_total", [], "Lines of the access log dropped because its buffer was full.") do |s|
         s.traffic("log_dropped")
       end
       gauge("requests_in_flight", [], "Requests that wait for a worker or are being served.") do |s|

@@ -33,7 +33,7 @@ module Pando
       counter("workers_oom_killed_total", %i[pool], "Workers that the kernel has killed for lack of memory.") do |s|
         s.totals_by_pool("worker.lost", cause: "oom")
       end
-      counter("workers_outgrown_total", %i[pool], "Workers replaced for the memory that they took.") do |s|
+      counter("workers_outgrown_total", %i[pool], "Workers replaced because they took too much memory.") do |s|
         s.totals_by_pool("worker.leaving", cause: "memory")
       end
       counter("restarts_throttled_total", %i[pool], "Restarts put off because a process died again and again.") do |s|
@@ -52,7 +52,7 @@ module Pando
         s.totals_by_cause("generation.discarded", MetricsSource::FAILURES)
       end
       gauge("refork_suspended", %i[pool],
-            "1 if too many reforks in a row have failed, so that Pando tries no more.") do |s|
+            "1 if too many reforks in a row have failed, so that Pando does not try again.") do |s|
         s.of_pools("suspended", 0) { |value| value ? 1 : 0 }
       end
       counter("reloads_total", %i[outcome], "Reloads: started, finished or failed.") do |s|
@@ -94,7 +94,7 @@ module Pando
       counter("jobs_total", %i[pool], "Jobs that nodes have done.") { |s| s.work("requests", jobs: true) }
       counter("jobs_failed_total", %i[pool], "Jobs that have failed.") { |s| s.work("failures", jobs: true) }
       gauge("jobs_running", %i[pool], "Jobs that run now.") { |s| s.work("running", jobs: true) }
-      gauge("jobs_waiting", %i[pool], "Jobs that wait, where the broker tells.") { |s| s.work("lag", jobs: true) }
+      gauge("jobs_waiting", %i[pool], "Jobs that wait, if the broker reports them.") { |s| s.work("lag", jobs: true) }
       gauge("jobs_latency_seconds", %i[pool],
             "Time that the oldest waiting job has waited, with Sidekiq, Solid Queue and GoodJob.") do |s|
         s.work("latency", jobs: true).compact
