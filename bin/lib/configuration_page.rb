@@ -12,7 +12,7 @@ class ConfigurationPage
   INTRODUCTION = <<~MARKDOWN
     # Configuration
 
-    <!-- Generated from lib/pando/config/settings: edit the settings there, then write this page anew. -->
+    <!-- Generated from lib/pando/config/settings: edit the settings there, then generate this page again. -->
 
     You configure Pando in a Ruby file, by flags and by environment variables. Each setting has a default, so
     write only what should differ. The file is `config/pando.rb`, or the file that `-c FILE` names:
@@ -118,14 +118,14 @@ class ConfigurationPage
       ## Hooks, events and services
 
       A hook is a block that Pando runs at a certain moment in the life of the server. Hooks of the same name run in
-      the order in which they stand in the file. [Hooks](hooks.md) explains when and in which process each one runs:
+      the order of the file. [Hooks](hooks.md) explains when and in which process each one runs:
       #{hooks}.
 
       `on("worker.ready") { |event| }` subscribes to an event, in each process that emits it. `on(:worker_ready)`
       means the same. [Events](events.md) lists the names.
 
       `service(:name) { |service| }` declares a process of your own that runs the block. Pando forks it from the
-      mold. [Services](services.md) can hear of killed workers and send metrics elsewhere.
+      mold. It can report killed workers, and send metrics to other systems: see [services](services.md).
 
       ## Pools and job nodes
 

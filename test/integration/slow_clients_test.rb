@@ -34,7 +34,7 @@ class SlowClientsTest < Minitest::Test
     readers = Array.new(6) { ask(server, "/large") }
     10.times { assert_equal "small", server.get("/").body }
 
-    assert_match(/\Athe slowest reader, for want of room \(\d/, server.wait_past("requests.lost").fetch("reason"))
+    assert_match(/\Athe slowest reader, to free space \(\d/, server.wait_past("requests.lost").fetch("reason"))
     readers.each(&:close)
   end
 

@@ -126,7 +126,7 @@ module Pando
       counter("access_log_lines_total", [], "Lines of the access log, written or about to be.") do |s|
         s.traffic("log_lines")
       end
-      counter("access_log_lines_dropped_total", [], "Lines of the access log dropped because its buffer was full.") do |s|
+      counter("access_log_lines_dropped_total", [], "Lines of the access log dropped, as its buffer was full.") do |s|
         s.traffic("log_dropped")
       end
       gauge("requests_in_flight", [], "Requests that wait for a worker or are being served.") do |s|

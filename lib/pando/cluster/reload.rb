@@ -21,7 +21,7 @@ module Pando
 
       serialize_as "reload", wanted: :text, now: :flag
 
-      ADVICE = "the old release serves on; pando reload tries again"
+      ADVICE = "the old release keeps serving; pando reload tries again"
       LOST = "its mold is lost"
       # Seconds after which a second request replaces the helper process that reads the configuration: it may hang.
       READING_TIMEOUT = 2.0

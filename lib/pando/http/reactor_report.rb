@@ -138,7 +138,7 @@ module Pando
                "shed_memory" => "buffer_memory", "shed_file_size" => "RLIMIT_FSIZE",
                "shed_resources" => "no memory, disk or descriptor", "evicted" => "idle, for max_connections" }.freeze
       LOST = { "failed_502" => "answered with 502", "failed_504" => "answered with 504", "resets" => "reset",
-               "slow_readers" => "write_timeout", "cut_readers" => "the slowest reader, for want of room" }.freeze
+               "slow_readers" => "write_timeout", "cut_readers" => "the slowest reader, to free space" }.freeze
 
       # The settings that refuse requests which may be welcome.
       ADVICE = {

@@ -65,7 +65,7 @@ class ClusterReloadTest < Minitest::Test
 
     assert_equal([true, nil], @renewals.map(&:given_up))
     assert_equal(["another reload was requested (HUP)"], reasons("reload.failed"))
-    assert_match(/\Athe old release serves on; /, events("reload.failed").first[:advice])
+    assert_match(/\Athe old release keeps serving; /, events("reload.failed").first[:advice])
     assert_equal(%w[test HUP], reasons("reload.started"))
   end
 

@@ -107,7 +107,7 @@ class HTTPReactorReportTest < Minitest::Test
     told = events.transform_values { |payload| payload.fetch(:reason) }
 
     assert_equal({ "requests.shed" => "the spool is full (3)",
-                   "requests.lost" => "write_timeout (1), the slowest reader, for want of room (2)",
+                   "requests.lost" => "write_timeout (1), the slowest reader, to free space (2)",
                    "spool.failed" => "No space left on device" }, told)
     assert_equal ["/var/spool/shop", 4], events["spool.failed"].values_at(:path, :count)
     assert_match(/another directory with `spool`/, events["spool.failed"][:advice])

@@ -41,7 +41,7 @@ module Pando
               help: "How long a client may pause while it sends a body. After that it gets 408.",
               notes: <<~MARKDOWN,
                 The client must also send 1 KiB per second. It may fall behind that rate by as much as this timeout.
-                What it has sent faster gives it a credit of at most 10 seconds.
+                Data sent faster than that gives it a credit of at most 10 seconds.
               MARKDOWN
               example: "body_timeout 60"
 
@@ -50,7 +50,7 @@ module Pando
               help: "How long a client may read nothing of a response before Pando closes the connection.",
               notes: <<~MARKDOWN,
                 The client must also read 1 KiB per second. It may fall behind that rate by as much as this timeout.
-                What it has read faster gives it a credit of at most 10 seconds.
+                Data read faster than that gives it a credit of at most 10 seconds.
               MARKDOWN
               example: "write_timeout 60"
 
@@ -168,7 +168,7 @@ module Pando
 
       setting :max_queue,
               type: Types::Whole.new(1..100_000), default: 1024, unit: "requests",
-              help: "How many requests may wait for a worker. With one more, a request gets 503 at once.",
+              help: "How many requests may wait for a worker. A further request gets 503 at once.",
               notes: "If one client has most of the waiting requests, its newest request gets the 503.",
               example: "max_queue 200"
 

@@ -183,7 +183,7 @@ module Pando
       setting :gc_major,
               type: Types::Choice.new(:auto, :postpone, :ruby), default: :auto,
               within: :gc, keyword: :major,
-              help: "Whether an HTTP worker defers major GCs, which un-share copy-on-write memory.",
+              help: "Whether an HTTP worker defers major GCs, which make shared memory private.",
               notes: <<~MARKDOWN,
                 - `:postpone` defers major GCs from the first refork on. The next mold runs the major GC instead. If
                   Ruby wants one in a worker that has grown, Pando replaces the worker. If a worker has grown a lot and

@@ -66,7 +66,7 @@ module Pando
               flags: %w[--admin], argument: "ADDRESS",
               resolve: ->(listen, directory) { listen.in(directory) },
               check: ->(all, _) { "names #{all.tally.key(all.tally.values.max)} twice" if all.uniq.size < all.size },
-              help: "An address at which a process of its own shows metrics, status and events: HOST:PORT, [v6]:PORT " \
+              help: "An address at which a separate process shows metrics, status and events: HOST:PORT, [v6]:PORT " \
                     "or unix:PATH. Repeatable.",
               notes: <<~MARKDOWN,
                 Without this line there is no such process. A bare `PORT` means `127.0.0.1:PORT`. A unix socket has mode

@@ -62,7 +62,8 @@ module Pando
       define "admin.lost", :warn, %i[pid reason],
              "The admin process died. No request is lost, and the monitor starts another one at once."
       define "admin.failed", :error, %i[pid reason],
-             "The admin process did not become ready. The monitor starts another one, later each time."
+             "The admin process did not become ready. The monitor starts another one, after longer " \
+             "and longer pauses."
       define "setting.ignored", :warn, %i[name reason advice],
              "Pando ignores a file or an environment variable that another server would use. `advice` says what to " \
              "set instead."
@@ -70,8 +71,8 @@ module Pando
              "Pando obeys an environment variable that was made for another server."
       define "workers.scaled", :info, %i[from to reason], "The number of workers that Pando keeps running has changed."
       define "pool.failing", :error, %i[reason],
-             "No worker of this pool is ready, and the pool cannot boot. The other pools serve on, and Pando keeps " \
-             "trying to boot this one."
+             "No worker of this pool is ready, and the pool cannot boot. The other pools keep serving, and Pando " \
+             "keeps trying to boot this one."
 
       define "restart.throttled", :error, %i[role slot name generation rate seconds reason],
              "A process dies or fails to start again and again, `rate` times within the last minute. The monitor " \
@@ -104,7 +105,7 @@ module Pando
              "A worker takes no more requests and will exit. `drain` says for how many seconds it may keep its " \
              "WebSockets and streams first."
       define "worker.hurried", :warn, %i[slot generation pid connections seconds reason],
-             "A leaving worker gives up its WebSockets and streams `seconds` earlier than `drain` allows, for `reason`."
+             "A leaving worker closes its WebSockets and streams `seconds` earlier than `drain` allows, for `reason`."
       define "worker.exited", :info, %i[slot generation pid requests reason],
              "A worker exited after it was told to leave."
       define "worker.failed", :error, %i[slot generation pid reason backtrace], "A worker did not become ready."
@@ -151,10 +152,10 @@ module Pando
              "reactor tries again after a second."
       define "log.failed", :warn, %i[count reason path advice],
              "The access log could not be written; `reason` is the last error. `count` lines were dropped since the " \
-             "last event, because there was no more room for them in memory; the others wait. Requests are served."
+             "last event, because the buffer in memory was full; the others wait. Requests are served."
       define "log.recovered", :info, %i[count path],
              "The access log has been written without a fault for ten seconds, after `log.failed`. `count` lines are " \
-             "missing in it."
+             "missing from it."
       define "reactor.exited", :info, %i[pid reason],
              "The reactor has answered all the requests that it held, and has exited."
       define "reactor.failed", :error, %i[pid reason], "A reactor did not become ready. The monitor starts another one."
@@ -181,7 +182,7 @@ module Pando
              "has served `requests`, for at least `seconds` and at most `longest`."
       define "generation.retired", :info, [*GENERATION, :reason], "Pando forks nothing more from this old generation."
       define "generation.discarded", :info, [*GENERATION, :reason],
-             "A new generation failed; an event of level error or warn has said why. The old generation serves on."
+             "A new generation failed; an event of level error or warn has said why. The old generation keeps serving."
 
       define "generation.refused", :info, [*GENERATION, :reason],
              "Pando gave up a refork although nothing failed. Either the new processes would lack a thread, as " \
@@ -255,8 +256,8 @@ module Pando
              "The application that booted from cold has replaced the leaking generation. `from` and `to` are the " \
              "bytes that the mold takes, not counting file-backed memory."
       define "reboot.failed", :warn, %i[generation reason seconds],
-             "The cold boot failed, and the old generation serves on. The next attempt comes after `seconds` at the " \
-             "earliest."
+             "The cold boot failed, and the old generation keeps serving. The next attempt comes after `seconds` at " \
+             "the earliest."
       define "reload.started", :info, %i[reason], "Pando reads the configuration again and boots a new release."
       define "reload.serving", :info, %i[generation seconds reason longest],
              "Every worker runs the new release. Pando watches it for at most `longest` seconds and then applies its " \
@@ -266,7 +267,7 @@ module Pando
       define "reload.incomplete", :warn, %i[settings],
              "These settings have changed and take effect only after a restart."
       define "reload.failed", :error, %i[generation reason advice],
-             "The new release is not in service. The old one serves on."
+             "The new release is not in service. The old one keeps serving."
       define "spawn.failed", :error, %i[role slot generation reason],
              "Pando could not start a process or order one from the mold."
       define "fork.failed", :error, %i[role slot generation reason],
@@ -321,8 +322,9 @@ module Pando
              "client. If the worker died, `worker.killed` or `worker.lost` says why. In direct mode this event " \
              "covers only slow clients, one at a time, each with its `request`."
       define "streams.cut", :info, %i[count],
-             "Workers left before `count` responses that they were streaming had ended, after `drain`, or most of " \
-             "`stop_timeout`. The clients saw their connections reset. An EventSource connects again by itself."
+             "Workers had to leave while they were streaming `count` responses, because `drain` or most of " \
+             "`stop_timeout` had passed. The clients saw their connections reset. An EventSource connects again by " \
+             "itself."
       define "queue.delayed", :warn, %i[count median p99 waiting],
              "Requests wait too long for a worker. `median` and `p99` are in seconds, rounded up by a quarter at most."
       define "queue.blocked", :error, %i[waiting idle replaced],
@@ -367,7 +369,7 @@ module Pando
       define "profile.failed", :warn, %i[slot generation pid reason],
              "Pando could not make a profile. The request was served as usual."
       define "pages.failed", :warn, %i[slot generation pid reason],
-             "`pando pages` got no recording from this worker. The worker serves on."
+             "`pando pages` got no recording from this worker. The worker keeps serving."
 
       define "lines.lost", :error, %i[count pid],
              "Log lines of the process `pid` are missing, because the log could not be written or its reader was too " \
