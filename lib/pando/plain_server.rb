@@ -85,7 +85,7 @@ module Pando
 
       def self.address(listen)
         return "tcp://#{listen}" if listen.tcp?
-        raise BootError, "listen #{listen}: systemd's sockets are Linux's" unless listen.unix?
+        raise BootError, "listen #{listen}: sockets of systemd exist only on Linux" unless listen.unix?
 
         listen.kind == :abstract ? "unix://@#{listen.path}" : "unix://#{listen.path}"
       end

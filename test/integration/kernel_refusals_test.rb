@@ -229,7 +229,7 @@ class KernelRefusalsTest < Minitest::Test
     assert_equal(["error"], failing.map { |event| event["level"] })
     assert_operator(failing.first["seconds"], :<=, 2)
     assert_equal(["error", 1], stopping.values_at("level", "status"))
-    assert_match(/nobody has served for \d+ s \(give_up after: 2\).*temporarily unavailable/, stopping["reason"])
+    assert_match(/no worker has been ready for \d+ s \(give_up after: 2\).*temporarily unavailable/, stopping["reason"])
     assert_empty(server.events("generation.discarded"))
     assert_match(/give_up after: 2/, server.output[/^pando could not start or go on serving: .*/])
   end

@@ -65,7 +65,7 @@ module Pando
         time = moment(text, now) or
           raise UsageError, "--since: must be a time such as 14:00 or \"2031-05-04 14:00\", or how long ago, such as " \
                             "30m, 2h or 1d, but is #{text.inspect}."
-        raise UsageError, "--since: #{text} is still to come." if time > now
+        raise UsageError, "--since: #{text} is in the future." if time > now
 
         time
       end

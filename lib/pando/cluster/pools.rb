@@ -184,8 +184,8 @@ module Pando
           @begun = true
           return false unless limit && seconds >= limit
 
-          @shutdown.fail("nobody has served for #{seconds.floor} s (give_up after: #{format("%g", limit)}): #{reason}",
-                         detail)
+          @shutdown.fail("no worker has been ready for #{seconds.floor} s (give_up after: #{format("%g", limit)}): " \
+                         "#{reason}", detail)
           true
         end
       end

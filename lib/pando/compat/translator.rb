@@ -52,7 +52,7 @@ module Pando
       def call
         translate(0, @lines.size - 1)
         text = @out.text(header)
-        raise Source::Unreadable, "its translation would be no Ruby" unless Source.statements(text)
+        raise Source::Unreadable, "its translation would not be valid Ruby" unless Source.statements(text)
 
         Translation.new(text, *@out.counts.values_at(:kept, :translated, :left_out))
       end

@@ -78,7 +78,7 @@ module Pando
           refuse_same("name", other) if other.name == name
           refuse_same("path #{(other.paths & paths).first}", other) if other.paths.intersect?(paths)
         end
-        refuse("is one too many: #{MOST - 1} is the most. Give one of them more paths") if others.size == MOST - 1
+        refuse("is one too many: the limit is #{MOST - 1}. Give one of them more paths") if others.size == MOST - 1
         excess = [*others, self].sum(&:bytes) - ROOM
         refuse("has too many paths: all pools together have #{excess} bytes too many") if excess.positive?
       end
@@ -90,7 +90,7 @@ module Pando
       # @return [PathPool]
       # @raise [ConfigError]
       def pool(config)
-        refuse("wants the reactor: take `reactor false` out") unless config.reactor
+        refuse("needs the reactor: remove `reactor false`") unless config.reactor
         refuse("has workers for some paths, and no workers serve the others: workers is 0") if config.workers.zero?
         own = config.with(workers: 1, **@said.transform_keys { |key| KEYWORDS.fetch(key).setting })
         wrong = Threads.obstacle(own)
@@ -126,7 +126,7 @@ module Pando
         said.each_key { |key| check_keyword(key) unless key == :paths }
         paths = PATHS.cast(said.fetch(:paths) { refuse("needs paths:, such as paths: [\"/#{name}\"]") })
         wrong = paths.find { |path| !path.match?(%r{\A/[!-~&&[^?#*]]*\z}) }
-        refuse("paths: #{wrong.inspect} is no path: write it from the first slash on, without ?, # and *") if wrong
+        refuse("paths: #{wrong.inspect} is not a path: write it from the first slash on, without ?, # and *") if wrong
         refuse("paths: \"/\" is every path: the workers of the server serve it") if paths.include?("/")
         paths.freeze
       rescue Type::Invalid => e

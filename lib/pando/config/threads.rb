@@ -33,7 +33,7 @@ module Pando
       # @return [String, nil] why it cannot have so many
       def self.obstacle(config)
         unless config.reactor || config.threads == 1 || config.source(:threads) == VARIABLE
-          return "wants the reactor: take `reactor false` out, or set threads 1"
+          return "needs the reactor: remove `reactor false`, or set threads 1"
         end
 
         pools = [config, *config.pools.map(&:config)]

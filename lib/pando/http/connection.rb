@@ -145,7 +145,7 @@ module Pando
       # A process that the application forked must not return as a second worker.
       def end_stray
         Events.emit("orphan.exited", pid: Process.pid, parent: @context.pid,
-                                     reason: "it was forked in a request and came back from it: let it end by exit!")
+                                     reason: "it was forked in a request and returned to the server: end it with exit!")
         exit!(1)
       end
 

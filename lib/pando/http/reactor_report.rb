@@ -146,10 +146,10 @@ module Pando
         "refused_spool_size" => "set spool's total: higher if bodies larger than it are welcome and the disk has room"
       }.freeze
 
-      SPOOL = "free some space there, let `spool total:` be less than there is, or name another directory with `spool`"
+      SPOOL = "free some space there, set `spool total:` below the free space, or name another directory with `spool`"
 
-      LOG = "free some space there or let the server's user write there, or let access_log name another file; lines " \
-            "that find no room in memory are dropped"
+      LOG = "free some space there, allow the server's user to write there, or set access_log to another file; when " \
+            "the buffer in memory is full, lines are dropped"
       # Reports in a row without a fault after which the log works again.
       RECOVERED = 10
 

@@ -77,7 +77,7 @@ module Pando
       def deliver_upgrade
         talk = @head.hijack || (@body if @body.respond_to?(:call))
         unless @head.status == 101 && @request.upgrade? && talk
-          raise InvalidResponse, "#{@head.status} is no final status, nor is there an upgrade that was asked for"
+          raise InvalidResponse, "#{@head.status} is not a final status, and the client has asked for no upgrade"
         end
 
         @client.transmit([@head.complete(nil, ResponseHead::UPGRADE)])

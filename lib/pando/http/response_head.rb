@@ -95,7 +95,7 @@ module Pando
       def initialize(status, fields)
         @status = status.is_a?(Integer) ? status : Integer(status, exception: false)
         unless FINAL.cover?(@status) || interim?
-          raise InvalidResponse, "the status #{status.inspect} is no final status"
+          raise InvalidResponse, "the status #{status.inspect} is not a final status"
         end
 
         @length = @encoding = @hijack = nil
@@ -162,7 +162,7 @@ module Pando
         case kind = Head.kind(name)
         when nil then line(name, value)
         when :date then line(name, value).tap { |lines| @dated ||= !lines.empty? }
-        when false then raise InvalidResponse, "#{name.inspect} is no field name"
+        when false then raise InvalidResponse, "#{name.inspect} is not a field name"
         else note(kind, name, value)
         end
       end
@@ -206,7 +206,7 @@ module Pando
         text = value.to_s
         return Integer(text, 10) if text.match?(/\A\d{1,18}\z/)
 
-        raise InvalidResponse, "the content-length #{value.inspect} is no length"
+        raise InvalidResponse, "the content-length #{value.inspect} is not a length"
       end
 
       def encoding(value)

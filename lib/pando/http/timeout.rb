@@ -48,7 +48,7 @@ module Pando
       # @raise [ArgumentError]
       def extend_by(seconds)
         unless seconds.is_a?(Numeric) && seconds.real? && seconds.positive? && seconds.to_f.finite?
-          raise ArgumentError, "extend_by wants a positive number of seconds, not #{seconds.inspect}"
+          raise ArgumentError, "extend_by needs a positive number of seconds, not #{seconds.inspect}"
         end
         return if @over || @deadline.nil?
 

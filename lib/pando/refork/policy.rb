@@ -59,7 +59,7 @@ module Pando
         @counts = (@ends ? list[0..-2] : list).dup.freeze
         return if @counts.any? && @counts.all? { |count| count.is_a?(Integer) && count.positive? }
 
-        raise ArgumentError, "refork after: wants positive request counts, false only as the last, not #{list.inspect}"
+        raise ArgumentError, "refork after: needs positive request counts, false only as the last, not #{list.inspect}"
       end
 
       # (see Policy#threshold)

@@ -62,7 +62,7 @@ module Pando
         release = ReleaseDirectory.new(config.directory)
         release.within do |before|
           program, *libraries = [origin.program, *origin.libraries].map { |path| release.moved(path, before) }
-          raise Error, "#{program}, by which the server was started, is no more" unless File.file?(program)
+          raise Error, "#{program}, with which the server was started, no longer exists" unless File.file?(program)
 
           folders = libraries.flat_map { |folder| ["-I", folder] }
           yield [RbConfig.ruby, *jit, *folders, program, *config.argv], ENV.to_h

@@ -168,7 +168,7 @@ class HistoryCommandTest < Minitest::Test
       assert_match(/--since: must be a time such as 14:00/, error.message)
     end
     ["2031-05-04 14:00", "2032-05-04T12:30:00.5Z"].each do |text|
-      assert_match(/is still to come/, assert_raises(Pando::UsageError) { since(text) }.message)
+      assert_match(/is in the future/, assert_raises(Pando::UsageError) { since(text) }.message)
     end
   end
 end

@@ -159,7 +159,8 @@ class PoolsUnitTest < Minitest::Test
     elapse(60)
 
     assert(@pools.give_up(@jobs, "no fork", nil))
-    assert_equal([[:fail, "nobody has served for 60 s (give_up after: 60): jobs: no fork", nil]], @shutdown.calls)
+    assert_equal([[:fail, "no worker has been ready for 60 s (give_up after: 60): jobs: no fork", nil]],
+                 @shutdown.calls)
   end
 
   def test_unless_the_user_has_said_when_never

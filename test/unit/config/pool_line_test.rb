@@ -45,7 +45,7 @@ class PoolLineTest < ConfigTestCase
     { "pool" => /config.pando.rb:1: pool needs one name, a Symbol, and paths: pool :reports/,
       "pool(:a, paths: '/a') { }" => /pool takes no block/,
       "pool :a, paths: '/'" => /is every path: the workers of the server serve it/,
-      "pool :a, paths: '/x*'" => %r{"/x\*" is no path},
+      "pool :a, paths: '/x*'" => %r{"/x\*" is not a path},
       "pool :a, path: '/x'" => /has no option path:\. Did you mean paths/,
       "pool :mold, paths: '/a'" => /has a name that Pando uses itself/,
       "pool :a, paths: (1..400).map { |number| format('/path%04d', number) }" =>
@@ -53,25 +53,25 @@ class PoolLineTest < ConfigTestCase
       "pool :reports" => %r{needs paths:, such as paths: \["/reports"\]},
       "pool :web, paths: '/a'" => /has a name that Pando uses itself/,
       "pool :Bad, paths: '/a'" => /needs a name in small letters such as :reports/,
-      "pool :a, paths: ['a']" => /paths: "a" is no path: write it from the first slash on/,
-      "pool :a, paths: '/a?b'" => %r{"/a\?b" is no path},
+      "pool :a, paths: ['a']" => /paths: "a" is not a path: write it from the first slash on/,
+      "pool :a, paths: '/a?b'" => %r{"/a\?b" is not a path},
       "pool :a, paths: []" => /paths: must be a list of paths/,
       "pool :a, paths: '/a', worker: 2" => /has no option worker:\. Did you mean workers/,
       "pool :a, paths: '/a', workers: :auto" => /workers: must be/,
       "pool :a, paths: '/a', timeout: 'x'" => /timeout: must be/,
       "pool :a, paths: '/a'\npool :a, paths: '/b'" => /rb:2: pool :a has the name of another one .*rb:1/,
       "pool :a, paths: '/a'\npool :b, paths: '/a'" => %r{rb:2: pool :b has the path /a of another one .*rb:1},
-      "pool :a, paths: '/a'\nreactor false" => /pool :a wants the reactor/,
+      "pool :a, paths: '/a'\nreactor false" => /pool :a needs the reactor/,
       "pool :a, paths: '/a'\nworkers 0\nnode :sidekiq" => /no workers serve the others/,
       "pool :a, paths: '/a', workers: 20, threads: 64" => /pool :a threads must be/,
       "threads 64\nworkers 8\npool :a, paths: '/a', workers: 8" => /threads and those of the pools are more than 1024/,
       "workers 600\npool :a, paths: '/a', workers: 423" => /threads and those of the pools are more than 1024/,
-      (1..16).map { |number| "pool :p#{number}, paths: '/#{number}'\n" }.join => /p16 is one too many: 15 is the most/ }
+      (1..16).map { |number| "pool :p#{number}, paths: '/#{number}'\n" }.join => /is one too many: the limit is 15/ }
       .each { |text, error| assert_match(error, error_of(text), text) }
   end
 
   def test_the_flag_for_direct_mode_is_refused_like_the_setting
-    assert_match(/pool :reports wants the reactor/, error_of(LINE, argv: %w[--reactor false]))
+    assert_match(/pool :reports needs the reactor/, error_of(LINE, argv: %w[--reactor false]))
   end
 
   private

@@ -225,17 +225,17 @@ class HTTPResponseTest < Minitest::Test
     [200, { "set-cookie" => "a=1\nb=2" }] => "several values are an Array",
     [200, { "set-cookie" => ["a=1\nb=2"] }] => "several values are an Array",
     [200, { "x" => "a\n" }] => "line feed",
-    [200, { "x\r\nset-cookie" => "a" }] => "no field name",
-    [200, { "x y" => "a" }] => "no field name",
-    [200, { "content-length" => "-1" }] => "no length",
-    [200, { "content-length" => "1\r\n1" }] => "no length",
+    [200, { "x\r\nset-cookie" => "a" }] => "not a field name",
+    [200, { "x y" => "a" }] => "not a field name",
+    [200, { "content-length" => "-1" }] => "not a length",
+    [200, { "content-length" => "1\r\n1" }] => "not a length",
     [200, { "transfer-encoding" => "gzip" }] => "does not end with chunked",
-    [100, {}] => "no final status",
-    [101, {}] => "no final status",
-    [99, {}] => "no final status",
-    [1000, {}] => "no final status",
-    ["x", {}] => "no final status",
-    [nil, {}] => "no final status"
+    [100, {}] => "not a final status",
+    [101, {}] => "not a final status",
+    [99, {}] => "not a final status",
+    [1000, {}] => "not a final status",
+    ["x", {}] => "not a final status",
+    [nil, {}] => "not a final status"
   }.freeze
 
   BAD.each do |(status, fields), reason|
