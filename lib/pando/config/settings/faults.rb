@@ -28,7 +28,7 @@ module Pando
                 By default streamed bodies and upgraded or hijacked connections may last as long as the application
                 likes. With a number, a new deadline begins when the head has been sent; Pando then ends the response
                 like any request that takes too long. Until it ends, it keeps its worker busy. A rollout waits
-                `stop_timeout` for it.
+                up to `stop_timeout` for it.
               MARKDOWN
 
       setting :spawn_timeout,
