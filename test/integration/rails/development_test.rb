@@ -56,7 +56,7 @@ class RailsDevelopmentTest < Minitest::Test
   def test_a_prompt_has_the_terminal
     request = Thread.new { get("/page?stop=1").body }
     @session.wait_for(/irb\(/)
-    @session.wait_for(/=> 99/) { @session.line("value = 99") }
+    @session.wait_for(/=> 99/) { @session.line("value = 99; value") }
     @session.wait_for(/irb\(.*\n?/) { @session.type(CONTROL_C) }
     @session.wait_for(/=> 101/) { @session.line("value + 2") }
     @session.wait_for(/Completed 200 OK/) { @session.line("exit") }
