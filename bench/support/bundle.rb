@@ -11,17 +11,20 @@ module Bench
 
     CHECKOUT = File.expand_path("../..", __dir__)
     INSTALL_WITHIN = 900 # seconds: some of the gems are compiled, one in Rust
-    HOME = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") },
-                     "pando", "bundle", "#{RUBY_ENGINE}-#{RUBY_VERSION}")
+
+    # @return [String] the project's folder in the user's cache
+    def self.cache = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }, "pando")
+
+    HOME = File.join(cache, "bundle", "#{RUBY_ENGINE}-#{RUBY_VERSION}")
     GEMS = File.join(HOME, "gems")
     # As Bundler names it.
     GEM_HOME = File.join(GEMS, RUBY_ENGINE, RbConfig::CONFIG["ruby_version"])
     # Bundler 2.3, of Ruby 3.1, does not know the option.
     INSTALL = ["install", "--quiet", *("--prefer-local" if RUBY_VERSION >= "3.3")].freeze
 
-    # Bundler does not lock the folder of gems: only one process at a time may install.
+    # Runs the block in one process at a time; later ones wait. Bundler does not lock the folder of gems.
     #
-    # @param folder [String] of what only one process at a time may make
+    # @param folder [String]
     def self.locked(folder = HOME)
       FileUtils.mkdir_p(folder)
       File.open(File.join(folder, "lock"), File::CREAT | File::RDWR) do |lock|

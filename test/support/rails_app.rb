@@ -24,8 +24,7 @@ module Support
 
     # The newest Rails for this Ruby, among those that Pando is tested with.
     VERSION = RUBY_VERSION >= "3.2" ? "8.1" : "7.1"
-    HOME = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") },
-                     "pando", "rails", "#{RUBY_ENGINE}-#{RUBY_VERSION}")
+    HOME = File.join(Bench::Bundle.cache, "rails", "#{RUBY_ENGINE}-#{RUBY_VERSION}")
     GEMS = Bench::Bundle::GEM_HOME
     INSTALL_WITHIN = Bench::Bundle::INSTALL_WITHIN
 

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "fileutils"
 require "support/bundle"
 
 module Bench
@@ -37,16 +36,7 @@ module Bench
       def self.bundle = @bundle ||= Bundle.new("lab", GEMFILE).prepare
 
       # @return [String] the folder for data that an app makes only once, in the user's cache folder
-      def self.cache = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }, "pando", "lab")
-
-      # Runs the block in a folder of the cache. If several programs do so at once, the later ones wait.
-      def self.locked(folder)
-        FileUtils.mkdir_p(folder)
-        File.open(File.join(folder, "lock"), File::CREAT | File::RDWR) do |lock|
-          lock.flock(File::LOCK_EX)
-          yield
-        end
-      end
+      def self.cache = File.join(Bundle.cache, "lab")
     end
   end
 end

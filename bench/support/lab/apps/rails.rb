@@ -27,7 +27,7 @@ module Bench
         end
 
         def prepare(bundle)
-          Apps.locked(home) { generate(bundle) unless File.exist?(File.join(data, DATABASE)) }
+          Bundle.locked(home) { generate(bundle) unless File.exist?(File.join(data, DATABASE)) }
         end
 
         private

@@ -41,7 +41,7 @@ module Bench
 
         # Called once, before any server is started: takes 2 minutes on two cores.
         def prepare(bundle)
-          Apps.locked(home) { fill(bundle) unless File.exist?(File.join(data, DATABASE)) }
+          Bundle.locked(home) { fill(bundle) unless File.exist?(File.join(data, DATABASE)) }
         end
 
         private
