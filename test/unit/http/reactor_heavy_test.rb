@@ -123,7 +123,7 @@ class HTTPReactorHeavyTest < Minitest::Test
   def test_no_worker_waits_for_a_reader_while_they_wait
     crowded(spool_total: 10 * MB)
     slow_reader("/large")
-    heavy = take_in_any
+    heavy = take_from_either
     assert_equal "full", much(heavy, 30 * MB)
     counts("waiting_workers" => 1, "cut_readers" => 0)
     slow_reader("/large")
@@ -150,16 +150,13 @@ class HTTPReactorHeavyTest < Minitest::Test
     crowded
     2.times { slow_reader("/large") }
     waiting(2)
-    heavy = take_in_any
+    heavy = take_from_either
     @stage.ok("dead", heavy.lane, DIED)
 
     assert_equal "/large", @stage.take(1 - heavy.lane).path
   end
 
   private
-
-  # Whichever of two lanes it comes in.
-  def take_in_any = wait_until { @stage.take(0, patience: 0) || @stage.take(1, patience: 0) }
 
   # Much is unread already, of an answer to this path.
   def crowded(path = "/large", lanes: 2, bytes: 9 * MB, **settings)

@@ -81,6 +81,9 @@ module HTTPSupport
           .concat("0\r\n\r\n")
     end
 
+    # @return [ReactorStage::Request] the oldest one, whichever of the first two lanes it is on
+    def take_from_either = wait_until { @stage.take(0, patience: 0) || @stage.take(1, patience: 0) }
+
     # The figures are as of the reactor's last turn, so they may lag behind the response.
     def counts(expected)
       found = nil
