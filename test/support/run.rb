@@ -113,9 +113,10 @@ module Support
     ROOT = File.expand_path("../..", __dir__)
     # What takes longest comes first, so that no long file ends the run alone, on one core.
     LONGEST = %w[
-      integration/rails/solid_queue_in_puma integration/doctor/real_apps integration/queued_work chaos/swarm_sidekiq
-      chaos/chaos integration/libraries/telemetry_rows integration/cable integration/http_bench
-      integration/swarm/solid_queue chaos/kernel_outage
+      integration/rails/solid_queue_in_puma integration/libraries/driver_rows integration/doctor/real_apps
+      integration/swarm/solid_queue chaos/kernel_outage integration/cable integration/libraries/telemetry_rows
+      integration/dashboard integration/libraries/client_rows chaos/chaos integration/doctor/doctor
+      integration/queued_work integration/cable_pool integration/doctor/catalogue
     ].map { |name| "#{ROOT}/test/#{name}_test.rb" }.freeze
     # If this many files fail, it is no coincidence, and running all of them again would take too long.
     RETRIES = 10
