@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/mebibytes"
+require "pando/wording"
 require "pando/sys/code_region"
 
 module Pando
@@ -8,7 +8,7 @@ module Pando
   #
   # @api private
   class CodeBound
-    include Mebibytes
+    include Wording
 
     MIB = 1024 * 1024
     # Share of the limit in use from which there is too little room for further code.

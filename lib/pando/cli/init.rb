@@ -2,7 +2,6 @@
 
 require "fileutils"
 require "pando/cli/command"
-require "pando/compat/config_file"
 require "pando/config/loader"
 
 module Pando
@@ -12,6 +11,9 @@ module Pando
     #
     # @api private
     class Init < Command
+      # Config files of other servers, in the order in which it looks for them.
+      SOURCES = %w[config/puma.rb config/puma/production.rb config/pitchfork.rb config/unicorn.rb
+                   config/unicorn/production.rb pitchfork.conf.rb unicorn.conf.rb puma.rb unicorn.rb].freeze
       FORCE = Switch.new(name: :replace, flags: %w[--force], argument: nil,
                          help: "With `init`: replace an existing config file.").freeze
       TO_STDOUT = Switch.new(name: :stdout, flags: %w[--stdout], argument: nil,
@@ -48,7 +50,7 @@ module Pando
 
       # @return [String, nil] relative to the root
       def source_file
-        named = flags.words.first or return Compat::ConfigFile.find(root)
+        named = flags.words.first or return SOURCES.find { |name| File.file?(File.join(root, name)) }
         return named if File.file?(File.expand_path(named, root))
 
         raise UsageError, "there is no file #{File.expand_path(named, root)}"

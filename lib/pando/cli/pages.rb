@@ -2,7 +2,7 @@
 
 require "pando/cli/control_command"
 require "pando/cli/format"
-require "pando/counted"
+require "pando/wording"
 
 module Pando
   module CLI
@@ -12,7 +12,7 @@ module Pando
     # @api private
     class Pages < ControlCommand
       include Format
-      include Counted
+      include Wording
 
       RECORD = Switch.new(name: :record, flags: %w[--record], argument: "N",
                           help: "With `pages`: watch the worker's next N requests (up to 1000).").freeze

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cli/command"
-require "pando/counted"
+require "pando/wording"
 
 module Pando
   module CLI
@@ -9,7 +9,7 @@ module Pando
     #
     # @api private
     class Serve < Command
-      include Counted
+      include Wording
 
       CHECK = Switch.new(name: :check, flags: %w[--check],
                          help: "Only check the settings, and the files, folders and gems that they name.").freeze

@@ -3,8 +3,7 @@
 require "pando/cli/release"
 require "pando/cli/status_lines"
 require "pando/cluster/control/line"
-require "pando/counted"
-require "pando/mebibytes"
+require "pando/wording"
 require "pando/sys/memory"
 
 module Pando
@@ -14,8 +13,7 @@ module Pando
     #
     # @api private
     class StatusReport
-      include Counted
-      include Mebibytes
+      include Wording
       include StatusLines
 
       PROCESSES = %w[reactor mold worker service admin].freeze

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/counted"
+require "pando/wording"
 require "pando/measure/figures"
 
 module Pando
@@ -9,7 +9,7 @@ module Pando
     #
     # @api private
     class Notes
-      include Counted
+      include Wording
 
       # @param config [Config] @param plan [Plan] @param rehearsal [Rehearsal] @param contest [Contest]
       def initialize(config, plan, rehearsal, contest)

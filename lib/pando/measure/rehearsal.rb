@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/counted"
+require "pando/wording"
 require "pando/measure/advice"
 require "pando/measure/client"
 
@@ -11,7 +11,7 @@ module Pando
     #
     # @api private
     class Rehearsal
-      include Counted
+      include Wording
 
       # The header by which a TLS proxy satisfies an application that insists on TLS.
       TLS = { "X-Forwarded-Proto" => "https" }.freeze

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require "pando/counted"
+require "pando/wording"
 require "pando/measure/figures"
 
 module Pando
@@ -10,7 +10,7 @@ module Pando
     #
     # @api private
     class Report
-      include Counted
+      include Wording
 
       FORMATS = %w[text json html].freeze
       WIDTH = 110

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/counted"
+require "pando/wording"
 require "pando/doctor/requests"
 require "pando/errors"
 
@@ -10,7 +10,7 @@ module Pando
     #
     # @api private
     class Selection
-      include Counted
+      include Wording
 
       # Requests. Of a longer log, only the beginning is replayed.
       LONGEST = 20_000

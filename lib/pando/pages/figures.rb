@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-require "pando/counted"
+require "pando/wording"
 require "pando/pages/private_pages"
 
 module Pando
   module Pages
     # The figures of a report, from the private pages and the recording. {#to_h} is the JSON report, in bytes.
     class Figures
-      include Counted
+      include Wording
 
       MIB = 1_048_576.0
       NAME = 60 # characters of a request's name

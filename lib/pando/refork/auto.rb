@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/serializable"
-require "pando/mebibytes"
+require "pando/wording"
 require "pando/refork/policy"
 
 module Pando
@@ -41,7 +41,7 @@ module Pando
     # It reads no clock and no process, so that it can run on recorded curves. It remembers generations that have
     # served; a failed attempt leaves no trace. Owned by Cluster::Generations::Reforks, in the monitor.
     class Auto < Policy
-      include Mebibytes
+      include Wording
       extend Cluster::Serializable
 
       # A refork must save at least this share of the memory, and this many bytes a worker.

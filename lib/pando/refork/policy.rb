@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/counted"
-require "pando/mebibytes"
+require "pando/wording"
 
 module Pando
   module Refork
@@ -87,8 +86,7 @@ module Pando
     # The score is the product of the four, so that the order of two workers does not depend on the others. A figure
     # that is not known for all of them (no JIT, no sample yet, a worker of an older Pando) is left out for all.
     class Warmth
-      include Counted
-      include Mebibytes
+      include Wording
 
       FIGURES = %i[served code kinds settled].freeze
 

@@ -1,13 +1,16 @@
 # frozen_string_literal: true
 
 require "socket"
-require "pando/sys"
+require "pando/errors"
 require "pando/fork_safety"
-require "pando/testing/errors"
+require "pando/sys"
 require "pando/testing/knowledge"
 
 module Pando
   module Testing
+    # A forked process ended before it could take over; the forking process goes on.
+    class Stillborn < Error; end
+
     # The processes of a run, one after another. At most three of them exist at a time:
     #
     #   first     the process that the user started and waits for. It guards the line, and does nothing else.

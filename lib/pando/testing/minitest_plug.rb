@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/testing/minitest_check"
-require "pando/testing/rails_plug"
-
 module Pando
   module Testing
     # Connects a run to Minitest 5 or 6. The results so far are in the reporter, which the heir has in its memory.
@@ -109,6 +106,65 @@ module Pando
         reporters = @reporter.respond_to?(:reporters) ? @reporter.reporters : []
         reporters.filter_map { |one| one.io if one.respond_to?(:io) }
       end
+    end
+
+    # A finding in the form that Minitest's reporters expect: one more test that failed.
+    #
+    # @api private
+    class MinitestCheck < ::Minitest::Test
+      ::Minitest::Runnable.runnables.delete(self)
+
+      # @return [Minitest::Result]
+      def self.result(title, message, location)
+        check = new(title)
+        failure = ::Minitest::Assertion.new(message)
+        failure.set_backtrace([location || "between two tests"])
+        check.failures << failure
+        check.time = 0
+        ::Minitest::Result.from(check)
+      end
+
+      def self.runnable_methods = []
+      def self.name = "Pando::ForkSafety"
+
+      def method(name) = super(respond_to?(name, true) ? name : :run)
+    end
+
+    # Connects a run to the processes of Rails' parallelize(workers: N). Each of them is the first of its own line. The
+    # process that distributes the tests runs none itself and does not refork.
+    #
+    # @api private
+    class RailsPlug
+      # Prepended to Rails' worker.
+      module PerformJob
+        def perform_job(job)
+          klass, name, reporter = job
+          rehearsal = -> { MinitestPlug.complaint(MinitestPlug.result(klass, name)) }
+          plug = RailsPlug.new(->(result) { safe_record(reporter, result) })
+          Testing.session.run("#{klass}##{name}", plug, rehearsal: rehearsal) { super }
+          return unless Testing.session.over?
+
+          # Rails reports the test that the heir began and did not finish. The other tests go on here.
+          Testing.session.resume
+        end
+      end
+
+      def self.install
+        return if @installed || !defined?(::ActiveSupport::Testing::Parallelization::Worker)
+
+        @installed = true
+        ::ActiveSupport::Testing::Parallelization::Worker.prepend(PerformJob)
+      end
+
+      def initialize(record)
+        @record = record
+      end
+
+      def seed = ::Minitest.seed || 0
+      def after_refork = nil
+      def outputs = []
+      def after_a_crash(_tests) = "The results of earlier tests are kept, and the remaining tests go on."
+      def fail(title, message, location) = @record.call(MinitestCheck.result(title, message, location))
     end
   end
 end

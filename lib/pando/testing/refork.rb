@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
+require "tempfile"
 require "pando/testing/coverage"
 require "pando/testing/hooks"
-require "pando/testing/line"
-require "pando/testing/progress"
 require "pando/testing/knowledge"
+require "pando/testing/line"
 require "pando/testing/strict"
 
 module Pando
@@ -87,6 +87,33 @@ module Pando
       end
 
       def writable?(io) = io.respond_to?(:flush) && [File, IO].include?(io.class)
+    end
+
+    # Stores the name of the running test so that it survives the process: in an unlinked file that all generations
+    # have open. Reads and writes start at its beginning, regardless of the shared position.
+    #
+    # @api private
+    class Progress
+      SIZE = 512
+      private_constant :SIZE
+
+      def initialize
+        @io = Tempfile.create("pando-testing")
+        File.unlink(@io.path)
+        Pando.keep_io(@io)
+      end
+
+      # @param test [String]
+      def note(test)
+        @io.pwrite(test.b[0, SIZE].ljust(SIZE, "\0"), 0)
+      end
+
+      # @return [String]
+      def running
+        @io.pread(SIZE, 0).delete("\0").force_encoding(Encoding::UTF_8).scrub
+      rescue EOFError
+        ""
+      end
     end
   end
 end

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "open3"
-require "pando/config/node_kind"
+require "pando/config/node_line"
 require "pando/swarm/runners/sidekiq"
 require "support/runner_rules"
 require "support/sidekiq_swarm"

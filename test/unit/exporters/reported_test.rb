@@ -3,7 +3,7 @@
 require "test_helper"
 require "pando/admin/exposition"
 require "pando/cluster/service_notes"
-require "pando/exporters/reported"
+require "pando/exporters/exporter"
 
 class ExportersReportedTest < Minitest::Test
   include Pando

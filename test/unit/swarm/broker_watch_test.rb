@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pando/swarm/broker_watch"
-require "pando/config/node_kind"
+require "pando/config/node_line"
 require "pando/swarm"
 
 class BrokerWatchTest < Minitest::Test

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/config/node_kind"
+require "pando/config/node_line"
 require "pando/swarm"
 require "pando/swarm/checked_runner"
 

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pando/swarm/job_handler"
-require "pando/config/node_kind"
+require "pando/config/node_line"
 
 # When the deadline of a node's jobs is restarted, and when it is not.
 class SwarmJobProgressTest < Minitest::Test

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/counted"
+require "pando/wording"
 
 module Pando
   module Cluster
@@ -10,7 +10,7 @@ module Pando
       # compared with the old workers at the same age, and, if they have served enough meanwhile, with what they do now:
       # the generation is not to blame if all workers slow down or fail.
       class Comparison
-        include Counted
+        include Wording
 
         # A request is worse if it takes at least this many times as long, and this many microseconds more: less is not
         # felt, and may come from caches, the clock of the CPU or the scheduler.

@@ -2,8 +2,7 @@
 
 require "pando/cluster/canary/comparison"
 require "pando/cluster/message"
-require "pando/counted"
-require "pando/mebibytes"
+require "pando/wording"
 require "pando/sys/memory"
 require "pando/sys/scheduler"
 
@@ -58,7 +57,7 @@ module Pando
       # the one at the end. In doubt it continues, for at most twice the longest time. If no client of the whole server
       # sends requests, the canary is judged by requests that it sends to itself (Worker#try_out).
       class Trial < Observation
-        include Counted
+        include Wording
 
         # Seconds between two checks: during the first seconds, when much may go wrong, and later.
         SOON = 0.05
@@ -227,7 +226,7 @@ module Pando
       # heap, which becomes private at once. But the mold had all of that before, so such a worker is no bigger; a
       # worker that leaks is.
       class MemoryCheck
-        include Mebibytes
+        include Wording
 
         # It may have this many times as many page faults, and these bytes more.
         TIMES = 1.5

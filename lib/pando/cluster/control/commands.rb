@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
 require "pando/cluster/control/figures"
-require "pando/cluster/control/kill"
 require "pando/cluster/control/pool_tasks"
-require "pando/cluster/control/stack"
 require "pando/cluster/control/tasks"
+require "pando/cluster/control/worker_tasks"
 require "pando/errors"
 
 module Pando

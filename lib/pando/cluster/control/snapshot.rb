@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/counted"
+require "pando/wording"
 require "pando/version"
 
 module Pando
@@ -71,7 +71,7 @@ module Pando
 
       # The state of one pool, as records for Snapshot: each method of Snapshot::PARTS returns an array of them.
       class PoolSnapshot
-        include Counted
+        include Wording
 
         # @param name [String, nil] nil: the records do not name the pool
         def initialize(pool, name)

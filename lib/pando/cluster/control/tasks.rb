@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/counted"
+require "pando/wording"
 
 module Pando
   module Cluster
@@ -14,7 +14,7 @@ module Pando
         # come to its end. Owned by a Session, in the monitor.
         class Task
           include Brief
-          include Counted
+          include Wording
 
           # What was achieved, and why it failed; nil: not yet.
           attr_reader :achieved, :failure

@@ -4,9 +4,8 @@ require "pando/cluster/brief"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/memory/gauge"
 require "pando/cluster/serializable"
-require "pando/counted"
+require "pando/wording"
 require "pando/events"
-require "pando/mebibytes"
 require "pando/refork/lineage"
 require "pando/sys/scheduler"
 
@@ -20,8 +19,7 @@ module Pando
       # Owned by Generations, in the monitor.
       class ColdBoots
         include Brief
-        include Counted
-        include Mebibytes
+        include Wording
         extend Serializable
 
         # Seconds between two looks.

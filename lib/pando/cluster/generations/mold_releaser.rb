@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/mebibytes"
+require "pando/wording"
 
 module Pando
   module Cluster
@@ -12,7 +12,7 @@ module Pando
       #
       # Owned by a Pool, in the monitor.
       class MoldReleaser
-        include Mebibytes
+        include Wording
 
         # Seconds between two looks, seconds without a new or ended process before the mold goes, and seconds between
         # two measurements.

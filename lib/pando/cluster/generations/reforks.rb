@@ -6,7 +6,7 @@ require "pando/cluster/generations/conditions"
 require "pando/cluster/memory/gauge"
 require "pando/cluster/message"
 require "pando/cluster/serializable"
-require "pando/counted"
+require "pando/wording"
 require "pando/events"
 require "pando/refork/survey"
 
@@ -18,7 +18,7 @@ module Pando
       # does not survive reforks, and each attempt costs. Owned by Generations, in the monitor.
       class Reforks
         include Brief
-        include Counted
+        include Wording
         extend Serializable
 
         # Obstacles that are remembered as told.

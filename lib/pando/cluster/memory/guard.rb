@@ -4,7 +4,7 @@ require "pando/cluster/brief"
 require "pando/cluster/memory/gauge"
 require "pando/cluster/memory/shortage"
 require "pando/events"
-require "pando/mebibytes"
+require "pando/wording"
 
 module Pando
   module Cluster
@@ -30,7 +30,7 @@ module Pando
       # Owned by a Pool, in the monitor.
       class Guard
         include Brief
-        include Mebibytes
+        include Wording
 
         # Seconds between two looks.
         TICK = 0.25

@@ -3,7 +3,7 @@
 require "pando/cluster/brief"
 require "pando/cluster/restart_throttles"
 require "pando/events"
-require "pando/mebibytes"
+require "pando/wording"
 require "pando/sys/memory"
 
 module Pando
@@ -16,7 +16,7 @@ module Pando
       # Owned by the monitor; each pool's guard asks it.
       class Shortage
         include Brief
-        include Mebibytes
+        include Wording
 
         # Percent below its limit from which on a control group is checked more often.
         NEAR = 10

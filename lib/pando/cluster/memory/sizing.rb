@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/serializable"
-require "pando/mebibytes"
+require "pando/wording"
 require "pando/sys/memory"
 
 module Pando
@@ -15,7 +15,7 @@ module Pando
       #
       # Owned by a Pool, in the monitor.
       class Sizing
-        include Mebibytes
+        include Wording
 
         extend Serializable
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/counted"
+require "pando/wording"
 require "pando/table"
 
 module Pando
@@ -10,7 +10,7 @@ module Pando
       #
       # @api private
       class Text
-        include Counted
+        include Wording
 
         ANSWERS = { true => "yes", false => "no", nil => "unknown" }.freeze
 

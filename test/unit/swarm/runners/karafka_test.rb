@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "minitest/mock"
-require "pando/config/node_kind"
+require "pando/config/node_line"
 require "pando/swarm/runners/karafka"
 require_relative "../../cluster/support/clock"
 
