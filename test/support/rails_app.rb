@@ -158,7 +158,8 @@ module Support
         @version = version
         @options = options
         # The versions of the gems stay until the cache is emptied; the Gemfile contains the path of the checkout.
-        @name = ["rails", version, *options, Digest::SHA256.hexdigest(Checkout::ROOT)[0, 8]].join("-").tr("/=", "__")
+        made_with = Digest::SHA256.hexdigest([Checkout::ROOT, GEMS, *UNUSED].join("\n"))[0, 8]
+        @name = ["rails", version, *options, made_with].join("-").tr("/=", "__")
       end
 
       # @return [String] its folder
