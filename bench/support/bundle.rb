@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require_relative "cache"
 
 module Bench
   # The gems that one program needs, installed by Bundler into the user's cache folder. The Gemfile is copied there
@@ -11,27 +12,16 @@ module Bench
 
     CHECKOUT = File.expand_path("../..", __dir__)
     INSTALL_WITHIN = 900 # seconds: some of the gems are compiled, one in Rust
-
-    # @return [String] the project's folder in the user's cache
-    def self.cache = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }, "pando")
-
-    HOME = File.join(cache, "bundle", "#{RUBY_ENGINE}-#{RUBY_VERSION}")
+    HOME = Cache.path("bundle", "#{RUBY_ENGINE}-#{RUBY_VERSION}")
     GEMS = File.join(HOME, "gems")
     # As Bundler names it.
     GEM_HOME = File.join(GEMS, RUBY_ENGINE, RbConfig::CONFIG["ruby_version"])
     # Bundler 2.3, of Ruby 3.1, does not know the option.
-    INSTALL = ["install", "--quiet", *("--prefer-local" if RUBY_VERSION >= "3.3")].freeze
+    PREFER_LOCAL = ("--prefer-local" if RUBY_VERSION >= "3.3")
+    INSTALL = ["install", "--quiet", *PREFER_LOCAL].freeze
 
-    # Runs the block in one process at a time; later ones wait. Bundler does not lock the folder of gems.
-    #
-    # @param folder [String]
-    def self.locked(folder = HOME)
-      FileUtils.mkdir_p(folder)
-      File.open(File.join(folder, "lock"), File::CREAT | File::RDWR) do |lock|
-        lock.flock(File::LOCK_EX)
-        yield
-      end
-    end
+    # Runs the block, which installs gems, in one process at a time: Bundler does not lock their folder.
+    def self.locked(&) = Cache.locked(File.join(HOME, "lock"), &)
 
     # @param name [String] unique among the bundles of the benchmarks and tests
     # @param gemfile [String] path of the Gemfile
@@ -47,7 +37,7 @@ module Bench
     # @return [self]
     # @raise [Failed] with Bundler's message
     def prepare
-      Bundle.locked(@folder) do
+      Cache.locked(File.join(@folder, "lock")) do
         copy_gemfile
         bundler("check") || Bundle.locked { install }
       end

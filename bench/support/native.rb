@@ -2,6 +2,7 @@
 
 require "digest"
 require "fileutils"
+require "support/cache"
 require "support/packages"
 
 module Bench
@@ -33,9 +34,7 @@ module Bench
     def digest = Digest::SHA256.hexdigest([*FLAGS, *inputs.map { |file| File.read(file) }].join("\0"))[0, 16]
     def inputs = [source, *Dir[File.join(SOURCES, "*.h")]]
 
-    def folder
-      File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }, "pando", "bench")
-    end
+    def folder = Cache.path("bench")
 
     # Renamed into place, so that concurrent compilations never see an incomplete file.
     def compile

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/wording"
 require "pando/sys/code_region"
+require "pando/wording"
 
 module Pando
   # Compares the machine code that YJIT has compiled in a worker with YJIT's limit, for reports.

@@ -24,7 +24,7 @@ module Support
 
     # The newest Rails for this Ruby, among those that Pando is tested with.
     VERSION = RUBY_VERSION >= "3.2" ? "8.1" : "7.1"
-    HOME = File.join(Bench::Bundle.cache, "rails", "#{RUBY_ENGINE}-#{RUBY_VERSION}")
+    HOME = Bench::Cache.path("rails", "#{RUBY_ENGINE}-#{RUBY_VERSION}")
     GEMS = Bench::Bundle::GEM_HOME
     INSTALL_WITHIN = Bench::Bundle::INSTALL_WITHIN
 
@@ -51,15 +51,6 @@ module Support
       # @raise [Failed] with Bundler's message
       def install_gems(folder)
         Bench::Bundle.locked { run("bundle", *Bench::Bundle::INSTALL, folder: folder, within: INSTALL_WITHIN) }
-      end
-
-      # @param path [String] of what only one process at a time may make
-      def locked(path)
-        FileUtils.mkdir_p(HOME)
-        File.open("#{path}.lock", File::CREAT | File::RDWR) do |lock|
-          lock.flock(File::LOCK_EX)
-          yield
-        end
       end
 
       # @return [String] what the command printed
@@ -188,7 +179,7 @@ module Support
       # @return [String] where it is from then on
       def once(name)
         path = File.join(HOME, name)
-        RailsApp.locked(path) do
+        Bench::Cache.locked("#{path}.lock") do
           make(path) { |*folders| yield(*folders) } unless File.directory?(path)
         end
         path
@@ -211,7 +202,7 @@ module Support
         version = File.read(File.join(workshop, "Gemfile.lock"))[/^    rails \(([\d.]+)\)/, 1]
         script = %(gem "rails", "#{version}"; load Gem.bin_path("railties", "rails", "#{version}"))
         FileUtils.rm(Dir[File.join(workshop, "Gemfile*")])
-        env = { "RUBYOPT" => Bench::Bundle::INSTALL.grep("--prefer-local").map { "-r#{PREFER_LOCAL}" }.first }
+        env = { "RUBYOPT" => ("-r#{PREFER_LOCAL}" if Bench::Bundle::PREFER_LOCAL) }
         Bench::Bundle.locked do
           RailsApp.run(Gem.ruby, "-e", script, "new", app, "--skip-git", *(UNUSED if @version >= "8"), *@options,
                        folder: workshop, env: env, within: INSTALL_WITHIN)

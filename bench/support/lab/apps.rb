@@ -36,7 +36,10 @@ module Bench
       def self.bundle = @bundle ||= Bundle.new("lab", GEMFILE).prepare
 
       # @return [String] the folder for data that an app makes only once, in the user's cache folder
-      def self.cache = File.join(Bundle.cache, "lab")
+      def self.cache = Cache.path("lab")
+
+      # Runs the block in a folder of the cache, in one process at a time.
+      def self.locked(folder, &) = Cache.locked(File.join(folder, "lock"), &)
     end
   end
 end

@@ -3,8 +3,8 @@
 require "pando/cli/release"
 require "pando/cli/status_lines"
 require "pando/cluster/control/line"
-require "pando/wording"
 require "pando/sys/memory"
+require "pando/wording"
 
 module Pando
   module CLI

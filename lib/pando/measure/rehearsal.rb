@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/wording"
 require "pando/measure/advice"
 require "pando/measure/client"
+require "pando/wording"
 
 module Pando
   module Measure

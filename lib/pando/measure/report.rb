@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "json"
-require "pando/wording"
 require "pando/measure/figures"
+require "pando/wording"
 
 module Pando
   module Measure

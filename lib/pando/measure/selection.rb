@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/wording"
 require "pando/doctor/requests"
 require "pando/errors"
+require "pando/wording"
 
 module Pando
   module Measure

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/cluster/serializable"
-require "pando/wording"
 require "pando/refork/policy"
+require "pando/wording"
 
 module Pando
   module Refork

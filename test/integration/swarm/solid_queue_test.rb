@@ -22,7 +22,6 @@ class SwarmSolidQueueTest < Minitest::Test
     @postgresql.resume
 
     assert_operator(names.size, :>=, 4)
-
     assert_predicate(@server.stop, :success?, @server.output)
     assert_nothing_left("processes")
   end

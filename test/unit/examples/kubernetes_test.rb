@@ -7,12 +7,13 @@ require "open3"
 require "support/checkout"
 require "support/programs"
 require "yaml"
+require_relative "../../../bench/support/cache"
 
 # The examples that scale a Deployment, against the schemas of Kubernetes and KEDA. It needs Node.js and npm.
 class KubernetesExamplesTest < Minitest::Test
   SCHEMAS = Support::Checkout.path("test/support/kubernetes")
   FILES = %w[package.json validate.mjs].freeze
-  CACHE = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }, "pando/kubernetes-schemas")
+  CACHE = Bench::Cache.path("kubernetes-schemas")
 
   def setup
     missing = %w[node npm].reject { |program| Support::Programs.find(program) }
@@ -21,10 +22,8 @@ class KubernetesExamplesTest < Minitest::Test
     install
   end
 
-  # One process at a time.
   def install
-    File.open("#{CACHE}.lock", File::CREAT | File::RDWR) do |lock|
-      lock.flock(File::LOCK_EX)
+    Bench::Cache.locked("#{CACHE}.lock") do
       FileUtils.cp(FILES.map { |name| File.join(SCHEMAS, name) }, CACHE)
       output, status = Open3.capture2e("npm", "install", "--no-audit", "--no-fund", "--prefer-offline", chdir: CACHE)
       assert_predicate(status, :success?, output)

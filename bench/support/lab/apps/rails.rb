@@ -27,7 +27,7 @@ module Bench
         end
 
         def prepare(bundle)
-          Bundle.locked(home) { generate(bundle) unless File.exist?(File.join(data, DATABASE)) }
+          Apps.locked(home) { generate(bundle) unless File.exist?(File.join(data, DATABASE)) }
         end
 
         private

@@ -31,13 +31,13 @@ module Bench
 
         def bundle
           @bundle ||= begin
-            Bundle.locked(home) { install unless File.directory?(code) }
+            Apps.locked(home) { install unless File.directory?(code) }
             Bundle.new(File.basename(home), File.join(home, "Gemfile"), without: WITHOUT).prepare
           end
         end
 
         def prepare(bundle)
-          Bundle.locked(home) { fill(bundle) unless File.directory?(data) }
+          Apps.locked(home) { fill(bundle) unless File.directory?(data) }
         end
 
         # @return [Hash{String => String}] for the server

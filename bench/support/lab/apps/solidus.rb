@@ -41,7 +41,7 @@ module Bench
 
         # Called once, before any server is started: takes 2 minutes on two cores.
         def prepare(bundle)
-          Bundle.locked(home) { fill(bundle) unless File.exist?(File.join(data, DATABASE)) }
+          Apps.locked(home) { fill(bundle) unless File.exist?(File.join(data, DATABASE)) }
         end
 
         private

@@ -2,9 +2,9 @@
 
 require "pando/cluster/canary/comparison"
 require "pando/cluster/message"
-require "pando/wording"
 require "pando/sys/memory"
 require "pando/sys/scheduler"
+require "pando/wording"
 
 module Pando
   module Cluster

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/wording"
 require "pando/version"
+require "pando/wording"
 
 module Pando
   module Cluster

@@ -4,10 +4,10 @@ require "pando/cluster/brief"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/memory/gauge"
 require "pando/cluster/serializable"
-require "pando/wording"
 require "pando/events"
 require "pando/refork/lineage"
 require "pando/sys/scheduler"
+require "pando/wording"
 
 module Pando
   module Cluster

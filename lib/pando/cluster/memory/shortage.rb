@@ -3,8 +3,8 @@
 require "pando/cluster/brief"
 require "pando/cluster/restart_throttles"
 require "pando/events"
-require "pando/wording"
 require "pando/sys/memory"
+require "pando/wording"
 
 module Pando
   module Cluster
