@@ -65,7 +65,7 @@ module Pando
       counter("events_total", %i[event pool], "How often each event has happened. See docs/events.md.") do |s|
         s.totals { |event, pool, _| { event: event, pool: pool }.compact }
       end
-      counter("log_lines_lost_total", [], "Lines missing from the log, because its reader was too slow.") do |s|
+      counter("log_lines_lost_total", [], "Lines missing from the log, because it could not be written in time.") do |s|
         { {} => s.count("lines_lost") }
       end
 
