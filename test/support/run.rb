@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-# The test runner behind bin/test. All unit tests run in one process. Each other file runs in its own process with a
-# time limit, so that a crash or a hang is one failure and the rest still runs. A file that failed runs once more,
-# alone, when all others are done. If it passes then, the run passes and reports it as flaky.
+# The test runner behind bin/test. Unit tests share as many processes as run at once. Each other file runs in its own
+# process with a time limit, so that a crash or a hang is one failure and the rest still runs. A file that failed runs
+# once more, alone, when all others are done. If it passes then, the run passes and reports it as flaky.
 
+require "etc"
 require "json"
 require "optparse"
 require "rbconfig"
@@ -120,9 +121,13 @@ module Support
     ].map { |name| "#{ROOT}/test/#{name}_test.rb" }.freeze
     # If this many files fail, it is no coincidence, and running all of them again would take too long.
     RETRIES = 10
+    # Unit test files that are worth a process of their own.
+    UNITS = 20
+    # Part of its time, a test waits.
+    JOBS = Etc.nprocessors > 1 ? Etc.nprocessors + 1 : 1
 
     def initialize(arguments)
-      @jobs = 1
+      @jobs = JOBS
       @options = []
       @paths = parser.parse(arguments).map { |path| File.expand_path(path) }
       @total = Hash.new(0)
@@ -150,15 +155,21 @@ module Support
         options.on("-n", "--name NAME", "only tests of this name or /pattern/") { |name| @options.push("-n", name) }
         options.on("-s", "--seed SEED", Integer, "the order of tests") { |seed| @options.push("-s", seed.to_s) }
         options.on("-v", "--verbose", "each test's name and time") { @options.push("-v") }
-        options.on("-j", "--jobs JOBS", Integer, "processes at once (default 1)") { |jobs| @jobs = jobs }
+        options.on("-j", "--jobs JOBS", Integer, "processes at once (default #{JOBS})") { |jobs| @jobs = jobs }
       end
     end
 
     def processes(folder)
       units, others = files.partition { |file| file.start_with?("#{ROOT}#{TestProcess::UNIT}") }
       groups = [*(LONGEST & others), *(others - LONGEST)].map { |file| [file] }
-      groups.unshift(units) unless units.empty?
+      groups.unshift(*shares(units))
       groups.map { |group| TestProcess.new(group, @options, folder) }
+    end
+
+    # Dealt like cards, for the slow files of a folder are often neighbours.
+    def shares(units)
+      count = (units.size / UNITS).clamp(1, 4 * @jobs)
+      units.each_with_index.group_by { |_file, index| index % count }.values.map { |share| share.map(&:first) }
     end
 
     def files
@@ -188,6 +199,7 @@ module Support
     end
 
     def run_side_by_side(processes)
+      @alone = processes.size == 1 || @jobs == 1
       queue = Queue.new(processes).close
       Array.new(@jobs) { Thread.new { run_next(queue.pop) until queue.empty? } }.each(&:join)
     end
@@ -196,7 +208,7 @@ module Support
       return unless process
 
       started = clock
-      counts = @jobs == 1 ? process.run($stdout) : run_quietly(process)
+      counts = @alone ? process.run($stdout) : run_quietly(process)
       times = "#{(clock - started).round(1)} s, #{process.cpu.round(1)} s of CPU"
       @lock.synchronize { puts "-- #{process}: #{text(counts)} in #{times}" }
     end
@@ -219,7 +231,7 @@ module Support
       Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
-    # Several processes run at once, so each one's output is printed in one piece.
+    # For processes that run at once: each one's output is printed in one piece.
     def run_quietly(process)
       reader, writer = IO.pipe
       output = Thread.new { reader.read }
