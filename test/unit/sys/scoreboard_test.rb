@@ -106,7 +106,7 @@ class SysScoreboardTest < Minitest::Test
     assert_raises(IndexError) { board.use(4) }
     board.tell_waiting(16, 7)
     assert_equal 0, board.waiting(16), "there is no such pool"
-    other = Scoreboard.attach(board.fileno)
+    other = Scoreboard.attach(Sys.disown(io_of(board).dup))
     assert_equal [3, 7], [other.used, other.waiting(15)]
   end
 
