@@ -236,4 +236,5 @@ void pando_init_http_reactor(void)
     define_record(module, "TIMEOUT", PANDO_REACTOR_TIMEOUT);
     define_record(module, "SUSPECT", PANDO_REACTOR_SUSPECT);
     define_record(module, "BESIDE", PANDO_REACTOR_BESIDE);
+    define_record(module, "LEFT_LATE", PANDO_REACTOR_LEFT_LATE);
 }

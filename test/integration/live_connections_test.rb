@@ -125,6 +125,18 @@ class LiveConnectionsTest < Minitest::Test
     assert_equal(2, @server.events("worker.leaving").count { |event| event["pool"] == "live" && event["drain"] == 600 })
   end
 
+  # Its one thread is busy with the stream until the monitor kills it.
+  def test_a_stream_of_a_worker_with_one_thread_is_cut_not_lost
+    start("stop_timeout 2\n#{LIVE.sub("threads: 4", "threads: 1")}")
+    old = live_worker
+    stream = open("/live/stream")
+    assert_equal(old, line_of(stream))
+    @server.wait_for("worker.killed", pid: Integer(old)) { reload }
+
+    assert_equal(1, @server.wait_past("streams.cut")["count"])
+    assert_empty(@server.events("requests.lost"))
+  end
+
   # A stop has a limit of its own, for those too that leave already.
   def test_a_stop_does_not_wait_for_them
     start("stop_timeout 5\n#{LIVE}, drain: 600\n#{EXIT}")

@@ -125,6 +125,7 @@ enum pando_reactor_cause {
     PANDO_REACTOR_TIMEOUT = 1,         /* killed at its deadline: 504 */
     PANDO_REACTOR_SUSPECT = 2,         /* SEGV, ABRT, BUS, out of memory: never retried */
     PANDO_REACTOR_BESIDE = 3,          /* another request of the same worker is the suspect */
+    PANDO_REACTOR_LEFT_LATE = 4,       /* killed when it had to leave: 504; an answer that has begun is a stream cut */
 };
 
 struct pando_reactor_record {

@@ -116,7 +116,7 @@ static int obey(struct pando_reactor *reactor, const struct pando_reactor_record
         pando_reactor_lane_open(reactor, order, fds[0], fds[1], fds[2]);
         return 1;
     case PANDO_REACTOR_LANE_DEAD:
-        if (order->cause > PANDO_REACTOR_BESIDE)
+        if (order->cause > PANDO_REACTOR_LEFT_LATE)
             return 0;
         pando_reactor_lane_lost(reactor, order->lane, order->cause);
         return 1;

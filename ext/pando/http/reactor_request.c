@@ -236,10 +236,10 @@ void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_c
         shed(reactor, connection, &stats_of(reactor, connection)->shed_queue_time);
 }
 
-void pando_reactor_request_fail(struct pando_reactor *reactor, struct pando_connection *connection, int status)
+/* It is never answered any more. cut: because its worker leaves. */
+static void fail(struct pando_reactor *reactor, struct pando_connection *connection, int status, int cut)
 {
     int answered = connection->request.answered, lent = connection->request.lent;
-    int cut = was_cut(reactor, &connection->request);
     tell_gone(reactor, &connection->request);
     pando_reactor_request_settle(reactor, connection);
     if (lent && pando_reactor_connection_watch(reactor, connection) == -1) {
@@ -252,6 +252,11 @@ void pando_reactor_request_fail(struct pando_reactor *reactor, struct pando_conn
     } else {
         pando_reactor_refuse(reactor, connection, status);
     }
+}
+
+void pando_reactor_request_fail(struct pando_reactor *reactor, struct pando_connection *connection, int status)
+{
+    fail(reactor, connection, status, was_cut(reactor, &connection->request));
 }
 
 /* RFC 9110 section 9.2.1: a safe request may be made twice. */
@@ -278,7 +283,8 @@ static void lost(struct pando_reactor *reactor, struct pando_connection *connect
             return;
         }
     }
-    pando_reactor_request_fail(reactor, connection, cause == PANDO_REACTOR_TIMEOUT ? 504 : 502);
+    int late = cause == PANDO_REACTOR_LEFT_LATE;
+    fail(reactor, connection, late || cause == PANDO_REACTOR_TIMEOUT ? 504 : 502, late || was_cut(reactor, request));
 }
 
 /* The request goes back to the front of the queue. */

@@ -26,6 +26,8 @@ module Pando
       STILL = 1.5
       # The reason of a kill that an operator has asked for (`pando kill`).
       BY_OPERATOR = "pando kill"
+      # The reason of a kill at the end of stop_timeout.
+      LEFT_LATE = "it did not leave in time"
       # The most bytes of its backtrace that are kept.
       DETAIL_BYTES = 32_768
 
@@ -126,6 +128,7 @@ module Pando
       # The monitor has killed it: nothing is left to decide about it.
       def condemned? = !verdict.nil?
       def killed_by_operator? = verdict == BY_OPERATOR
+      def left_late? = verdict == LEFT_LATE
       # It is starting and will be of use.
       def coming? = starting? && unwanted.nil?
       # It is or will be of use.

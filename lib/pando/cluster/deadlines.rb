@@ -155,7 +155,7 @@ module Pando
         case child.state
         when :ordered then @observer.spawn_overdue(child)
         when :adopted then child.kill("it was not ready in time (#{allowance(child)})")
-        else child.kill(child.leaving? ? "it did not leave in time" : "its link ended", overdue: child.leaving?)
+        else child.kill(child.leaving? ? Child::LEFT_LATE : "its link ended", overdue: child.leaving?)
         end
       end
 

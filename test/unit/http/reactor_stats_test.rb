@@ -95,6 +95,19 @@ class HTTPReactorStatsTest < Minitest::Test
     counts("streams_cut" => 2, "resets" => 0)
   end
 
+  # It could not say that it cuts the stream: it has one thread, which was busy with it.
+  def test_counts_the_stream_of_a_worker_that_was_killed_because_it_had_to_leave
+    stage
+    client = request(GET)
+    @stage.data(@stage.take(0), "HTTP/1.1 200 OK\r\n")
+    client.readpartial(10)
+    dies(0, LEFT_LATE)
+    assert_raises(Errno::ECONNRESET) { client.read }
+    fails(GET, LEFT_LATE, 504)
+
+    counts("streams_cut" => 1, "resets" => 0, "failed_504" => 1, "retried" => 0)
+  end
+
   def test_counts_corrupt_lanes_and_connections_given_away
     stage
     client = request(GET)

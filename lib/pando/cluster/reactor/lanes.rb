@@ -128,7 +128,7 @@ module Pando
         # Of the requests that a worker had at once only the one that is blamed is to pay for its death.
         def cause(child, job)
           return :beside unless child.blames?(job)
-          return :timeout if child.overdue?
+          return child.left_late? ? :left_late : :timeout if child.overdue?
           return :suspect if child.suspect?
           return :died unless child.ending.killed?
 

@@ -18,9 +18,9 @@ module Pando
         }.freeze
         NAMES = KINDS.invert.freeze
         NONE = [0, 0, 0].freeze
-        # Why a worker is dead: its request hardly caused it, a deadline passed, its request may have caused it, or
-        # another one that it had at the same time.
-        CAUSES = { died: 0, timeout: 1, suspect: 2, beside: 3 }.freeze
+        # Why a worker is dead: its request hardly caused it, the request's time was up, its request may have caused it,
+        # or another one that it had at the same time, or it did not leave in time.
+        CAUSES = { died: 0, timeout: 1, suspect: 2, beside: 3, left_late: 4 }.freeze
 
         attr_reader :kind, :lane
 

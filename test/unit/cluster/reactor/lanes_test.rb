@@ -24,13 +24,14 @@ class LanesTest < Minitest::Test
   end
 
   # Stands for a child in a slot.
-  Worker = Struct.new(:ending, :overdue, :suspect, :gone, :blamed, :threads) do
+  Worker = Struct.new(:ending, :overdue, :suspect, :gone, :blamed, :threads, :late) do
     def initialize(*) = super.then { self.threads ||= 1 }
     def pool = 0
     def slot = 3
     def generation = 2
     def blames?(job) = blamed.nil? || blamed == job
     def overdue? = !!overdue
+    def left_late? = !!late
     def suspect? = !!suspect
     def gone? = !!gone
   end
@@ -69,7 +70,7 @@ class LanesTest < Minitest::Test
 
   # @return [Array] what the reactor is told of the end of such a worker
   def end_of(ending: killed_by("KILL"), **how)
-    worker = Worker.new(ending, how[:overdue], how[:suspect])
+    worker = Worker.new(ending, how[:overdue], how[:suspect]).tap { |one| one.late = how[:late] }
     @lanes.open_for(worker)
     told
     worker.gone = true
@@ -131,6 +132,7 @@ class LanesTest < Minitest::Test
   def test_of_what_a_worker_died
     assert_equal [[:lane_dead, 0]], end_of
     assert_equal [[:lane_dead, 1]], end_of(overdue: true)
+    assert_equal [[:lane_dead, 4]], end_of(overdue: true, late: true)
     assert_equal [[:lane_dead, 2]], end_of(suspect: true)
     assert_equal [[:lane_dead, 2]], end_of(ending: killed_by("SEGV"))
     assert_equal [[:lane_dead, 2]], end_of(ending: killed_by("ABRT"))

@@ -15,6 +15,7 @@ module HTTPSupport
     DIED = 0
     TIMED_OUT = 1
     SUSPECT = 2
+    LEFT_LATE = 4
 
     # Each test has a reactor of its own, and waits for its clocks most of the time.
     def self.included(tests) = tests.parallelize_me!
