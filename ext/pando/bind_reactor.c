@@ -52,8 +52,8 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->max_headers = count_of(settings, "max_headers");
     config->max_body_bytes = bytes_of(settings, "max_body_bytes");
     config->body_memory = bytes_of(settings, "body_memory");
-    config->answer_memory = bytes_of(settings, "answer_memory");
-    config->answer_total = bytes_of(settings, "answer_memory_total");
+    config->response_memory = bytes_of(settings, "response_memory");
+    config->response_total = bytes_of(settings, "response_memory_total");
     config->spool_total = bytes_of(settings, "spool_total");
     config->buffer_memory = bytes_of(settings, "buffer_memory");
     config->header_timeout = time_of(settings, "header_timeout");

@@ -64,7 +64,7 @@ module Pando
         %i[server worker ending], "monitor", "A worker process is gone, for whatever reason; `ending` says how."
       ),
       after_request_complete: Known.new(
-        %i[server worker env], "worker", "After each request, when the client has its answer."
+        %i[server worker env], "worker", "After each request, when the client has its response."
       ),
       after_monitor_ready: Known.new(
         %i[server], "monitor", "Once, when the server listens, before the application is loaded."

@@ -50,7 +50,7 @@ static struct pando_reactor_config config = {
     .listeners = &listener, .listener_count = 1,
     .max_header_bytes = 65536, .max_target_bytes = 8192, .max_headers = 100,
     .max_body_bytes = PANDO_REACTOR_NO_LIMIT, .body_memory = 114688,
-    .answer_memory = 262144, .answer_total = 64 << 20, .spool_total = 1 << 30,
+    .response_memory = 262144, .response_total = 64 << 20, .spool_total = 1 << 30,
     .buffer_memory = 512 << 20,
     .header_timeout = 30000, .body_timeout = 30000, .idle_timeout = 30000, .write_timeout = 30000, .grace = 2000,
     .queue_timeout = {30000, 30000}, .max_connections = 1000, .pools = 1, .max_queue = {1000, 1000}, .retry_after = 7, .retry = 1,
@@ -62,7 +62,7 @@ static void configure(const char *name, uint64_t value)
     NUMBER(max_header_bytes) NUMBER(max_target_bytes) NUMBER(max_headers) NUMBER(max_body_bytes) NUMBER(body_memory)
     NUMBER(header_timeout) NUMBER(body_timeout) NUMBER(idle_timeout) NUMBER(write_timeout)
     NUMBER(max_connections) NUMBER(pools) NUMBER(max_requests) NUMBER(retry)
-    NUMBER(answer_memory) NUMBER(answer_total) NUMBER(spool_total)
+    NUMBER(response_memory) NUMBER(response_total) NUMBER(spool_total)
     NUMBER(buffer_memory) NUMBER(spool_in_memory)
     NUMBER(retry_after) NUMBER(max_per_address) NUMBER(monitor_silence)
     if (strcmp(name, "queue_timeout") == 0) { config.queue_timeout[0] = config.queue_timeout[1] = value; return; }

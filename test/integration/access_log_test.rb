@@ -93,7 +93,7 @@ class AccessLogTest < Minitest::Test
   end
 
   # @return [Integer] answers counted
-  def counted = records.sum { |word, pairs| word == "answers" ? pairs["counts"].split(",").sum(&:to_i) : 0 }
+  def counted = records.sum { |word, pairs| word == "responses" ? pairs["counts"].split(",").sum(&:to_i) : 0 }
 
   def under_load
     clients = Array.new(CLIENTS) { |number| Client.new(@server, number) }
@@ -136,7 +136,7 @@ class AccessLogTest < Minitest::Test
     assert_equal [200] * 2, Array.new(2) { @server.request("POST", "/", {}, "abc").status }
 
     assert_equal({ "GET" => "0,0,1,0,2,0", "POST" => "0,0,2,0,0,0" },
-                 records.filter_map { |word, one| one.values_at("method", "counts") if word == "answers" }.to_h)
+                 records.filter_map { |word, one| one.values_at("method", "counts") if word == "responses" }.to_h)
     durations = records.select { |word, one| word == "times" && one["kind"] == "duration" }.map(&:last)
     assert_operator Pando::Histogram.of(durations).percentile(0.99), :>=, 0.2
     assert_equal 5, Pando::Histogram.of(durations).size

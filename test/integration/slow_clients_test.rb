@@ -21,7 +21,7 @@ class SlowClientsTest < Minitest::Test
     server = slow_server("")
     readers = Array.new(10) { ask(server, "/large") }
     10.times { assert_equal "small", server.get("/").body }
-    assert_operator buffers(server).fetch(:spooled_answers), :>, 30 * MIB
+    assert_operator buffers(server).fetch(:spooled_responses), :>, 30 * MIB
 
     assert_equal(8 * MIB, readers.first.read.split("\r\n\r\n", 2).last.bytesize)
     readers.each(&:close)
@@ -69,7 +69,7 @@ class SlowClientsTest < Minitest::Test
     server = slow_server("max_connections #{count + 100}", wrapper: group.wrapper)
     clients = Array.new(count) { |number| unfinished(server, number) }
     10.times { assert_equal "small", server.get("/").body }
-    assert_operator buffers(server).slice(:heads, :bodies, :answers).values.sum, :<=, 15 * MIB
+    assert_operator buffers(server).slice(:heads, :bodies, :responses).values.sum, :<=, 15 * MIB
     clients.each(&:close)
 
     wait_until { buffers(server).values.sum.zero? }
@@ -115,7 +115,7 @@ class SlowClientsTest < Minitest::Test
   # @return [Hash{Symbol => Integer}] by kind
   def buffers(server)
     line = status(server)[/^queue .*/]
-    %i[heads bodies answers spooled_bodies spooled_answers].to_h { |kind| [kind, line[/ #{kind}=(\d+)/, 1].to_i] }
+    %i[heads bodies responses spooled_bodies spooled_responses].to_h { |kind| [kind, line[/ #{kind}=(\d+)/, 1].to_i] }
   end
 
   def status(server)

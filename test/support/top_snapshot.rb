@@ -17,7 +17,7 @@ module Support
       ["queue", { "connections" => 7, "idle" => 4, "waiting" => 2, "requests" => 900 }],
       ["generation", { "number" => 2, "state" => "current", "purpose" => "refork", "age" => 31.0 }],
       ["refork", { "phase" => "paying", "waits" => "a refork would pay at 900 requests" }],
-      ["answers", { "method" => "GET", "counts" => "0,0,10,0,2,0" }],
+      ["responses", { "method" => "GET", "counts" => "0,0,10,0,2,0" }],
       ["reactor", { "pid" => 11, "state" => "ready" }],
       ["mold", { "generation" => 2, "pid" => 12, "state" => "ready" }],
       ["worker", { "slot" => 0, "generation" => 2, "pid" => 13, "state" => "busy", "requests" => 400, "at_once" => 3,

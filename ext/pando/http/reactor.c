@@ -201,8 +201,8 @@ static void tell_gauges(struct pando_reactor *reactor)
     pando_stat_set(&reactor->stats->in_flight, reactor->in_flight);
     pando_stat_set(&reactor->stats->head_bytes, reactor->pool.lent - reactor->out_total);
     pando_stat_set(&reactor->stats->body_bytes, reactor->spool_memory);
-    pando_stat_set(&reactor->stats->answer_bytes, reactor->out_total);
-    pando_stat_set(&reactor->stats->spooled_answers, reactor->spooled_answers);
+    pando_stat_set(&reactor->stats->response_bytes, reactor->out_total);
+    pando_stat_set(&reactor->stats->spooled_responses, reactor->spooled_responses);
     pando_stat_set(&reactor->stats->spooled_bodies, reactor->spooled_bodies);
     pando_stat_set(&reactor->stats->waiting_workers, reactor->waiting);
     pando_stat_add(&reactor->stats->turns, 1);

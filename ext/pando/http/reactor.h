@@ -58,9 +58,9 @@ struct pando_reactor_config {
     uint32_t max_headers;
     uint64_t max_body_bytes;           /* or PANDO_REACTOR_NO_LIMIT */
     uint64_t body_memory;              /* a longer body waits in a file on disk, not in a memfd */
-    uint64_t answer_memory;            /* the part of one client's answer that may wait in memory; the rest waits on
+    uint64_t response_memory;          /* the part of one client's response that may wait in memory; the rest waits on
                                         * disk */
-    uint64_t answer_total;             /* the same for all clients together */
+    uint64_t response_total;           /* the same for all clients together */
     uint64_t spool_total;              /* on disk, bodies and answers together */
     int spool_in_memory;               /* the spool directory is in memory: its files count as memory */
     uint64_t buffer_memory;            /* for heads, bodies and answers together */

@@ -1,4 +1,4 @@
-/* Heavy requests. A path is heavy when one of its answers has filled answer_memory and gone on to a file, because the
+/* Heavy requests. A path is heavy when one of its answers has filled response_memory and gone on to a file, because the
  * client took it slowly. While clients together leave much unread, at most half of the workers serve heavy requests,
  * and after each reader that is cut for lack of room no heavy request is served for a moment. All other requests
  * overtake them, so that a crowd of slow readers waits for itself. Runs in the reactor. */
@@ -9,7 +9,7 @@
 
 int pando_reactor_heavy_times(const struct pando_reactor *reactor)
 {
-    return reactor->out_total + reactor->spooled_answers >= reactor->config->answer_total / 2;
+    return reactor->out_total + reactor->spooled_responses >= reactor->config->response_total / 2;
 }
 
 /* --- paths --- */
@@ -79,7 +79,7 @@ void pando_reactor_heavy_settle(struct pando_reactor *reactor, struct pando_conn
 static int leaves_much(const struct pando_reactor *reactor, const struct pando_connection *connection)
 {
     uint64_t spooled = connection->overflow == -1 ? 0 : connection->overflow_end - connection->overflow_given;
-    return connection->out_bytes + spooled >= reactor->config->answer_memory;
+    return connection->out_bytes + spooled >= reactor->config->response_memory;
 }
 
 void pando_reactor_heavy_note(struct pando_reactor *reactor, struct pando_connection *connection)

@@ -173,7 +173,7 @@ static ssize_t send_first(struct pando_reactor *reactor, struct pando_connection
 
 static int has_relief(const struct pando_reactor *reactor, const struct pando_connection *connection)
 {
-    uint64_t half = reactor->config->answer_memory / 2;
+    uint64_t half = reactor->config->response_memory / 2;
     return !connection->out || pando_reactor_room_for(reactor, connection, half < RELIEF ? (size_t)half : RELIEF);
 }
 

@@ -52,7 +52,7 @@ int pando_reactor_overflow_write(struct pando_reactor *reactor, struct pando_con
         return -1;
     *bytes = pando_reactor_spool_put(connection->overflow, data, wanted, connection->overflow_end);
     connection->overflow_end += *bytes;
-    reactor->spooled_answers += *bytes;
+    reactor->spooled_responses += *bytes;
     if (*bytes < wanted) {
         connection->overflow_full = errno == EFBIG;
         pando_reactor_spool_failed(reactor);
@@ -64,7 +64,7 @@ int pando_reactor_overflow_write(struct pando_reactor *reactor, struct pando_con
 
 static void give_back(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t until)
 {
-    reactor->spooled_answers -= until - connection->overflow_given;
+    reactor->spooled_responses -= until - connection->overflow_given;
     connection->overflow_given = until;
     pando_reactor_spool_count(reactor);
     reactor->roomier = 1;

@@ -165,7 +165,7 @@ struct pando_reactor {
     struct pando_reactor_closer closer;
     struct pando_access_log *access_log; /* NULL: there is none */
     struct pando_pool pool;
-    uint64_t out_total, spool_memory, spooled_answers, spooled_bodies;
+    uint64_t out_total, spool_memory, spooled_responses, spooled_bodies;
     uint64_t spool_most;                /* bytes allowed on the disk */
     uint64_t spool_shut_until;          /* the disk took nothing: no further try before; milliseconds. 0: not shut */
     struct pando_node readers;

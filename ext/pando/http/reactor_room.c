@@ -8,7 +8,7 @@
 
 int pando_reactor_room_of_all(const struct pando_reactor *reactor, size_t bytes)
 {
-    return reactor->out_total + bytes <= reactor->config->answer_total &&
+    return reactor->out_total + bytes <= reactor->config->response_total &&
            pando_reactor_pool_allows(&reactor->pool, bytes);
 }
 
@@ -22,7 +22,7 @@ int pando_reactor_room_in_memory(const struct pando_reactor *reactor, const stru
         pando_reactor_overflow_possible(reactor, connection, bytes))
         return 0; /* it joins the bytes in the file */
     /* Without a disk a client has as much room as it would have had with one. */
-    uint64_t most = reactor->now < reactor->spool_shut_until ? config->answer_total : config->answer_memory;
+    uint64_t most = reactor->now < reactor->spool_shut_until ? config->response_total : config->response_memory;
     return connection->out_bytes + bytes <= most && pando_reactor_room_of_all(reactor, bytes);
 }
 

@@ -48,7 +48,7 @@ void pando_reactor_spool_measure(struct pando_reactor *reactor)
     if (statvfs(directory_of(reactor), &place) == -1)
         return;
     uint64_t available = (uint64_t)place.f_bavail * place.f_frsize;
-    uint64_t most = available - available / MARGIN + reactor->spooled_answers + reactor->spooled_bodies;
+    uint64_t most = available - available / MARGIN + reactor->spooled_responses + reactor->spooled_bodies;
     if (most < reactor->spool_most)
         reactor->spool_most = most;
 }
@@ -56,14 +56,14 @@ void pando_reactor_spool_measure(struct pando_reactor *reactor)
 /* The free space changes while Pando has files there; where it was too small, others may free some. */
 void pando_reactor_spool_look(struct pando_reactor *reactor)
 {
-    uint64_t used = reactor->spooled_answers + reactor->spooled_bodies;
+    uint64_t used = reactor->spooled_responses + reactor->spooled_bodies;
     if (used > 0 || reactor->spool_most < reactor->config->spool_total)
         pando_reactor_spool_measure(reactor);
 }
 
 int pando_reactor_spool_has_room(const struct pando_reactor *reactor, uint64_t bytes)
 {
-    uint64_t used = reactor->spooled_answers + reactor->spooled_bodies, total = reactor->spool_most;
+    uint64_t used = reactor->spooled_responses + reactor->spooled_bodies, total = reactor->spool_most;
     if (reactor->config->spool_in_memory && !pando_reactor_pool_allows(&reactor->pool, bytes))
         return 0;
     return reactor->now >= reactor->spool_shut_until && used <= total && bytes <= total - used;
@@ -133,7 +133,7 @@ _Atomic uint64_t *pando_reactor_spool_reason(struct pando_reactor *reactor)
 
 void pando_reactor_spool_count(struct pando_reactor *reactor)
 {
-    uint64_t spooled = reactor->config->spool_in_memory ? reactor->spooled_answers + reactor->spooled_bodies : 0;
+    uint64_t spooled = reactor->config->spool_in_memory ? reactor->spooled_responses + reactor->spooled_bodies : 0;
     reactor->pool.elsewhere = reactor->spool_memory + spooled;
 }
 
@@ -166,7 +166,7 @@ static int reserve(struct pando_reactor *reactor, struct pando_connection *conne
             return errno = EDQUOT, -1;
     if (reactor->config->spool_in_memory && !pando_reactor_pool_allows(&reactor->pool, bytes))
         return errno = ENOBUFS, -1;
-    while (reactor->spooled_answers > total - reactor->spooled_bodies - bytes)
+    while (reactor->spooled_responses > total - reactor->spooled_bodies - bytes)
         if (!pando_reactor_room_cut(reactor))
             return errno = EDQUOT, -1;
     connection->spool_disk += bytes;

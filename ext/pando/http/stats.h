@@ -16,8 +16,8 @@
     _(in_flight)              /* requests queued or being served */ \
     _(head_bytes)             /* memory for requests being read or served, including bodies that fit into a slot */ \
     _(body_bytes)             /* memory for larger bodies */ \
-    _(answer_bytes)           /* memory for answers that clients have not taken */ \
-    _(spooled_answers)        /* bytes of such answers in files */ \
+    _(response_bytes)         /* memory for responses that clients have not taken */ \
+    _(spooled_responses)      /* bytes of such responses in files */ \
     _(spooled_bodies)         /* bytes on disk that request bodies take or have reserved */ \
     _(waiting_workers)        /* workers blocked by a client that takes nothing */ \
     _(cut_family)             /* AF_INET or AF_INET6: of the last client reset as the slowest reader; or 0 */ \

@@ -94,15 +94,15 @@ module Pando
         s.all("listener").select { |one| one["waiting"] }.to_h { |one| [{ listen: one["listen"] }, one["waiting"]] }
       end
       gauge("buffer_bytes", %i[kind],
-            "Memory of the reactor for request heads, request bodies and answers.") do |s|
+            "Memory of the reactor for request heads, request bodies and responses.") do |s|
         s.traffic do |counts|
-          { "heads" => "head_bytes", "bodies" => "body_bytes", "answers" => "answer_bytes" }
+          { "heads" => "head_bytes", "bodies" => "body_bytes", "responses" => "response_bytes" }
             .to_h { |kind, name| [{ kind: kind }, counts[name]] }
         end
       end
-      gauge("spool_bytes", %i[kind], "Disk space that request bodies and answers take.") do |s|
+      gauge("spool_bytes", %i[kind], "Disk space that request bodies and responses take.") do |s|
         s.traffic do |counts|
-          %w[bodies answers].to_h { |kind| [{ kind: kind }, counts["spooled_#{kind}"]] }
+          %w[bodies responses].to_h { |kind| [{ kind: kind }, counts["spooled_#{kind}"]] }
         end
       end
       counter("spool_failures_total", [], "Writes to the spool that have failed.") { |s| s.traffic("spool_failed") }
@@ -111,16 +111,16 @@ module Pando
 
       counter("requests_total", %i[pool method status],
               "Requests that are over, by method and class of status, answered by a worker or by the reactor. " \
-              "A client that left before its answer began counts as 4xx (499), a connection that the app has taken " \
-              "over as 1xx (101).", &:answers)
+              "A client that left before its response began counts as 4xx (499), a connection that the app has " \
+              "taken over as 1xx (101).", &:answers)
       histogram("request_duration_seconds", %i[pool],
-                "Time from the last byte of a request to the end of its worker's answer, with the time in the queue. " \
-                "A slow client does not count.") { |s| s.times("duration") }
+                "Time from the last byte of a request to the end of its worker's response, with the time in the " \
+                "queue. A slow client does not count.") { |s| s.times("duration") }
       histogram("request_queue_seconds", %i[pool], "Time that requests waited for a worker.") { |s| s.times("queue") }
       counter("received_bytes_total", %i[pool], "Bytes of requests, with their heads.") do |s|
         s.bytes("received")
       end
-      counter("sent_bytes_total", %i[pool], "Bytes of answers that clients took, with their heads.") do |s|
+      counter("sent_bytes_total", %i[pool], "Bytes of responses that clients took, with their heads.") do |s|
         s.bytes("sent")
       end
       counter("access_log_lines_total", [], "Lines of the access log, written or about to be.") do |s|
@@ -149,8 +149,8 @@ module Pando
         s.traffic_by(:reason, MetricsSource::REFUSED)
       end
       counter("requests_lost_total", %i[reason],
-              "Clients that did not get their answer: its worker died (bad_gateway), was killed for its deadline " \
-              "(gateway_timeout), died after the answer had begun (reset), or the client read too slowly.") do |s|
+              "Clients that did not get their response: its worker died (bad_gateway), was killed for its deadline " \
+              "(gateway_timeout), died after the response had begun (reset), or the client read too slowly.") do |s|
         s.traffic_by(:reason, MetricsSource::LOST)
       end
       counter("requests_retried_total", [], "Safe requests that another worker has served, because theirs died.") do |s|

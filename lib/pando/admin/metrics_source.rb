@@ -81,7 +81,7 @@ module Pando
       def answers
         return answers_of_workers if traffic("requests").empty?
 
-        all("answers").each_with_object({}) do |one, values|
+        all("responses").each_with_object({}) do |one, values|
           one["counts"].to_s.split(",").zip(CLASSES) do |count, status|
             values[{ pool: pool(one["pool"]), method: one["method"], status: status }] = count.to_i
           end

@@ -9,7 +9,7 @@ module Pando
     #
     # @api private
     module StatusLines
-      BUFFERS = %w[heads bodies answers spooled_bodies spooled_answers].freeze
+      BUFFERS = %w[heads bodies responses spooled_bodies spooled_responses].freeze
       private_constant :BUFFERS
 
       private

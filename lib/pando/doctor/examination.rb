@@ -148,7 +148,7 @@ module Pando
       # Counts the descriptors of a worker after each round.
       def measure_growth
         worker = worker_in(0, 0) or return
-        return @evidence.could_not("growth", "requests got no answer") if @stuck.any?
+        return @evidence.could_not("growth", "requests got no response") if @stuck.any?
 
         GROWTH_ROUNDS.times do
           round(0, 0, @requests.first(GROWTH_REQUESTS))

@@ -158,8 +158,8 @@ module Pando
           "is shared on purpose, pass the file to Pando.keep_io."
         ),
         request_stuck: Kind.new(
-          :error, "A request got no answer in a forked process. It is a note if the request slept or hung before any " \
-                  "refork.",
+          :error, "A request got no response in a forked process. It is a note if the request slept or hung before " \
+                  "any refork.",
           "Often such a request waits for a lock whose owner, a thread, does not exist after the fork. See which " \
           "line waits, and for what. Start what the line needs in after_worker_fork."
         ),

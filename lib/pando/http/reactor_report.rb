@@ -203,8 +203,8 @@ module Pando
 
       # Bytes that clients take, by kind.
       def buffers(stats)
-        { heads: stats["head_bytes"], bodies: stats["body_bytes"], answers: stats["answer_bytes"],
-          spooled_bodies: stats["spooled_bodies"], spooled_answers: stats["spooled_answers"] }
+        { heads: stats["head_bytes"], bodies: stats["body_bytes"], responses: stats["response_bytes"],
+          spooled_bodies: stats["spooled_bodies"], spooled_responses: stats["spooled_responses"] }
       end
 
       def advice

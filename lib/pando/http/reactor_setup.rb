@@ -165,8 +165,8 @@ module Pando
     #
     # @api private
     class ReactorSettings
-      %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory answer_memory
-         answer_memory_total spool_total buffer_memory header_timeout body_timeout
+      %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory response_memory
+         response_memory_total spool_total buffer_memory header_timeout body_timeout
          write_timeout idle_timeout max_connections_per_address
          retry_after stream_bodies].each do |name|
         define_method(name) { @config.public_send(name) || nil }

@@ -14,7 +14,7 @@ module Pando
       # File systems that have no disk (proc(5)).
       MEMORY = %w[tmpfs ramfs].freeze
       NO_BODIES = "request bodies beyond `body_memory` get 503"
-      NO_ANSWERS = "slow readers' answers take `answer_memory`'s total, then workers"
+      NO_ANSWERS = "slow readers' responses take `response_memory`'s total, then workers"
       # What to do about an obstacle.
       ADVICE = "Make a directory of it that the server may write to, or name another one with `spool`"
 

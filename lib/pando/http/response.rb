@@ -119,7 +119,7 @@ module Pando
       end
 
       def encoded_sink
-        raise InvalidResponse, "transfer-encoding in an answer to HTTP/1.0" if @request.minor.zero?
+        raise InvalidResponse, "transfer-encoding in a response to HTTP/1.0" if @request.minor.zero?
 
         Sink.new(@client, head(:encoded))
       end

@@ -70,7 +70,7 @@ module Pando
       # @raise [Failed]
       def run(&serve)
         status = status(answer(&serve))
-        raise Failed, "#{@purpose} #{@request} had no answer" unless status
+        raise Failed, "#{@purpose} #{@request} had no response" unless status
         raise Failed, "#{@purpose} #{@request} was answered with #{status}" if status >= 500
 
         status

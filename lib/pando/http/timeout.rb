@@ -176,9 +176,9 @@ module Pando
       # @return [String, nil] what has become of the exception in the application
       def outcome(other)
         return "it became #{other.class}: #{other.message}" if other
-        return "the application's own answer was sent (handled!)" if @handled
+        return "the application's own response was sent (handled!)" if @handled
 
-        "the answer that the application or its framework made of it was not sent" unless @answering
+        "the response that the application or its framework made of it was not sent" unless @answering
       end
     end
 

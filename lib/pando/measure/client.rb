@@ -24,7 +24,7 @@ module Pando
       KEPT_FOR = 20
       REPLY_WITHIN = 60 # seconds
       ADDRESS = "127.0.0.1"
-      CLOSED = "the server closed the connection before the answer was complete"
+      CLOSED = "the server closed the connection before the response was complete"
       REFUSED = "the server refused the connection"
       private_constant :KEPT_FOR, :REPLY_WITHIN, :ADDRESS, :CLOSED, :REFUSED
 
@@ -84,9 +84,9 @@ module Pando
                    trouble: ("status #{status}" if status >= 400))
       rescue Timeout::Error # Net::HTTP's own, too
         http.finish if http.started?
-        failed(request, "no answer within #{REPLY_WITHIN} s")
+        failed(request, "no response within #{REPLY_WITHIN} s")
       rescue Net::ProtocolError, Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError => e
-        failed(request, "malformed answer: #{e.message}")
+        failed(request, "malformed response: #{e.message}")
       rescue Errno::ECONNREFUSED then failed(request, REFUSED)
       rescue SystemCallError, IOError then failed(request, CLOSED)
       end

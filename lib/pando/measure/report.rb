@@ -27,7 +27,7 @@ module Pando
       ].freeze
       HOW = "Memory is the PSS of all processes of a server: a page that several processes share is counted once. " \
             "The average is taken over the requests of the load. Latency is measured by the clients; each client " \
-            "sends its next request as soon as it has an answer."
+            "sends its next request as soon as it has a response."
       NOT_PROJECTED = "What more workers would take is not computed: a single worker does not show what several " \
                       "workers share. Use -w 2 or more."
       private_constant :WIDTH, :MIB, :ROWS, :HOW, :NOT_PROJECTED

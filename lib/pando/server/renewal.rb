@@ -20,7 +20,7 @@ module Pando
       # Settings that the monitor and the reactor read only at their start.
       AT_START = %i[reactor pidfile].freeze
       OF_REACTOR = %i[max_target_bytes max_header_bytes max_headers max_body_bytes body_memory
-                      answer_memory answer_memory_total spool spool_total buffer_memory header_timeout
+                      response_memory response_memory_total spool spool_total buffer_memory header_timeout
                       body_timeout write_timeout idle_timeout queue_timeout max_queue max_connections
                       max_connections_per_address max_keepalive_requests retry_after retry_requests
                       stream_bodies health health_live access_log access_log_format access_log_sample].freeze

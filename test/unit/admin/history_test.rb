@@ -28,7 +28,7 @@ class AdminHistoryTest < Minitest::Test
     def records
       [["server", { "pid" => "1", "workers" => "2", "ready" => "2", "state" => "serving", "uptime" => "5" }],
        ["counters", { "requests" => "1" }],
-       ["answers", { "method" => "GET", "counts" => "0,0,#{requests},0,0,#{errors}" }],
+       ["responses", { "method" => "GET", "counts" => "0,0,#{requests},0,0,#{errors}" }],
        ["times", { "kind" => "duration", "seconds" => "1", "first" => "0", "counts" => "0,0,0,0,0,0,0,0,#{requests}" }],
        ["work", { "threads" => "5" }], ["group", { "role" => "worker", "state" => "busy", "count" => "1" }],
        ["pids", { "role" => "worker", "generation" => "2", "pids" => "10" }],
@@ -136,7 +136,7 @@ class AdminHistoryTest < Minitest::Test
   def without_a_reactor
     @monitor.define_singleton_method(:records) do
       work = { "requests" => requests.to_s, "failures" => errors.to_s }
-      super().reject { |record| %w[counters answers times work].include?(record.first) } + yield(work)
+      super().reject { |record| %w[counters responses times work].include?(record.first) } + yield(work)
     end
   end
 

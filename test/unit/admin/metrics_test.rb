@@ -18,7 +18,7 @@ class AdminMetricsTest < Minitest::Test
     ["listener", { "listen" => "0.0.0.0:80", "waiting" => "3" }],
     ["counters", Hash.new("0").merge("connections" => "7", "idle" => "4", "queued" => "1")],
     ["pool_counters", { "responses" => "40", "queued" => "1", "shed_queue" => "2", "shed_queue_time" => "0" }],
-    ["answers", { "method" => "GET", "counts" => "1,0,38,0,2,0" }],
+    ["responses", { "method" => "GET", "counts" => "1,0,38,0,2,0" }],
     ["traffic", { "received" => "100", "sent" => "2000" }],
     ["times", { "kind" => "queue", "seconds" => "0.5", "first" => "0", "counts" => "2,1" }],
     ["work", { "threads" => "5", "requests" => "40", "failures" => "0", "cpu" => "1.5", "faults" => "9",

@@ -22,8 +22,8 @@ class CLICheckTest < ConfigTestCase
 
   def test_a_spool_that_does_not_exist
     expected = "warning: spool (config/pando.rb:2): #{@dir}/none does not exist: request bodies beyond " \
-               "`body_memory` get 503, and slow readers' answers take `answer_memory`'s total, then workers. Make a " \
-               "directory of it that the server may write to, or name another one with `spool`"
+               "`body_memory` get 503, and slow readers' responses take `response_memory`'s total, then workers. " \
+               "Make a directory of it that the server may write to, or name another one with `spool`"
 
     assert_equal([expected], notes("workers 1\nspool 'none'"))
   end

@@ -78,10 +78,10 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: memory hard: must be more than worker:, 64.mb, but is 32.mb",
        "memory worker: 64.mb, hard: 32.mb"
 
-  says "config/pando.rb:1: answer_memory must not be more than its total:, 1.mb, but is 8.mb. Write " \
-       "answer_memory 8.mb, total: 8.mb or more", "answer_memory 8.mb, total: 1.mb"
-  says "config/pando.rb:1: answer_memory must not be more than its total:, 64.mb, but is 128.mb. Write " \
-       "answer_memory 128.mb, total: 128.mb or more", "answer_memory 128.mb"
+  says "config/pando.rb:1: response_memory must not be more than its total:, 1.mb, but is 8.mb. Write " \
+       "response_memory 8.mb, total: 8.mb or more", "response_memory 8.mb, total: 1.mb"
+  says "config/pando.rb:1: response_memory must not be more than its total:, 64.mb, but is 128.mb. Write " \
+       "response_memory 128.mb, total: 128.mb or more", "response_memory 128.mb"
 
   says "config/pando.rb:1: fork_safety state: allow: has \"umaks\", which Pando does not check. Did you mean umask? " \
        "See docs/audit.md", 'fork_safety state: { allow: ["nice", "env TZ", "umaks"] }'

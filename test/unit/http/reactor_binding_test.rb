@@ -9,7 +9,7 @@ require "socket"
 class HTTPReactorBindingTest < Minitest::Test
   Reactor = Pando::HTTP::Reactor
   SETTINGS = { max_header_bytes: 65_536, max_target_bytes: 8192, max_headers: 100, max_body_bytes: nil,
-               body_memory: 114_688, answer_memory: 262_144, answer_memory_total: 1_000_000, spool_total: 1_000_000,
+               body_memory: 114_688, response_memory: 262_144, response_memory_total: 1_000_000, spool_total: 1_000_000,
                buffer_memory: 10_000_000, spool_in_memory: false,
                header_timeout: 10.0, body_timeout: 30, idle_timeout: 75.0, write_timeout: 30.0,
                max_connections: nil, pools: [[nil, nil, []]], max_requests: nil, retry: true,

@@ -207,7 +207,7 @@ class HTTPReactorExchangeTest < Minitest::Test
   def send_until_it_waits(taken)
     @stage.data(taken, "HTTP/1.1 200 OK\r\n\r\n")
     sent = 0
-    while @stage.stats.fetch("answer_bytes").zero?
+    while @stage.stats.fetch("response_bytes").zero?
       @stage.data(taken, "x" * 20_000)
       sent += 20_000
     end

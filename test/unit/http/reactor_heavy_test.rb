@@ -38,7 +38,7 @@ class HTTPReactorHeavyTest < Minitest::Test
   def test_in_calm_times_they_wait_for_nobody
     reader = crowded
     reader.read
-    count("spooled_answers", 0)
+    count("spooled_responses", 0)
     2.times { request("GET /large HTTP/1.1\r\nhost: a\r\n\r\n") }
 
     assert_equal %w[/large /large], takes(0, 1).map(&:path)
@@ -92,13 +92,13 @@ class HTTPReactorHeavyTest < Minitest::Test
   end
 
   def test_a_short_answer_that_finds_the_memory_full_makes_nothing_heavy
-    stage(lanes: 1, answer_memory: 1_000_000, answer_total: 1_000_000)
+    stage(lanes: 1, response_memory: 1_000_000, response_total: 1_000_000)
     slow_reader("/large")
     @stage.finish(answer(9 * MB), keep: false)
-    before = @stage.stats.fetch("spooled_answers")
+    before = @stage.stats.fetch("spooled_responses")
     slow_reader("/short")
     @stage.finish(answer(MB / 2), keep: false)
-    wait_until { @stage.stats.fetch("spooled_answers") > before }
+    wait_until { @stage.stats.fetch("spooled_responses") > before }
     @stage.open(1)
     2.times { slow_reader("/short") }
 
@@ -160,7 +160,7 @@ class HTTPReactorHeavyTest < Minitest::Test
 
   # Much is unread already, of an answer to this path.
   def crowded(path = "/large", lanes: 2, bytes: 9 * MB, **settings)
-    stage(lanes: 1, answer_memory: 64_000, answer_total: 2 * MB, **settings)
+    stage(lanes: 1, response_memory: 64_000, response_total: 2 * MB, **settings)
     reader = slow_reader(path)
     @stage.finish(answer(bytes), keep: false)
     @stage.open(1) if lanes > 1
@@ -174,7 +174,7 @@ class HTTPReactorHeavyTest < Minitest::Test
     assert_equal "hello", body_of(client)
   end
 
-  def unread = @stage.stats.values_at("answer_bytes", "spooled_answers").sum
+  def unread = @stage.stats.values_at("response_bytes", "spooled_responses").sum
 
   def waiting(count) = wait_until { @stage.stats.fetch("requests") == @seen + count }
 

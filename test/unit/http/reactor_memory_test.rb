@@ -108,14 +108,14 @@ class HTTPReactorMemoryTest < Minitest::Test
   end
 
   def test_answers_share_the_bound_with_heads
-    stage(lanes: 1, buffer_memory: 2 * MIB, answer_memory: 4 * MIB, answer_total: 4 * MIB)
+    stage(lanes: 1, buffer_memory: 2 * MIB, response_memory: 4 * MIB, response_total: 4 * MIB)
     client = request(GET)
     taken = @stage.take(0)
     @stage.data(taken, "HTTP/1.1 200 OK\r\n\r\n")
     assert_equal "ok", @stage.tell("much", taken.id, 20_000_000)
 
-    assert_includes MIB..(1.5 * MIB), @stage.stats.fetch("answer_bytes")
-    assert_operator @stage.stats.fetch("spooled_answers"), :>, 0
+    assert_includes MIB..(1.5 * MIB), @stage.stats.fetch("response_bytes")
+    assert_operator @stage.stats.fetch("spooled_responses"), :>, 0
     reset(client)
   end
 

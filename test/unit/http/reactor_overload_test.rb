@@ -207,7 +207,7 @@ class HTTPReactorOverloadTest < Minitest::Test
 
   def test_an_answer_for_which_there_is_no_memory_is_cut_off
     skip("there is no prlimit") unless system("prlimit", "--version", out: File::NULL)
-    stage(sanitizers: [], lanes: 1, spool_total: 0, answer_memory: 64 << 20)
+    stage(sanitizers: [], lanes: 1, spool_total: 0, response_memory: 64 << 20)
     client = request(GET)
     taken = @stage.take(0)
     @stage.data(taken, "HTTP/1.1 200 OK\r\n\r\n")

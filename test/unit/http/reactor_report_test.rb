@@ -17,7 +17,7 @@ class HTTPReactorReportTest < Minitest::Test
              shed_file_size refused_body_size refused_spool_size refused_too_large refused_unsupported refused_proxy
              refused_header_time refused_body_time failed_502 failed_504 resets retried streams_cut
              cut_readers cut_family cut_network cut_rate spool_failed spool_error shed_spool shed_memory
-             head_bytes body_bytes answer_bytes spooled_bodies spooled_answers log_error log_dropped].freeze
+             head_bytes body_bytes response_bytes spooled_bodies spooled_responses log_error log_dropped].freeze
 
   ADVICE = Pando::HTTP::ReactorReport::ADVICE
 

@@ -13,18 +13,18 @@ class HTTPReactorRoomBoundsTest < Minitest::Test
   # --- memory ---
 
   def test_an_answer_waits_in_memory_up_to_its_bound
-    stage(lanes: 1, answer_memory: MB)
+    stage(lanes: 1, response_memory: MB)
     client = slow_reader
     finished(MB / 2)
     serves(0)
-    assert_operator @stage.stats.fetch("answer_bytes"), :>, MB / 4
-    count("spooled_answers", 0)
+    assert_operator @stage.stats.fetch("response_bytes"), :>, MB / 4
+    count("spooled_responses", 0)
     assert_equal HEAD.bytesize + (MB / 2), client.read.bytesize
 
     slow_reader
     answer(9 * MB)
-    count_above("spooled_answers", 7 * MB)
-    assert_includes (MB - 60_000)..(MB + 20_000), @stage.stats.fetch("answer_bytes")
+    count_above("spooled_responses", 7 * MB)
+    assert_includes (MB - 60_000)..(MB + 20_000), @stage.stats.fetch("response_bytes")
   end
 
   # TCP_NOTSENT_LOWAT; and what is on its way is little, for the client's buffer is small.
@@ -32,7 +32,7 @@ class HTTPReactorRoomBoundsTest < Minitest::Test
     stage(lanes: 1)
     client = slow_reader
     answer(9 * MB)
-    count_above("spooled_answers", 8 * MB)
+    count_above("spooled_responses", 8 * MB)
 
     assert_includes 32_768..((128 << 10) + 16_384), in_the_kernel_for(client)
   end
@@ -43,7 +43,7 @@ class HTTPReactorRoomBoundsTest < Minitest::Test
     taken = @stage.take(0)
     @stage.data(taken, HEAD)
     400.times { @stage.data(taken, "x" * 10_000) }
-    count_above("spooled_answers", 3 * MB)
+    count_above("spooled_responses", 3 * MB)
 
     assert_includes 32_768..((128 << 10) + 16_384), in_the_kernel_for(client)
   end
@@ -51,7 +51,7 @@ class HTTPReactorRoomBoundsTest < Minitest::Test
   # --- which client is cut ---
 
   def test_the_slowest_reader_is_the_one_with_the_least_rate
-    stage(lanes: 1, answer_memory: 64_000, spool_total: 17 * MB)
+    stage(lanes: 1, response_memory: 64_000, spool_total: 17 * MB)
     readers = Array.new(3) { slow_reader }
     3.times { finished(5 * MB) }
     readers.values_at(0, 2).each { |reader| reader.read(MB) }
@@ -65,7 +65,7 @@ class HTTPReactorRoomBoundsTest < Minitest::Test
   end
 
   def test_those_that_have_begun_a_moment_ago_come_last
-    stage(lanes: 1, answer_memory: 64_000, spool_total: 8 * MB)
+    stage(lanes: 1, response_memory: 64_000, spool_total: 8 * MB)
     reader = slow_reader
     finished(5 * MB)
     reader.read(MB)
@@ -83,14 +83,14 @@ class HTTPReactorRoomBoundsTest < Minitest::Test
 
   # Those that connections leave.
   def test_half_of_the_descriptors_may_be_files_of_answers
-    stage(lanes: 1, files: 240, max_connections: 200, answer_memory: 16_384)
+    stage(lanes: 1, files: 240, max_connections: 200, response_memory: 16_384)
     assert_files_and_cut_readers_of(20, 20, 0)
     assert_files_and_cut_readers_of(1, 20, 1)
   end
 
   def test_a_disk_that_takes_nothing_is_tried_again_after_a_second
     Dir.mktmpdir do |folder|
-      stage(lanes: 1, answer_memory: 64_000, answer_total: 60 * MB, spool_directory: "#{folder}/later")
+      stage(lanes: 1, response_memory: 64_000, response_total: 60 * MB, spool_directory: "#{folder}/later")
       slow_reader
       began_at = now
       taken = answer(MB)
@@ -99,12 +99,12 @@ class HTTPReactorRoomBoundsTest < Minitest::Test
         pause 0.01
       end
       assert_includes 1..(now - began_at + 2), @stage.stats.fetch("spool_failed")
-      count("spooled_answers", 0)
+      count("spooled_responses", 0)
       Dir.mkdir("#{folder}/later")
 
       wait_until do
         @stage.data(taken, "x" * 30_000)
-        @stage.stats.fetch("spooled_answers").positive?
+        @stage.stats.fetch("spooled_responses").positive?
       end
     end
   end

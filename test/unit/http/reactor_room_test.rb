@@ -17,19 +17,19 @@ class HTTPReactorRoomTest < Minitest::Test
     @stage.finish(taken, keep: false)
     serves(0)
 
-    assert_operator @stage.stats.fetch("spooled_answers"), :>, 10 * MB
+    assert_operator @stage.stats.fetch("spooled_responses"), :>, 10 * MB
     same_bytes HEAD + content(20 * MB), client.read
-    counts("spooled_answers" => 0, "answer_bytes" => 0, "cut_readers" => 0)
+    counts("spooled_responses" => 0, "response_bytes" => 0, "cut_readers" => 0)
   end
 
   def test_the_space_of_a_client_that_goes_is_given_back
     stage(lanes: 1)
     client = slow_reader
     answer(20 * MB)
-    count_above("spooled_answers", 10 * MB)
+    count_above("spooled_responses", 10 * MB)
     reset(client)
 
-    counts("spooled_answers" => 0, "answer_bytes" => 0, "connections" => 0)
+    counts("spooled_responses" => 0, "response_bytes" => 0, "connections" => 0)
     wait_until { spool_files.empty? }
   end
 
@@ -37,10 +37,10 @@ class HTTPReactorRoomTest < Minitest::Test
     stage(lanes: 1)
     client = slow_reader
     taken = answer(20 * MB)
-    before = @stage.stats.fetch("spooled_answers")
+    before = @stage.stats.fetch("spooled_responses")
     client.read(12 * MB)
 
-    wait_until { @stage.stats.fetch("spooled_answers") < before - (4 * MB) }
+    wait_until { @stage.stats.fetch("spooled_responses") < before - (4 * MB) }
     @stage.finish(taken, keep: false)
     same_bytes((HEAD + content(20 * MB)).byteslice((12 * MB)..), client.read)
   end
@@ -55,7 +55,7 @@ class HTTPReactorRoomTest < Minitest::Test
       @stage.send_file(taken, file.path, 100_000)
     end
     @stage.data(taken, "behind")
-    count_above("spooled_answers", MB)
+    count_above("spooled_responses", MB)
     reader = Thread.new { client.read }
     @stage.finish(taken, keep: false)
 
@@ -70,20 +70,20 @@ class HTTPReactorRoomTest < Minitest::Test
     @stage.data(taken, "event")
 
     assert_equal "event", client.readpartial(100)
-    count("spooled_answers", 0)
+    count("spooled_responses", 0)
   end
 
   def test_the_memory_of_finished_answers_has_a_bound
-    stage(lanes: 1, answer_memory: 100_000, answer_total: 600_000)
+    stage(lanes: 1, response_memory: 100_000, response_total: 600_000)
     clients = Array.new(20) { slow_reader }
     clients.each { answer(8 * MB).then { |taken| @stage.finish(taken, keep: false) } }
 
-    assert_operator @stage.stats.fetch("answer_bytes"), :<=, 600_000 + (20 * 4096)
+    assert_operator @stage.stats.fetch("response_bytes"), :<=, 600_000 + (20 * 4096)
     same_bytes HEAD + content(8 * MB), clients.last.read
   end
 
   def test_when_all_is_full_half_of_the_workers_wait_and_the_slowest_reader_is_cut
-    stage(lanes: 4, answer_memory: 64_000, spool_total: 4 * MB)
+    stage(lanes: 4, response_memory: 64_000, spool_total: 4 * MB)
     clients = Array.new(4) { slow_reader }
     requests = Array.new(4) { |lane| @stage.take(lane) }
     requests.first(2).each { |taken| assert_equal "full", much(taken, 9 * MB) }
@@ -92,14 +92,14 @@ class HTTPReactorRoomTest < Minitest::Test
     wait_until { @stage.stats.fetch("cut_readers").positive? }
 
     assert_operator @stage.stats.fetch("waiting_workers"), :<=, 2
-    assert_operator @stage.stats.fetch("spooled_answers"), :<=, 4 * MB
+    assert_operator @stage.stats.fetch("spooled_responses"), :<=, 4 * MB
     assert(clients.any? { |client| cut?(client) })
     assert_equal Socket::AF_INET, @stage.stats.fetch("cut_family")
     assert_equal "127.0.0.1", [@stage.stats.fetch("cut_network")].pack("Q").bytes.first(4).join(".")
   end
 
   def test_a_single_worker_never_waits_when_all_is_full
-    stage(lanes: 1, answer_memory: 64_000, spool_total: 4 * MB)
+    stage(lanes: 1, response_memory: 64_000, spool_total: 4 * MB)
     first = slow_reader
     answer(4 * MB).then { |taken| @stage.finish(taken, keep: false) }
     slow_reader
@@ -112,10 +112,10 @@ class HTTPReactorRoomTest < Minitest::Test
   end
 
   def test_a_full_disk_makes_the_workers_wait
-    stage(lanes: 2, answer_memory: 64_000, answer_total: 200_000, spool_directory: "/proc/self/nowhere")
+    stage(lanes: 2, response_memory: 64_000, response_total: 200_000, spool_directory: "/proc/self/nowhere")
     client = slow_reader
     assert_equal "full", much(taken = @stage.take(0), 9 * MB)
-    counts("waiting_workers" => 1, "cut_readers" => 0, "spooled_answers" => 0)
+    counts("waiting_workers" => 1, "cut_readers" => 0, "spooled_responses" => 0)
     assert_operator @stage.stats.fetch("spool_failed"), :>, 0
     reader = Thread.new { client.read }
     @stage.finish(taken, keep: false)
@@ -129,7 +129,7 @@ class HTTPReactorRoomTest < Minitest::Test
       client, taken, sent = waiting_for("#{folder}/spool")
       before = @stage.stats
       wait_until { @stage.stats.fetch("spool_failed") > before.fetch("spool_failed") + 1 }
-      counts("waiting_workers" => 1, "answer_bytes" => before.fetch("answer_bytes"))
+      counts("waiting_workers" => 1, "response_bytes" => before.fetch("response_bytes"))
       Dir.mkdir("#{folder}/spool")
       counts("waiting_workers" => 0, "connections" => 1)
       @stage.finish(taken, keep: false)
@@ -161,7 +161,7 @@ class HTTPReactorRoomTest < Minitest::Test
     stage(lanes: 2, body_memory: 0, spool_total: 5 * MB)
     slow_reader
     answer(4 * MB)
-    count_above("spooled_answers", MB)
+    count_above("spooled_responses", MB)
     client = request(sized_post("x" * 4_500_000))
     taken = @stage.take(1)
     @stage.answer(taken)
@@ -251,7 +251,7 @@ class HTTPReactorRoomTest < Minitest::Test
 
   # A worker that waits for its client, as there is no spool.
   def waiting_for(directory)
-    stage(lanes: 2, answer_memory: 64_000, answer_total: 200_000, spool_directory: directory)
+    stage(lanes: 2, response_memory: 64_000, response_total: 200_000, spool_directory: directory)
     client = slow_reader
     @stage.data(taken = @stage.take(0), HEAD)
     fill_ring(taken, sent = +"")

@@ -90,7 +90,7 @@ class HTTPSelfTestTest < Minitest::Test
   def test_what_fails
     assert_match(/was answered with 503/, assert_raises(Failed) { start(status: 503) }.message)
     assert_match(/answered with 500/, assert_raises(Failed) { start { |_| raise IOError, "no database" } }.message)
-    assert_match(/had no answer/, assert_raises(Failed) { start { |env| env["rack.hijack"].call.close } }.message)
+    assert_match(/had no response/, assert_raises(Failed) { start { |env| env["rack.hijack"].call.close } }.message)
   end
 end
 

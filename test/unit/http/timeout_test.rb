@@ -353,8 +353,8 @@ class HTTPSoftTimeoutTest < Minitest::Test
 
     assert_equal [504] * 4, Array.new(4) { @answers.pop.status }
     assert_equal [["request.timed_out"] * 4, 4], [names(events), closed]
-    assert_equal ["the request outlived its timeout; the answer that the application or its framework made of it was " \
-                  "not sent"], events.map { |event| event[:error].message }.uniq
+    assert_equal ["the request outlived its timeout; the response that the application or its framework made of it " \
+                  "was not sent"], events.map { |event| event[:error].message }.uniq
   end
 
   def test_head_gets_the_head_of_a_504

@@ -8,7 +8,7 @@ require "pando/measure/client"
 # The clients of the load, against a server of the test's own.
 class MeasureClientTest < Minitest::Test
   OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-  CLOSED = "the server closed the connection before the answer was complete"
+  CLOSED = "the server closed the connection before the response was complete"
 
   def setup
     @listener = TCPServer.new("127.0.0.1", 0)
@@ -53,7 +53,7 @@ class MeasureClientTest < Minitest::Test
     serve { |socket, head| answer_badly(socket, head[/\S+ (\S+)/, 1]) }
     answers = run_client(requests("/500", "/garbage", "/half", "/moved"), clients: 1)
 
-    assert_equal(["status 500", 'malformed answer: wrong status line: "bye"',
+    assert_equal(["status 500", 'malformed response: wrong status line: "bye"',
                   CLOSED, nil], answers.map(&:trouble))
     assert_equal([true, "https://127.0.0.1/"], [answers.last.redirected?, answers.last.location])
   end

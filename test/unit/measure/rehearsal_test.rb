@@ -63,7 +63,7 @@ class MeasureRehearsalTest < Minitest::Test
 
     assert_equal([["GET /a"], 0], [rehearsal.selection.requests.map(&:to_s), rehearsal.redirected])
     assert_equal({ "answered with status 404" => ["GET /b"], "Puma answered with status 404" => ["GET /c"],
-                   "Puma: the server closed the connection before the answer was complete" => ["GET /d"] },
+                   "Puma: the server closed the connection before the response was complete" => ["GET /d"] },
                  rehearsal.selection.left_out)
   end
 

@@ -119,9 +119,9 @@ module Pando
            *pools_and_generations]
         end
 
-        # In direct mode there is no reactor that counts answers.
+        # In direct mode there is no reactor that counts responses.
         def traffic
-          return [format("requests/s: %.1f", @results.rates.values.compact.sum)] if all("answers").empty?
+          return [format("requests/s: %.1f", @results.rates.values.compact.sum)] if all("responses").empty?
 
           classes = @results.classes.select { |_, rate| rate.positive? }
           by_class = classes.map { |name, rate| "#{name} #{format("%.1f", rate)}" }.join(", ")

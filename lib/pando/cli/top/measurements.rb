@@ -58,7 +58,7 @@ module Pando
 
         def sample(records)
           requests = all(records, "worker").to_h { |one| one.values_at("pid", "requests") }
-          answers = all(records, "answers").map { |one| one["counts"].to_s.split(",").map(&:to_i) }
+          answers = all(records, "responses").map { |one| one["counts"].to_s.split(",").map(&:to_i) }
           times = all(records, "times").group_by { |one| one["kind"] }
           Sample.new(@clock.call, requests, sums(answers), times.transform_values { |parts| histogram(parts) })
         end

@@ -157,8 +157,8 @@ module Pando
 
         def held(workers) = positive(workers.sum { |worker| worker.connections + worker.streams })
 
-        # The counts are those of answers with an unknown status, with 1xx, 2xx and so on.
-        def answer(method, counts) = ["answers", { pool: @name, method: method, counts: counts.join(",") }]
+        # The counts are those of responses with an unknown status, with 1xx, 2xx and so on.
+        def answer(method, counts) = ["responses", { pool: @name, method: method, counts: counts.join(",") }]
 
         def one(word, facts) = facts.any? ? [[word, { pool: @name, **facts }]] : []
 

@@ -83,25 +83,25 @@ module Pando
     Settings.group "HTTP responses" do
       size = Types::Bytes.new(16_384..1_073_741_824)
 
-      setting :answer_memory,
+      setting :response_memory,
               type: size, default: 1_048_576, unit: "bytes",
               check: lambda { |one, config|
-                all = config.answer_memory_total
+                all = config.response_memory_total
                 next if one <= all
 
                 "must not be more than its total:, #{size.write(all)}, but is #{size.write(one)}. " \
-                  "Write answer_memory #{size.write(one)}, total: #{size.write(one)} or more"
+                  "Write response_memory #{size.write(one)}, total: #{size.write(one)} or more"
               },
               help: "Keep up to this much of a response in memory for a slow client, and the rest in the spool.",
               notes: <<~MARKDOWN,
                 The worker is free as soon as it has written the response. In direct mode a worker waits for its client,
                 and the setting has no effect.
               MARKDOWN
-              example: "answer_memory 4.mb, total: 256.mb"
+              example: "response_memory 4.mb, total: 256.mb"
 
-      setting :answer_memory_total,
+      setting :response_memory_total,
               type: Types::Bytes.new(1_048_576..), default: 67_108_864, unit: "bytes",
-              within: :answer_memory, keyword: :total,
+              within: :response_memory, keyword: :total,
               help: "How much memory the responses of all clients together may use."
 
       setting :spool,
@@ -190,8 +190,8 @@ module Pando
               help: "How many connections one client may have at once. One more gets 503. false: no limit.",
               notes: <<~MARKDOWN,
                 A client is an IPv4 address, or an IPv6 network of 64 bits. Connections through a unix socket do not
-                count. If a client keeps connecting far beyond the limit, the reactor closes its connections without an
-                answer. Behind a proxy all clients have the proxy's address: set a limit in the proxy instead.
+                count. If a client keeps connecting far beyond the limit, the reactor closes its connections without a
+                response. Behind a proxy all clients have the proxy's address: set a limit in the proxy instead.
               MARKDOWN
               example: "max_connections_per_address 100"
 
@@ -230,8 +230,8 @@ module Pando
               help: "The path where the reactor says whether the server is ready for requests: 200 or 503.",
               notes: <<~MARKDOWN,
                 The reactor answers GET and HEAD at this path by itself, however busy the workers are. These requests
-                never reach the application, even if it has the same path. The answer is 503 before the first worker is
-                ready, while no worker lives, after `pando drain`, and from the beginning of a stop.
+                never reach the application, even if it has the same path. The response is 503 before the first worker
+                is ready, while no worker lives, after `pando drain`, and from the beginning of a stop.
 
                 With this setting the reactor starts before the application is loaded. Requests that arrive meanwhile
                 wait, for at most `queue_timeout`. See [containers](containers.md).

@@ -30,7 +30,7 @@ module Pando
       setting :access_log_sample,
               type: Types::Share.new, default: 1.0,
               within: :access_log, keyword: :sample,
-              help: "The share of requests that are logged. Answers with a status of 500 or more are always logged.",
+              help: "The share of requests that are logged. Responses with a status of 500 or more are always logged.",
               example: "access_log :stdout, :json, sample: 0.05"
 
       setting :slow_log,

@@ -18,7 +18,7 @@ module Pando
           evidence.sent.select { |sent| stuck?(sent) }.uniq(&:request).map do |sent|
             stack = sent.answer.stuck? ? sent.answer.stack : error_of(sent)[:stack]
             finding(:request_stuck, subject: sent.request.to_s, location: nearest(stack),
-                                    message: "#{sent.request} got no answer: worker #{sent.slot} of generation " \
+                                    message: "#{sent.request} got no response: worker #{sent.slot} of generation " \
                                              "#{sent.generation} #{waits(sent, nearest(stack))}",
                                     details: { stack: stack.first(FRAMES) }, **judgement(sent))
           end

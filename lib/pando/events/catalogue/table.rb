@@ -43,7 +43,7 @@ module Pando
       define "listener.opened", :info, %i[listen inherited],
              "The server listens on this address. `inherited`: a service manager had opened the socket."
       define "listener.closed", :info, %i[listen],
-             "A reload has removed this address. Clients that were already connected still get their answers."
+             "A reload has removed this address. Clients that were already connected still get their responses."
       define "listener.unused", :warn, %i[listen name reason], "The server was handed a socket that it does not serve."
       define "listener.failed", :warn, %i[listen reason],
              "A reload could not change the options of this listening socket."
@@ -144,9 +144,9 @@ module Pando
       define "reactor.limited", :warn, %i[connections reason],
              "The reactor can hold only this many connections, fewer than `max_connections`."
       define "spool.unavailable", :warn, %i[path reason advice],
-             "The reactor has no directory for large request bodies and answers."
+             "The reactor has no directory for large request bodies and responses."
       define "spool.in_memory", :warn, %i[path reason],
-             "The directory for large request bodies and answers is on a tmpfs, so its files take up memory."
+             "The directory for large request bodies and responses is on a tmpfs, so its files take up memory."
       define "spool.failed", :warn, %i[count reason path advice],
              "`count` writes to the spool directory, or reads from it, have failed. `reason` is the last error. The " \
              "reactor tries again after a second."
@@ -300,9 +300,9 @@ module Pando
              "interpreter lock, with `threads`."
       define "request.timed_out", :error,
              %i[slot generation pid method path seconds queued lock_wait location error],
-             "A request exceeded its soft timeout. The client got 504, unless the head of the answer had been sent " \
-             "or the app had called `handled!`. `error` has the backtrace from that moment, `location` is the app's " \
-             "own line in it, `lock_wait` as in `request.failed`."
+             "A request exceeded its soft timeout. The client got 504, unless the head of the response had been " \
+             "sent or the app had called `handled!`. `error` has the backtrace from that moment, `location` is the " \
+             "app's own line in it, `lock_wait` as in `request.failed`."
       define "request.slow", :warn, %i[pool slot generation pid request seconds location reason],
              "A request has run for longer than `slow_log` allows. It goes on. `location` is the app's own line, " \
              "`reason` says why the worker could not tell it. Emitted once for each request."
@@ -311,14 +311,14 @@ module Pando
              "says which setting to raise if a body was longer than `max_body_bytes` or than the `total:` of " \
              "`spool`."
       define "requests.shed", :warn, %i[count reason waiting connections busy],
-             "The reactor was overloaded. It answered requests with 503, reset connections whose answer had begun, " \
-             "or closed idle ones. `reason` counts them by the limit that was reached. `busy` lists what the workers " \
-             "are doing."
+             "The reactor was overloaded. It answered requests with 503, reset connections whose response had " \
+             "begun, or closed idle ones. `reason` counts them by the limit that was reached. `busy` lists what the " \
+             "workers are doing."
       define "requests.retried", :warn, %i[count], "Workers died, and other workers served their safe requests."
       define "requests.lost", :warn, %i[count reason slowest request slot generation pid],
-             "`count` clients did not get their answers. Either the worker died or gave up, and the client got 502 " \
-             "or 504, or a reset if the answer had begun. Or the client read its answer too slowly, or was the " \
-             "slowest one when no memory was left for more; `slowest` is the address and rate of the last such " \
+             "`count` clients did not get their responses. Either the worker died or gave up, and the client got 502 " \
+             "or 504, or a reset if the response had begun. Or the client read its response too slowly, or was " \
+             "the slowest one when no memory was left for more; `slowest` is the address and rate of the last such " \
              "client. If the worker died, `worker.killed` or `worker.lost` says why. In direct mode this event " \
              "covers only slow clients, one at a time, each with its `request`."
       define "streams.cut", :info, %i[count],

@@ -90,7 +90,7 @@ class TopBoardTest < Minitest::Test
   end
 
   def test_direct_mode_has_the_rates_of_its_workers
-    records = RECORDS - RECORDS.select { |record| %w[answers queue].include?(record.first) }
+    records = RECORDS - RECORDS.select { |record| %w[responses queue].include?(record.first) }
 
     assert_includes(Board.new(records, RESULTS).lines.map(&:text), "requests/s: 24.5")
   end

@@ -76,7 +76,7 @@ class TopMeasurementsTest < Minitest::Test
   def take(worker: 0, counts: "0", times: "0", other: "0", after: 1.0, pid: 1)
     @now += after
     records = [["server", { "pid" => pid }], ["worker", { "pid" => 2, "requests" => worker }],
-               ["answers", { "pool" => "a", "counts" => counts }], ["answers", { "pool" => "b", "counts" => "0" }],
+               ["responses", { "pool" => "a", "counts" => counts }], ["responses", { "pool" => "b", "counts" => "0" }],
                ["times", { "pool" => "a", "kind" => "duration", "first" => 0, "counts" => times, "seconds" => 0.0 }],
                ["times", { "pool" => "b", "kind" => "duration", "first" => 0, "counts" => other, "seconds" => 0.0 }]]
     @measurements.take(records)
