@@ -17,7 +17,6 @@ module Pando
     # @return [Float] seconds of all together
     attr_reader :sum
 
-    # @param bucket [Integer]
     # @return [Float] seconds: all times in this bucket and those before are shorter
     def self.edge(bucket)
       return (bucket + 1) / (UNITS * 1000.0) if bucket < EXACT
@@ -31,7 +30,6 @@ module Pando
     private_constant :SLICE
 
     # @param records [Array<Hash{String => Object}>] of one histogram, as {#records} made them
-    # @return [Histogram]
     def self.of(records)
       parts = records.sort_by { |record| record.fetch("first").to_i }
       new(parts.flat_map { |record| record.fetch("counts").to_s.split(",").map(&:to_i) },

@@ -24,7 +24,6 @@ module Pando
     end
 
     class << self
-      # @return [Integer]
       attr_reader :forks
 
       def forked = @forks += 1
@@ -32,12 +31,10 @@ module Pando
       # @return [IO] the same IO: separate descriptors for reading and writing cannot be detected here
       def write_half(io) = io
 
-      # @return [Boolean]
       def reserved_fd?(_number) = false
 
       # Replaces the file of a descriptor.
       #
-      # @param number [Integer] @param other [IO]
       # @raise [Errno::EBADF]
       def replace_fd(number, other)
         IO.for_fd(number, autoclose: false).reopen(other)

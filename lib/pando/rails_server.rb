@@ -28,7 +28,6 @@ module Pando
     end
 
     # @param server [Class] Rails::Server
-    # @return [void]
     def self.install(server)
       registry.singleton_class.prepend(Default)
       server.prepend(Start)
@@ -37,7 +36,6 @@ module Pando
     # Leaves the terminal if the server can start. Otherwise prints why not and exits.
     #
     # @param options [Hash{Symbol => Object}] of Rails::Server
-    # @return [void]
     def self.detach(options)
       require "pando/rails_server/detaching"
       Detaching.new(options).check
@@ -46,10 +44,8 @@ module Pando
       abort "pando: #{e.message}"
     end
 
-    # @return [void]
     def self.leave_terminal = Process.daemon(true)
 
-    # @return [Module]
     def self.registry
       require "rackup/handler/pando"
       ::Rackup::Handler

@@ -14,7 +14,6 @@ module Pando
   class SlowEntry
     # The configuration: seconds until the first entry, the file, and :text or :json.
     Terms = Struct.new(:seconds, :path, :format) do
-      # @param config [Config]
       # @return [Terms, nil] nil: there is no slow log
       def self.of(config)
         new(config.slow_log, config.slow_log_file, config.log_format) if config.slow_log
@@ -36,7 +35,6 @@ module Pando
 
     # Reads the newest entries of a slow log. The first one may lack its beginning.
     #
-    # @param path [String]
     # @return [String] at most TAIL bytes, from the beginning of a line
     # @raise [Unreadable] it is no regular file, or cannot be read
     def self.newest(path)
@@ -57,7 +55,6 @@ module Pando
     # @return [Integer] entries that could not be written, or were too many, since the last one that was written
     attr_reader :lost
 
-    # @param terms [Terms]
     def initialize(terms)
       require "json" if terms.format == :json # a signal handler must not load code
       @terms = terms

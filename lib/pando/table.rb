@@ -10,7 +10,6 @@ module Pando
   # @api private
   class Table
     # Control characters, because an application's text must not control the terminal.
-    # @return [String]
     def self.printable(text) = text.to_s.scrub("?").gsub(/[[:cntrl:]]/) { |char| char.dump[1..-2] }
 
     # @param titles [Array<Object>] of the columns

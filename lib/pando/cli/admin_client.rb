@@ -30,7 +30,6 @@ module Pando
       ANYWHERE = { "0.0.0.0" => "127.0.0.1", "::" => "::1" }.freeze
       LOCAL = /\A(?:127\.|::1\z|localhost\z)/
 
-      # @param config [Config] @param environment [ENV]
       def initialize(config, environment)
         @config = config
         @environment = environment

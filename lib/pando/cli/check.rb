@@ -15,7 +15,6 @@ module Pando
     #
     # @api private
     class Check
-      # @param config [Config]
       def initialize(config)
         @config = config
       end

@@ -17,7 +17,6 @@ module Pando
       VERSION = Switch.new(name: :version, flags: %w[-v --version], help: "Show the version.").freeze
 
       # @param arguments [Array<String>] without the command's name
-      # @param terminal [Terminal]
       def initialize(arguments, terminal)
         @arguments = arguments
         @terminal = terminal

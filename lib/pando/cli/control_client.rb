@@ -18,7 +18,6 @@ module Pando
       # There was no answer in time. The server may still be working on the command.
       class Late < Silent; end
 
-      # @param path [String]
       # @param socket [UNIXSocket, nil] that leads to the monitor; nil: it is reached by the path
       # @yield once the command is written
       # @raise [UsageError] no server listens there

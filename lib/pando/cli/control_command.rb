@@ -23,7 +23,6 @@ module Pando
       private
 
       # The names of its arguments that are not flags.
-      # @return [Array<String>]
       def operands = []
 
       def words = flags.words

@@ -57,7 +57,6 @@ module Pando
       def text = [*growth, "", *courses, *table_of_changes].join("\n")
 
       # Reforks, reloads and reboots that began since then, the oldest first.
-      # @return [Array<Change>]
       def changes = @changes ||= Changes.new(@events).to_a { |*facts| change(*facts) }.sort_by(&:time)
 
       private
@@ -144,7 +143,6 @@ module Pando
       end
 
       # The samples in at most so many groups of almost the same size. The first and the last stand alone.
-      # @return [Array<Array<Hash>>]
       def spans
         return @samples.map { |sample| [sample] } if @samples.size <= ROWS
 
@@ -259,7 +257,6 @@ module Pando
 
         # @yieldparam started [Hash, nil] @yieldparam ended [Hash, nil] events @yieldparam reason [String, nil]
         # @yieldreturn [Object, nil]
-        # @return [Array<Object>]
         def to_a(&block)
           @started = {}
           @reasons = {}

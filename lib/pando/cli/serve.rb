@@ -40,7 +40,6 @@ module Pando
         raise
       end
 
-      # @return [PlainServer]
       def plain
         require_rackup
         require "pando/plain_server"

@@ -25,20 +25,17 @@ module Pando
                     "waits" => "its canary must show %s" }.freeze
       private_constant :COLUMNS, :RIGHT, :STANDINGS
 
-      # @param records [Array<Array(String, Hash{String => String})>]
       # @param memory [#call] gives the memory of a process by its pid
       def initialize(records, memory: Sys::Memory.method(:usage))
         @records = records.map { |word, pairs| [word, Cluster::Control::Line.typed(pairs)] }
         @memory = memory
       end
 
-      # @return [String]
       def json
         require "json"
         JSON.pretty_generate(to_h)
       end
 
-      # @return [Hash{String => Object}]
       def to_h
         {
           "server" => one("server"), **pools, "listeners" => all("listener"), "queue" => one("queue"),
@@ -51,7 +48,6 @@ module Pando
         }
       end
 
-      # @return [String]
       def text
         [head, *listeners, queue, buffers, *pool_lines, "", *table, "", *notes].compact.join("\n")
       end

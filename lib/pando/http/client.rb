@@ -33,7 +33,6 @@ module Pando
       #
       # @param descriptor [Integer] which is now the socket's
       # @param received [String] bytes from the client that are to be read first; IO.select knows of them
-      # @return [TCPSocket, UNIXSocket]
       def self.socket(descriptor, received)
         kind = Sys.borrow(descriptor, Socket) { |any| any.local_address.ip? ? TCPSocket : UNIXSocket }
         socket = kind.for_fd(descriptor)
@@ -44,9 +43,7 @@ module Pando
 
       # Gives the whole connection to the application, instead of an answer.
       #
-      # @return [TCPSocket, UNIXSocket]
       # @raise [IOError] the answer has begun, or is over
-      # @raise [ClientGone]
       def hijack
         raise IOError, "the request is over: its connection cannot be hijacked any more" if over?
         raise IOError, "the response has begun: the connection cannot be hijacked any more" if sent.positive?
@@ -55,9 +52,6 @@ module Pando
       end
 
       # For an answer that goes on when the application has returned.
-      #
-      # @return [DetachedClient]
-      # @raise [ClientGone]
       def detach
         DetachedClient.new(take_over, @write_timeout)
       end
@@ -65,12 +59,9 @@ module Pando
       # Called before the application's answer begins.
       #
       # @raise [RequestTimeout] it comes too late
-      # @return [void]
       def check_timeout = @timeout&.check
 
       # Called when the head of the application's answer was sent, or its connection was hijacked.
-      #
-      # @return [void]
       def answering = @timeout&.answering
 
       # @return [Boolean] whether the application has the connection
@@ -113,7 +104,6 @@ module Pando
         # autoscalers read. Those subtract the time of the body from the time since the stamp: so it may only be told
         # beside a stamp from before the body.
         #
-        # @param env [Hash]
         # @param waited [Float] seconds in the reactor's queue
         # @param body [Float, nil] seconds that the reactor received the body
         def tell(env, waited, body)

@@ -20,13 +20,11 @@ module Pando
     #
     # @api private
     class Connection
-      # @param context [WorkerContext]
       def initialize(context)
         @context = context
         @spare_request = Request.new
       end
 
-      # @param client [Client]
       # @param environment [Environment] of the listener that the client came by
       # @raise [HookError, SystemExit, SignalException] from the application's own code
       def serve(client, environment)
@@ -69,7 +67,6 @@ module Pando
         end
       end
 
-      # @raise [Refused]
       def build_request(parser)
         env = @environment.build(parser, reader.buffer, @client.remote)
         @client.introduce(env, reader)

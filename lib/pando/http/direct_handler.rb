@@ -19,9 +19,6 @@ module Pando
       PAUSE = 0.1
 
       # In the new worker, before it reports ready.
-      #
-      # @param worker [Cluster::Worker]
-      # @return [void]
       def start(worker)
         # So that this worker notices the monitor's death during a request, too.
         Sys.shut_when_orphaned(@listeners.reject(&:held?).map(&:fileno))
@@ -34,16 +31,11 @@ module Pando
       end
 
       # The kernel's order of the {#sources}, to which the worker sees, decides which worker gets a connection.
-      #
-      # @return [void]
       def step_forward; end
 
-      # @return [void]
       def step_back; end
 
       # From the next request on.
-      #
-      # @param app [#call]
       def app=(app)
         @context.app = app
       end
@@ -56,7 +48,6 @@ module Pando
       # Serves a client that has connected, unless another worker was faster.
       #
       # @param listener [Cluster::Listening::Listener] one of {#sources}
-      # @return [void]
       def ready(listener)
         serve_within_budget { serve(listener) }
         count_connections
@@ -64,15 +55,11 @@ module Pando
       end
 
       # Called now and then: if a worker was woken up and died, its connection still waits.
-      #
-      # @return [void]
       def idle
         @listeners.each { |listener| ready(listener) }
       end
 
       # The worker was about to leave, and goes on.
-      #
-      # @return [void]
       def resume = idle
 
       # Before the worker leaves, which may have been woken up for a connection.
@@ -80,7 +67,6 @@ module Pando
       # @param deadline [Float, nil] the server ends: serve all that waits, but
       #   begin nothing after this moment (monotonic seconds)
       # @param _by [Float, nil] when the monitor stops waiting; no request is cut short for it
-      # @return [void]
       def stop(deadline = nil, _by = nil)
         loop do
           served = @listeners.map { |listener| serve(listener) }.any?
@@ -94,7 +80,6 @@ module Pando
       #
       # @param listener [Cluster::Listening::Listener] none of {#sources}
       # @param deadline [Float] begin nothing after this moment (monotonic seconds)
-      # @return [void]
       def serve_out(listener, deadline)
         @environments[listener] = Environment.new(listener, proxies: @proxies)
         serve_all(listener, deadline)

@@ -44,7 +44,6 @@ module Pando
       # @param parser [Parser] done with a head
       # @param buffer [String] which holds that head
       # @param remote [String, nil] the client's address, nil on a UNIX socket
-      # @return [Hash]
       def build(parser, buffer, remote)
         env = parser.environment(@template, buffer, remote || LOCAL, @asterisk)
         @proxies.apply(env, remote) if @proxies && parser.forwarded?

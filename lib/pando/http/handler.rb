@@ -40,7 +40,6 @@ module Pando
 
       # @param app [#call] the Rack application
       # @param listeners [Array<Cluster::Listening::Listener>] non-blocking, shared with other processes
-      # @param config [Config]
       # @param self_test [String, nil] see SelfTest
       def initialize(app, listeners, config, self_test: config.self_test)
         @app = app
@@ -70,11 +69,9 @@ module Pando
       end
 
       # In a forked child: nothing here is its own.
-      # @return [nil]
       def abandon = nil
 
       # Nothing to do: the clients decide when requests come. `pando drain` takes the server out of rotation.
-      # @return [nil]
       def quiet = nil
 
       # Called again and again in a worker that is to leave last: it takes no further request, and keeps what it has.

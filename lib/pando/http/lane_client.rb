@@ -21,7 +21,6 @@ module Pando
       attr_writer :timeout
 
       # @param link [LaneLink] whose lane has just taken the request
-      # @param channel [Channel]
       # @param write_timeout [Float] seconds
       def initialize(link, channel, write_timeout)
         @link = link
@@ -37,7 +36,6 @@ module Pando
       # @return [String, nil] the client's address; nil on a UNIX socket
       def remote = @lane.remote
 
-      # @param env [Hash]
       # @param reader [LaneReader] that has read the head
       def introduce(env, reader)
         QueueTime.tell(env, @lane.queue_time, @lane.body_time)
@@ -45,12 +43,10 @@ module Pando
         @persistent = reader.parser.keep_alive? && !@lane.last?
       end
 
-      # @return [Boolean]
       def persistent?
         @persistent &&= !@channel.draining?
       end
 
-      # @return [void]
       def last!
         @persistent = false
       end
@@ -61,7 +57,6 @@ module Pando
         @stuck
       end
 
-      # @return [Boolean]
       def over? = @ended
 
       # The worker leaves: for the application this client is gone.
@@ -70,7 +65,6 @@ module Pando
         @lane.cut
       end
 
-      # (see Client#cut?)
       def cut? = @cut
 
       # @return [nil] the reactor deals with slow clients
@@ -79,11 +73,9 @@ module Pando
       # @return [Boolean] as far as the reactor knows
       def connected? = !@ended && @lane.wanted?
 
-      # @return [Boolean]
       def half_closed? = !connected? || @lane.half_closed?
 
       # @param text [String] that fits into one frame
-      # @raise [ClientGone]
       def inform(text)
         refuse_if_over
         persist { @lane.put_interim(text) }
@@ -92,7 +84,6 @@ module Pando
       # @param line [String] the status line @param fields [Object] @param body [Array]
       # @param ending [String] of the head
       # @return [Boolean] false: nothing was done, because the answer is special or there is no room for it
-      # @raise [ClientGone]
       def answer(line, fields, body, ending)
         refuse_if_over
         outcome = @lane.answer(line, fields, body, ending, @persistent)
@@ -100,8 +91,6 @@ module Pando
         @ended = true if outcome
       end
 
-      # @param parts [Array<String>]
-      # @raise [ClientGone]
       def transmit(parts)
         total = Wire.bytes(parts)
         offset = 0
@@ -119,7 +108,6 @@ module Pando
       # Sends a file's first `size` bytes.
       #
       # @return [Integer] bytes sent; less than size if the file has shrunk
-      # @raise [ClientGone]
       def transmit_file(file, size)
         return transmit_content(file, size) if size <= SMALL_FILE
 
@@ -130,18 +118,12 @@ module Pando
       end
 
       # The request's body, or the whole request, if the reactor has put it into a file.
-      #
-      # @return [File]
-      # @raise [ClientGone]
       def receive_file
         persist { @lane.want_file }
         @link.fetch
       end
 
       # The reactor forgets the connection.
-      #
-      # @return [TCPSocket, UNIXSocket]
-      # @raise [ClientGone]
       def take_over
         take_descriptor { |descriptor, received| Client.socket(descriptor, received) }
       end
@@ -150,7 +132,6 @@ module Pando
       #
       # @yieldparam descriptor [Integer] @yieldparam received [String] what the client has sent behind the request
       # @return [Object] what the block returns
-      # @raise [ClientGone]
       def take_descriptor
         Thread.handle_interrupt(RequestTimeout => :never) do
           refuse_if_over
@@ -259,11 +240,8 @@ module Pando
       # Bytes of a packet: a ticket, and what a client has sent ahead.
       PACKET = 16_384 + 64
 
-      # @return [Lane]
       attr_reader :lane
 
-      # @param lane [Lane]
-      # @param eventfd [IO]
       # @param socket [UNIXSocket] of packets
       def initialize(lane, eventfd, socket)
         @lane = lane
@@ -273,7 +251,6 @@ module Pando
 
       # Waits until the reactor has read enough for a frame of any size to fit.
       #
-      # @param pace [Pace]
       # @raise [ClientTooSlow]
       def wait_for_room(pace)
         @lane.drain # it has counted earlier calls
@@ -286,8 +263,6 @@ module Pando
 
       # Puts a descriptor on the socket; its frame comes next.
       #
-      # @param file [File]
-      # @param pace [Pace]
       # @raise [ClientGone] if there is no reactor
       def pass(file, pace)
         Sys.send_record(@socket, @lane.ticket, [file])
@@ -301,7 +276,6 @@ module Pando
       # The request's file, after the frame that asks for it.
       #
       # @return [File] for reading, at its beginning
-      # @raise [ClientGone]
       def fetch
         descriptor, = await(TIMEOUT)
         File.for_fd(descriptor, File::RDONLY | File::BINARY).tap(&:rewind)
@@ -311,7 +285,6 @@ module Pando
       #
       # @param timeout [Float] seconds
       # @return [Array(Integer, String)] a descriptor, and what the client has sent behind its request
-      # @raise [ClientGone]
       def fetch_socket(timeout)
         await([timeout, TIMEOUT].max)
       end

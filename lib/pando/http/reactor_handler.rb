@@ -10,15 +10,11 @@ module Pando
     #
     # @api private
     class LaneServer
-      # @return [Lane]
       attr_reader :lane
       # @return [IO] by which the reactor wakes the thread
       attr_reader :eventfd
-      # @return [WorkerContext]
       attr_reader :context
 
-      # @param descriptors [Cluster::LaneDescriptors]
-      # @param channel [Channel]
       # @param environments [Hash{Integer => Environment}] by the number of their listener
       # @param context [WorkerContext] without a reader: the requests of the lane get one of their own
       def initialize(descriptors, channel, environments, context)
@@ -91,8 +87,6 @@ module Pando
 
       # @param app [#call] the Rack application
       # @param listeners [Array<Cluster::Listening::Listener>] that the reactor accepts from
-      # @param config [Config]
-      # @param channel [Channel]
       # @param self_test [String, nil] see SelfTest
       def initialize(app, listeners, config, channel, self_test: config.self_test)
         super(app, listeners, config, self_test: self_test)
@@ -103,7 +97,6 @@ module Pando
       #
       # @param worker [Cluster::Worker] that also answers lanes (Array<Cluster::LaneDescriptors>) and
       #   reactor_eventfd (IO)
-      # @return [void]
       def start(worker)
         prepare_environments
         @server = lane_server(worker, worker.lanes.first, worker, soft_timeout(worker).install)
@@ -115,18 +108,12 @@ module Pando
       end
 
       # The reactor wakes this worker first, until it steps back.
-      #
-      # @return [void]
       def step_forward = @lane.step_forward
 
       # The reactor wakes other workers first.
-      #
-      # @return [void]
       def step_back = @lane.step_back
 
       # From the next request on.
-      #
-      # @param app [#call]
       def app=(app)
         @server.app = app
       end
@@ -137,8 +124,6 @@ module Pando
       end
 
       # The reactor has woken this worker: serves what waits, but not for ever, because its link may have orders.
-      #
-      # @return [void]
       def ready(_eventfd)
         return if worker.leaving?
 
@@ -149,8 +134,6 @@ module Pando
       end
 
       # Called now and then without an event: a wake-up, or the message that this worker sleeps, may have been lost.
-      #
-      # @return [void]
       def idle
         return ready(@server.eventfd) if @lane.offered?
 
@@ -159,8 +142,6 @@ module Pando
       end
 
       # The worker was about to leave, and goes on: serves what has come meanwhile.
-      #
-      # @return [void]
       def resume = ready(@server.eventfd)
 
       # As {Handler#try_out}. The reactor must not give this worker a request meanwhile.
@@ -174,7 +155,6 @@ module Pando
         ready(@server.eventfd)
       end
 
-      # (see Handler#drained?)
       def drained?
         @lane.close
         super
@@ -185,7 +165,6 @@ module Pando
       # @param deadline [Float, nil] the server ends: serve all that waits, but
       #   begin nothing after this moment (monotonic seconds)
       # @param _by [Float, nil] when the monitor stops waiting; no request is cut short for it
-      # @return [void]
       def stop(deadline = nil, _by = nil)
         nil while deadline && Sys.now < deadline && (@server.serve || wait_for_more(deadline))
         @lane.close

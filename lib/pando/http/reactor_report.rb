@@ -63,7 +63,6 @@ module Pando
       # Emits what happened since the last call.
       # @param jobs [Cluster::Reactor::Jobs] the workers' current requests
       # @param connections [Integer] that the reactor holds
-      # @return [void]
       def tick(jobs, connections)
         before = @stats
         @stats = @channel.pool_stats(@number)
@@ -169,7 +168,6 @@ module Pando
       # Emits what happened since the last call. Called about once a second. Only the queues know their pool.
       #
       # @param jobs [Cluster::Reactor::Jobs] the workers' current requests
-      # @return [void]
       def tick(jobs) = @queues.one? ? tell_all(jobs) : Events.about(pool: nil) { tell_all(jobs) }
 
       # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
@@ -273,8 +271,6 @@ module Pando
       # Called at each report.
       #
       # @param waiting [Integer] requests in the queue
-      # @param jobs [Cluster::Reactor::Jobs]
-      # @return [void]
       def look(waiting, jobs)
         before = @standstill
         @standstill = (jobs.standstill if waiting.positive?)

@@ -19,7 +19,6 @@ module Pando
       # @return [Integer] workers that may be behind one reactor at once
       def lanes = Channel::LANES
 
-      # @param config [Config]
       # @param descriptors [Array(Integer, Integer), nil] the {#descriptors} that the former image of the monitor had
       # @raise [SystemCallError] the kernel gives no memory or descriptor, or that is no channel of this layout
       def initialize(config, descriptors = nil)
@@ -118,11 +117,9 @@ module Pando
       def in_flight = @report.in_flight
 
       # All statistics of http/stats.h, those of the pools added up.
-      # @return [Hash{String => Integer}]
       def counters = @channel.stats
 
       # @param pool [Integer] its number
-      # @return [Hash{String => Integer}]
       def counters_of(pool) = @channel.pool_stats(pool)
 
       # @return [Hash{Symbol => Integer}] see {ReactorReport#state}
@@ -180,9 +177,7 @@ module Pando
       RESERVE = 256
       BODIES = 8 # one for so many connections
 
-      # @param config [Config]
       # @param descriptors [Integer] that the reactor may open
-      # @param spool [ReactorSpool]
       def initialize(config, descriptors: Process.getrlimit(:NOFILE).last, spool: ReactorSpool.new(config.spool))
         @config = config
         @spool = spool

@@ -9,7 +9,6 @@ module Pando
     class Request
       # @return [Hash] the Rack environment
       attr_reader :env
-      # @return [String]
       attr_reader :verb
       # @return [String] without the query, which may hold a secret
       attr_reader :path
@@ -18,9 +17,6 @@ module Pando
       # @return [#read] the body
       attr_reader :input
 
-      # @param env [Hash]
-      # @param minor [0, 1]
-      # @return [self]
       def begin(env, minor)
         @env = env
         @verb = env["REQUEST_METHOD"]
@@ -30,12 +26,10 @@ module Pando
         self
       end
 
-      # @return [void]
       def forget
         @env = @verb = @path = @input = nil
       end
 
-      # @return [Boolean]
       def head?
         @verb == "HEAD"
       end

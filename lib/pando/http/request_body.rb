@@ -36,8 +36,6 @@ module Pando
         @string = String.new(capacity: [expected, memory].min, encoding: Encoding::BINARY) unless @file
       end
 
-      # @param data [String]
-      # @return [self]
       # @raise [Refused] there is no room for it
       def <<(data)
         @size += data.bytesize
@@ -106,13 +104,10 @@ module Pando
       # @return [Integer] bytes
       attr_reader :size
 
-      # @param string [String]
       def self.in_memory(string)
         new(StringIO.new(string).binmode, string.bytesize)
       end
 
-      # @param input [StringIO, File]
-      # @param size [Integer]
       def initialize(input, size)
         @input = input
         @size = size

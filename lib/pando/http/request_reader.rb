@@ -21,12 +21,10 @@ module Pando
     #
     # @api private
     class RequestReader
-      # @return [Parser]
       attr_reader :parser
       # @return [String] the request's head, and behind it the beginning of its body, if that came along
       attr_reader :buffer
 
-      # @param limits [Limits]
       def initialize(limits)
         @limits = limits
         @parser = Parser.new(limits.max_header_bytes, limits.max_target_bytes, limits.max_headers)
@@ -40,14 +38,11 @@ module Pando
     class SocketReader < RequestReader
       PORTION = 16_384
 
-      # @param limits [Limits]
       def initialize(limits)
         super
         @pace = Pace.new(limits.header_timeout, rate: Float::INFINITY)
       end
 
-      # @return [Boolean]
-      # @raise [Refused] @raise [ClientGone]
       def read_head(client)
         @parser.reset
         @size = 0
@@ -66,7 +61,6 @@ module Pando
 
       # @param path [String] of the request
       # @return [Spool, StreamedBody, nil]
-      # @raise [Refused] @raise [ClientGone]
       def read_body(client, path)
         return unless @parser.body?
 
@@ -79,12 +73,10 @@ module Pando
         @buffer.byteslice(@parser.head_size, @size)
       end
 
-      # @return [Boolean]
       def unfinished?
         !@inflow.nil? && !@inflow.over?
       end
 
-      # @return [String]
       def rest
         @inflow ? @inflow.rest : behind_head
       end
@@ -150,8 +142,6 @@ module Pando
     class LaneReader < RequestReader
       PORTION = 65_536
 
-      # @param limits [Limits]
-      # @param lane [Lane]
       def initialize(limits, lane)
         super(limits)
         @lane = lane
@@ -164,8 +154,6 @@ module Pando
         @lane.take(@buffer)
       end
 
-      # @return [true]
-      # @raise [Refused] @raise [ClientGone]
       def read_head(client)
         read_head_from(client.receive_file) if @lane.all_in_file?
         verdict = @parser.parse(@buffer)
@@ -177,7 +165,6 @@ module Pando
       end
 
       # @return [ReceivedBody, Spool, nil]
-      # @raise [ClientGone]
       def read_body(client, _path)
         return read_rest_of_file if @file
         return unless @parser.body?

@@ -13,9 +13,7 @@ module Pando
       # An answer of the server's own.
       #
       # @param request [Request, nil] nil if it was not understood
-      # @param status [Integer]
       # @param fields [Hash{String => String}] beside the usual ones
-      # @return [Response]
       def self.plain(client, request, status, fields = {})
         text = "#{status} #{StatusLine::PHRASES[status]}\n"
         new(client, request || Request::UNKNOWN, status, { "content-type" => "text/plain", **fields }, [text])
@@ -35,9 +33,6 @@ module Pando
       end
       private_class_method :deliver_plainly
 
-      # @param client [Client]
-      # @param request [Request]
-      # @param status [Integer] @param fields [#each] @param body [#each, #call, #to_ary]
       # @raise [InvalidResponse] before a byte is sent
       def initialize(client, request, status, fields, body)
         @client = client
@@ -46,7 +41,6 @@ module Pando
         @body = body
       end
 
-      # @raise [ClientGone]
       # @raise [InvalidResponse] if the body turns out to be too short
       def deliver
         return deliver_upgrade if @head.interim?
@@ -148,7 +142,6 @@ module Pando
         deliver_parts(@body.to_ary) if @body.respond_to?(:to_ary)
       end
 
-      # @return [true]
       def deliver_parts(parts)
         size = Wire.bytes(parts)
         if @head.length && @head.length != size

@@ -36,7 +36,6 @@ module Pando
       private_constant :LINES, :BEFORE_BODY
 
       class << self
-        # @param status [Object]
         # @return [String, nil] with CRLF; nil if there is anything special about that status
         def before_body(status)
           BEFORE_BODY[status]
@@ -73,23 +72,18 @@ module Pando
       UPGRADE = "connection: upgrade\r\n\r\n"
 
       # The end of a head, with what becomes of the connection (RFC 9112 sections 9.3 and 9.6, appendix C.2.2).
-      #
-      # @param client [Client] @param request [Request]
-      # @return [String]
       def self.ending(client, request)
         return CLOSE unless client.persistent?
 
         request.minor.zero? ? KEEP_1_0 : KEEP
       end
 
-      # @return [Integer]
       attr_reader :status
       # @return [Integer, nil] the Content-Length that the application gave
       attr_reader :length
       # @return [#call, nil] what the response field `rack.hijack` holds
       attr_reader :hijack
 
-      # @param status [Integer, String]
       # @param fields [#each] names with a String, or an Array of them
       # @raise [InvalidResponse]
       def initialize(status, fields)
@@ -168,8 +162,6 @@ module Pando
       end
 
       # The server writes these itself. A nil is ignored, as in any other field.
-      #
-      # @return [nil]
       def note(kind, name, value)
         case value && kind
         when :connection then @close ||= close_option?(value)

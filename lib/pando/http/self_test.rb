@@ -28,15 +28,12 @@ module Pando
 
       class << self
         # @param request [String, nil] "GET /up"; nil: there is none
-        # @param worker [Cluster::Worker]
         # @yieldparam descriptor [Integer] of the socket that the request comes from, which is now the block's
         # @raise [Failed]
         def run(request, worker, &serve)
           apart(worker) { new(request, "the self-test").run(&serve) } if request
         end
 
-        # @param paths [Array<String>]
-        # @param worker [Cluster::Worker]
         # @yieldparam descriptor [Integer] as for {run}
         # @return [String] each request and the status of its answer; empty: there were none
         # @raise [Failed]
@@ -111,7 +108,6 @@ module Pando
       REQUEST = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
       APP = ->(_env) { [200, { "content-type" => "text/plain" }, ["well"]] }
 
-      # @param config [Config]
       # @param listener [Socket, nil] whose address the request names
       # @return [nil] also if it failed: nothing depends on it
       def self.run(config, listener)

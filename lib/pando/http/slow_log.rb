@@ -14,7 +14,6 @@ module Pando
     # @api private
     class SlowLog
       # @param terms [SlowEntry::Terms, nil]
-      # @param worker [Cluster::Worker]
       # @param record [Cluster::JobRecord] of the thread's requests
       # @return [SlowLog, nil]
       def self.for(terms, worker, record) = (new(terms, worker, record) if terms)

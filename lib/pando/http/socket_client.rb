@@ -56,25 +56,20 @@ module Pando
       # @return [Boolean] whether a PROXY header comes first
       def proxied? = @proxied
 
-      # @return [false]
       def persistent? = false
 
-      # @return [nil]
       def last! = nil
 
-      # @return [Boolean]
       def over? = @fd.nil?
 
       # @return [Boolean] as far as the kernel knows
       def connected? = !@fd.nil? && !Wire.gone?(@fd)
 
-      # @return [Boolean]
       def half_closed? = @fd.nil? || Wire.half_closed?(@fd)
 
       # Receives bytes behind the first `offset` ones of buffer.
       #
       # @return [Integer] how many; 0 if the client sends no more
-      # @raise [ClientGone]
       def receive(buffer, offset, max, pace)
         until (count = Wire.receive(@fd, buffer, offset, max))
           while_suspended { pace.wait { |seconds| Wire.wait_readable(@fd, seconds) } }
@@ -91,7 +86,6 @@ module Pando
       # @param line [String] the status line @param fields [Object] @param body [Array]
       # @param ending [String] of the head
       # @return [Boolean] false: nothing was done
-      # @raise [ClientGone]
       def answer(line, fields, body, ending)
         refuse_if_over
         sent = Wire.answer(@fd, line, fields, body, ending)
@@ -103,8 +97,6 @@ module Pando
         gone(e)
       end
 
-      # @param parts [Array<String>]
-      # @raise [ClientGone]
       def transmit(parts)
         send_all(parts)
       end
@@ -112,8 +104,6 @@ module Pando
       # {#finish} comes next.
       alias transmit_last transmit
 
-      # @param text [String]
-      # @raise [ClientGone]
       def inform(text)
         send_all([text])
         @sent = @taken = 0 # last: an interruption before this line counts as a begun answer
@@ -122,7 +112,6 @@ module Pando
       # Sends a file's first `size` bytes without reading them.
       #
       # @return [Integer] bytes sent; less than size if the file has shrunk
-      # @raise [ClientGone]
       def transmit_file(file, size)
         done = 0
         while done < size
@@ -155,7 +144,6 @@ module Pando
         release { |descriptor| abort(descriptor) }
       end
 
-      # @return [TCPSocket, UNIXSocket]
       def take_over
         release do |descriptor|
           @handed_over = true
@@ -308,7 +296,6 @@ module Pando
         @origin = origin
       end
 
-      # @param env [Hash] @param reader [SocketReader]
       def introduce(env, reader)
         super
         QueueTime.tell(env, @queue_time, nil)

@@ -10,18 +10,14 @@ module Pando
     #
     # @api private
     class Sink
-      # @return [Client]
       attr_accessor :client
 
-      # @param client [Client]
       # @param head [String] of the response
       def initialize(client, head)
         @client = client
         @head = head
       end
 
-      # @param piece [String]
-      # @raise [ClientGone]
       def write(piece)
         transmit(piece) unless piece.empty?
       end

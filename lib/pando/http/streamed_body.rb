@@ -116,9 +116,7 @@ module Pando
       # RFC 9110 section 10.1.1
       CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n"
 
-      # @param client [SocketClient]
       # @param reader [SocketReader] that has read the head
-      # @param limits [Limits]
       # @raise [Refused] it is larger than it may be
       def initialize(client, reader, limits)
         @client = client
@@ -136,7 +134,6 @@ module Pando
 
       # @return [String, nil] another String each time; nil at the end of the body
       # @raise [Refused] malformed, too large, too slow or cut off
-      # @raise [ClientGone]
       def next
         return if @over
 

@@ -47,7 +47,6 @@ module Pando
       end
 
       # Serves until its thread is killed or the process ends.
-      # @return [void]
       def run
         environments = @listeners.to_h { |listener| [listener, Environment.new(listener, multithread: true)] }
         loop do

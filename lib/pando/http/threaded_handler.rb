@@ -24,7 +24,6 @@ module Pando
       ONE = [1].pack("Q").freeze # what an eventfd is written (eventfd(2))
       private_constant :ONE
 
-      # @param config [Config]
       def initialize(app, listeners, config, channel, self_test: config.self_test)
         super
         @counts_lock = config.threads == :auto
@@ -32,7 +31,6 @@ module Pando
         @patience = [DRAIN, *@limits.hard_timeout].min
       end
 
-      # (see ReactorHandler#start)
       def start(worker)
         @bell = IO.for_fd(Channel.eventfd, "r+b")
         prepare_environments(multithread: true)
@@ -52,10 +50,8 @@ module Pando
         ring # the threads start when the worker has reported ready: before that, the monitor lets it not leave
       end
 
-      # (see ReactorHandler#step_forward)
       def step_forward = lanes.each(&:step_forward)
 
-      # (see ReactorHandler#step_back)
       def step_back = lanes.each(&:step_back)
 
       # (see ReactorHandler#app=)
@@ -68,8 +64,6 @@ module Pando
       def sources = [[@bell, :edge]]
 
       # A thread or the monitor's signal has called.
-      #
-      # @return [void]
       def ready(_bell)
         silence
         @timeouts.each(&:interrupt)
@@ -78,14 +72,11 @@ module Pando
       end
 
       # Called now and then without an event: a wake-up, or the message that a thread sleeps, may have been lost.
-      #
-      # @return [void]
       def idle
         lanes.each { |lane| lane.nudge if lane.offered? && lane.asleep? }
         ready(@bell)
       end
 
-      # (see Handler#rest?)
       def rest?
         stop_threads
         super && @threads.none?(&:alive?)
@@ -94,18 +85,14 @@ module Pando
       # @return [Float] seconds that {#rest?} takes, at most
       attr_reader :patience
 
-      # (see Handler#go_on)
       def go_on
         super
         start_threads
       end
 
-      # (see Handler#abandon)
       def abandon = @bell&.close
 
       # The worker was about to leave, and goes on.
-      #
-      # @return [void]
       def resume = start_threads
 
       # As {Handler#try_out}; the threads serve meanwhile.
@@ -114,7 +101,6 @@ module Pando
       # @raise [SelfTest::Failed]
       def try_out = SelfTest.replay(@safe_paths, worker) { |descriptor| serve_self_test(descriptor) }
 
-      # (see Handler#drained?)
       def drained?
         @drains = true
         stop_threads
@@ -122,8 +108,6 @@ module Pando
         !connected? && ended
       end
 
-      # (see ReactorHandler#stop)
-      #
       # Streams end a little before the monitor stops waiting; at once if they have had the time of `drain`.
       #
       # @param by [Float, nil] monotonic seconds; nil: this worker is replaced, and has the time of `stop_timeout`

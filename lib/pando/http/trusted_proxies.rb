@@ -54,7 +54,6 @@ module Pando
       end
 
       # @param peer [String, nil] an address; nil on a UNIX socket
-      # @return [Boolean]
       def trust?(peer)
         peer ? look_up(peer).last : @unix
       end

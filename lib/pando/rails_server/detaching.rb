@@ -12,7 +12,6 @@ module Pando
     # @api private
     class Detaching
       # @param options [Hash{Symbol => Object}] of Rails::Server
-      # @param env [Hash{String => String}]
       # @param directory [String] of the application
       def initialize(options, env: ENV, directory: Dir.pwd)
         @options = options
@@ -20,7 +19,6 @@ module Pando
         @directory = directory
       end
 
-      # @return [void]
       # @raise [BootError] an address or the pidfile cannot be had
       # @raise [ConfigError] the configuration is wrong
       def check

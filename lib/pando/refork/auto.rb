@@ -214,7 +214,6 @@ module Pando
         begin_anew
       end
 
-      # (see Policy#measures?)
       def measures? = true
 
       def phase = @warm ? :paying : :warming

@@ -47,7 +47,6 @@ module Pando
       # Makes all objects old. The first collection is a major one, for all garbage; the others are minor.
       def self.promote = AGES.times { |time| GC.start(full_mark: time.zero?) }
 
-      # @return [Float]
       def self.time_minor_gc
         before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
         GC.start(full_mark: false)

@@ -76,7 +76,6 @@ module Pando
       #   cold
       # @param requests [Integer] that this worker had served
       # @param bytes [Integer] @param cpu [Float] @param served [Integer] see Birth
-      # @return [self]
       def add(number, ancestor, requests, bytes, cpu: 0.0, served: 0)
         before = @births.select { |one| ancestor && one.number <= ancestor }.max_by(&:number)
         birth = Birth.new(number, before&.requests.to_i + requests, bytes, cpu, served)
@@ -93,7 +92,6 @@ module Pando
       end
 
       # The cost of a cold boot: seconds of CPU of the boot, and of warming up once more.
-      # @return [Float]
       def price
         start = start_of_window or return @boot
         last = @births.last
@@ -105,10 +103,8 @@ module Pando
       # @return [Boolean] whether the memory that a cold boot frees is worth its price
       def pays?(pss, cpu) = !leak.nil? && pss.positive? && leak.grown * cpu >= RHO * price * pss
 
-      # (see Cluster::Serializable)
       def serialized_fields = super.merge(Birth.members.to_h { |name| [name, @births.map(&name)] })
 
-      # (see Cluster::Serializable)
       def take_up(record, prefix = "")
         super
         lists = Birth.members.map { |name| record.read("#{prefix}#{name}", name == :cpu ? :numbers : :integers).to_a }
@@ -119,7 +115,6 @@ module Pando
 
       private
 
-      # @return [self]
       def look
         suspected = suspect
         @seen_at = 0 unless suspected

@@ -20,7 +20,6 @@ module Pando
       PAGE = 4096
       PACKAGE = "Debian and Ubuntu have it as libjemalloc2, Fedora as jemalloc"
 
-      # @param wanted [:auto, :jemalloc, :glibc]
       # @param environment [Hash{String => String}] of this process
       # @param library [Jemalloc, nil] the newest there is
       # @param loaded [String, nil] the version that this process has loaded itself
@@ -97,7 +96,6 @@ module Pando
         def musl? = RUBY_PLATFORM.include?("musl")
       end
 
-      # @return [String]
       attr_reader :path
 
       def initialize(path)
@@ -107,7 +105,6 @@ module Pando
       # @return [String, nil] "5.3.0"
       def version = (number.join(".") if number.any?)
 
-      # @return [Boolean]
       def safe? = number.any? && (number.first(2) <=> SAFE) >= 0
 
       # @return [Boolean] whether it is for the same kind of process as this one

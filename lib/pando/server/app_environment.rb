@@ -14,8 +14,6 @@ module Pando
       # Connections to a database by Rails' own config/database.yml, where RAILS_MAX_THREADS is not set.
       CONNECTIONS = 5
 
-      # @param config [Config]
-      # @param variables [Hash{String => String}, ENV]
       def initialize(config, variables = ENV)
         @config = config
         @variables = variables

@@ -16,8 +16,6 @@ module Pando
     #
     # @api private
     class ClusterOptions
-      # @param config [Config]
-      # @return [Cluster::Options]
       def self.of(config) = new(config).options
 
       # @param folders [Array<String>] where the Pando of a new release is
@@ -35,7 +33,6 @@ module Pando
         @config = config
       end
 
-      # @return [Cluster::Options]
       def options
         Cluster::Options.new(
           workers: @config.workers, auto_workers: auto?,
@@ -111,8 +108,6 @@ module Pando
     #
     # @api private
     class NodeOptions < ClusterOptions
-      # @param config [Config] @param kind [Config::NodeKind]
-      # @return [Cluster::Options]
       def self.of(config, kind) = new(config, kind).options
 
       def initialize(config, kind)

@@ -27,7 +27,6 @@ module Pando
       INTERVAL = 0.01
       private_constant :EXIT_TIMEOUT, :LEAST, :INTERVAL
 
-      # @param server [Server]
       def initialize(server)
         @server = server
         @config = server.config
@@ -117,7 +116,6 @@ module Pando
       # In a worker that leaves: closes its WebSockets, and waits while they close.
       #
       # @param by [Float, nil] monotonic seconds: the latest end
-      # @return [nil]
       def say_goodbye(by)
         by = [Sys.now + EXIT_TIMEOUT, by].compact.min
         sleep(INTERVAL) until Libraries.say_goodbye || Sys.now >= by
@@ -127,7 +125,6 @@ module Pando
       # waits a moment for their clients. A write may block, so a thread of its own does it.
       #
       # @param stopping [Boolean] see ForkSafety::Libraries.hang_up @param by [Float, nil] as above
-      # @return [nil]
       def hang_up(stopping, by)
         return if ForkSafety.connections.zero?
 
@@ -141,7 +138,6 @@ module Pando
       # In a worker that leaves, after the user's hooks and all that may queue work.
       #
       # @param role [Cluster::Role] @param by [Float, nil] as above
-      # @return [nil]
       def before_exit(role, by)
         seconds = (by ? by - Sys.now : EXIT_TIMEOUT).clamp(LEAST, EXIT_TIMEOUT)
         Libraries.before_exit(seconds) do |library, unfinished|
@@ -153,7 +149,6 @@ module Pando
       #
       # @param role [Cluster::Role] @param by [Float] monotonic seconds
       # @yield the worker's last hook
-      # @return [nil]
       def finish_queues(role, by)
         ForkSafety::QueuedWork.wait(by, failure(role)) { role.row.beat }
         yield
@@ -219,7 +214,6 @@ module Pando
       end
 
       # In a worker that is about to fork a mold, before the connections are closed.
-      # @return [void]
       def note
         @databases = pools.connected if known?
       rescue StandardError
@@ -227,7 +221,6 @@ module Pando
       end
 
       # In a new worker.
-      # @return [void]
       def run
         Thread.new { connect }.join(@within) unless @databases.empty?
       end

@@ -40,7 +40,6 @@ module Pando
         enable if @setting == :all
       end
 
-      # @param worker [#slot, #generation]
       def train(worker)
         return unless @setting == :trainee && enable
 

@@ -13,14 +13,10 @@ module Pando
       WEB = "web"
 
       class << self
-        # @param config [Config]
-        # @return [Array<String>]
         def names(config)
           [*(WEB unless config.workers.zero?), *config.pools.map(&:name), *config.nodes.map(&:name)]
         end
 
-        # @param name [String]
-        # @return [Refork::Policy]
         def policy(config, name)
           require "pando/server/cluster_options"
           refork = (node(config, name) || pool(config, name)&.config)&.refork
@@ -29,9 +25,6 @@ module Pando
           Refork.policy(refork.nil? ? config.refork : refork, rules)
         end
 
-        # @param server [Server]
-        # @param name [String]
-        # @return [Payload]
         # @raise [BootError] there is no such kind
         def payload(server, name)
           require "pando/server/payload"
@@ -42,7 +35,6 @@ module Pando
           raise BootError, "the configuration has no #{name}, but #{names(server.config).join(", ")}"
         end
 
-        # @param server [Server]
         # @return [Array<Cluster::Pools::Plan>] of all pools but the first
         def companions(server)
           names(server.config).drop(1).map do |name|

@@ -23,7 +23,6 @@ module Pando
 
       # Starts a mold.
       # @param folders [Array<String>] where its Pando is
-      # @return [Cluster::ColdBootCommand]
       # @raise [BootError] it cannot be as it was asked for
       def mold(config, *folders)
         Cluster::ColdBootCommand.new(command(config, *folders), Allocator.new(config.allocator).variables)
@@ -84,7 +83,6 @@ module Pando
       # The flags that put Pando's library on the load path. The extension of an installed gem may live in a
       # folder of its own.
       # @param features [Array<String>] the files that this process has loaded
-      # @return [Array<String>]
       def load_path(features = $LOADED_FEATURES)
         [LIBRARY, *features.filter_map { |path| path[EXTENSION, 1] }].uniq.flat_map { |folder| ["-I", folder] }
       end
@@ -130,9 +128,7 @@ module Pando
         end
       end
 
-      # @return [String]
       attr_reader :program
-      # @return [Array<String>]
       attr_reader :libraries
 
       def initialize(program, libraries)
@@ -140,7 +136,6 @@ module Pando
         @libraries = libraries
       end
 
-      # @return [Hash{String => String}]
       def environment = { PROGRAM => program, LIBRARIES => libraries.join(":") }
     end
   end

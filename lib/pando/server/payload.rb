@@ -32,7 +32,6 @@ module Pando
 
       def options = @options ||= options_of(@config)
 
-      # @param listen [Array<String>]
       # @return [Hash{Symbol => String}] the environment, and the URL of the first address that a browser can open
       def introduction(listen)
         address = listen.find { |name| name.match?(/:\d+\z/) && !name.start_with?("unix:") }
@@ -44,13 +43,11 @@ module Pando
         ReleaseDirectory.find(@config.directory)
       end
 
-      # @return [Renewal]
       def renew(poller)
         require "pando/server/renewal"
         Renewal.new(@server, @config, @first, poller)
       end
 
-      # @param renewal [Renewal]
       def adopt(renewal)
         renewal.settle
         @config = own(renewal.config)
@@ -254,7 +251,6 @@ module Pando
     #
     # @api private
     class PathPayload < Payload
-      # @param pool [Config::PathPool]
       def initialize(server, pool)
         super(server)
         @pool = pool
@@ -285,7 +281,6 @@ module Pando
     #
     # @api private
     class NodePayload < Payload
-      # @param kind [Config::NodeKind]
       def initialize(server, kind)
         super(server)
         @kind = kind

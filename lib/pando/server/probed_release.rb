@@ -102,8 +102,6 @@ module Pando
     class Transcript
       LONGEST = Cluster::Control::Line::VALUE_LIMIT
 
-      # @param config [Config]
-      # @return [Array<String>]
       def self.of(config) = new(config).lines
 
       def initialize(config)

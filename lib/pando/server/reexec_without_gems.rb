@@ -25,7 +25,6 @@ module Pando
         #
         # @param argv [Array<String>] of the command
         # @yieldreturn [Config]
-        # @return [Config]
         def enter(argv)
           restore_options if (slim = ENV.key?(DONE))
           config = yield

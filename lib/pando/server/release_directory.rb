@@ -13,8 +13,6 @@ module Pando
       private_constant :GEMFILE, :LOCKFILE
 
       # Goes to the directory if the current one was removed.
-      # @param directory [String]
-      # @return [nil]
       def self.find(directory)
         Dir.pwd
         nil
@@ -55,7 +53,6 @@ module Pando
       end
 
       # Bundler names the Gemfile by its real path, which is that of the old release.
-      # @param path [String]
       # @param before [String] the former directory
       # @return [String] where that is now
       def moved(path, before)

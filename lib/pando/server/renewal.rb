@@ -32,7 +32,6 @@ module Pando
       # @return [Config] once it is #ready?
       attr_reader :config
 
-      # @param server [Server]
       # @param old [Config] in use
       # @param first [Config] that the server was started with
       # @raise [SystemCallError] the release folder is gone

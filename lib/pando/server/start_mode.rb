@@ -15,7 +15,6 @@ module Pando
       private_constant :Resumption, :Rehearsal
 
       class << self
-        # @yieldparam start [Cluster::Start]
         # @yieldreturn [Cluster::Monitor]
         # @return [Cluster::Monitor] that is prepared
         def enter(environment = ENV)
@@ -27,9 +26,6 @@ module Pando
         end
 
         # No monitor has begun to serve. Gives a running cluster back to the former image. Returns if there is none.
-        #
-        # @param error [Exception]
-        # @return [nil]
         def refuse(error, environment = ENV)
           manner = @manner || environment[Resumption::VARIABLE] or return
           reason = error.is_a?(Pando::Error) ? error.message : "#{error.message} (#{error.class})"

@@ -21,7 +21,6 @@ module Pando
       MOST = 20
       private_constant :State, :MOST
 
-      # @param config [Config]
       def initialize(config)
         policy = config.fork_safety_state
         @policy = policy.is_a?(Hash) ? policy[:otherwise] : policy
@@ -31,7 +30,6 @@ module Pando
       end
 
       # In a new worker, and in a mold, after the user's hooks. An equal state is kept once.
-      # @param role [Cluster::Role]
       def born(role)
         return if @policy == :allow
 

@@ -45,7 +45,6 @@ module Pando
       SETTLE = 0.1
       PAUSE = 0.005
 
-      # @param config [Config]
       def initialize(config)
         policy = config.fork_safety_threads
         @policy = policy.is_a?(Hash) ? policy[:otherwise] : policy

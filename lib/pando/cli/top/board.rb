@@ -31,7 +31,6 @@ module Pando
         NOTES = 6
 
         # @param records [Array<Array(String, Hash)>] typed
-        # @param results [Measurements::Results]
         def initialize(records, results) # rubocop:disable Lint/MissingSuper
           @records = records
           @results = results

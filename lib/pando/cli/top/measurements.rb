@@ -35,7 +35,6 @@ module Pando
 
         # @param records [Array<Array(String, Hash)>] of `status`, typed
         # @param everything [Boolean] whether the memory of all processes is measured, however long it takes
-        # @return [Results]
         def take(records, everything: false)
           now = sample(records)
           @samples.clear if restarted?(records)

@@ -25,7 +25,6 @@ module Pando
         end
 
         # Whatever ends the block, the terminal is given back.
-        # @param colored [Boolean]
         def self.open(colored:)
           load
           Curses.ESCDELAY = ESCAPE
