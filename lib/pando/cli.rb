@@ -118,9 +118,7 @@ module Pando
                           "development, in a single process without a cluster"
       end
 
-      def split(argv)
-        COMMANDS.key?(argv.first) ? [argv.first, argv.drop(1)] : ["serve", argv]
-      end
+      def split(argv) = COMMANDS.key?(argv.first) ? [argv.first, argv.drop(1)] : ["serve", argv]
 
       def complain(err, message, status)
         err.puts "pando: #{message}"

@@ -32,9 +32,7 @@ module Pando
       end
 
       # @return [Array<Switch>] flags of this command that are not settings
-      def self.switches
-        []
-      end
+      def self.switches = []
 
       private
 
@@ -69,9 +67,7 @@ module Pando
         CLI::FAILED
       end
 
-      def other(name)
-        CLI.command(name).new([], terminal).call
-      end
+      def other(name) = CLI.command(name).new([], terminal).call
     end
   end
 end

@@ -16,9 +16,7 @@ module Pando
                                  "stop. [300]").freeze
       PATIENCE = 300.0
 
-      def self.switches
-        [TIMEOUT]
-      end
+      def self.switches = [TIMEOUT]
 
       private
 

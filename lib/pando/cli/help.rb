@@ -35,9 +35,7 @@ module Pando
 
       private
 
-      def commands
-        COMMANDS.map { |name, known| row(name, known.help) }
-      end
+      def commands = COMMANDS.map { |name, known| row(name, known.help) }
 
       def flags
         settings = Config::Settings.all.select(&:argument)
@@ -72,9 +70,7 @@ module Pando
         start + rest.map { |line| indent(line) }
       end
 
-      def indent(line)
-        (" " * COLUMN) + line
-      end
+      def indent(line) = (" " * COLUMN) + line
     end
   end
 end

@@ -19,9 +19,7 @@ module Pando
       TO_STDOUT = Switch.new(name: :stdout, flags: %w[--stdout], argument: nil,
                              help: "With `init`: write to stdout instead of a file.").freeze
 
-      def self.switches
-        [FORCE, TO_STDOUT]
-      end
+      def self.switches = [FORCE, TO_STDOUT]
 
       private
 

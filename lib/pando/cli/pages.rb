@@ -23,9 +23,7 @@ module Pando
       # Seconds beyond `--wait`, because the worker may be in the middle of a request.
       GRACE = 30.0
 
-      def self.switches
-        [*super, RECORD, Format::REPORT, Format::OUTPUT]
-      end
+      def self.switches = [*super, RECORD, Format::REPORT, Format::OUTPUT]
 
       private
 

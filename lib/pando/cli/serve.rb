@@ -14,9 +14,7 @@ module Pando
       CHECK = Switch.new(name: :check, flags: %w[--check],
                          help: "Only check the settings, and the files, folders and gems that they name.").freeze
 
-      def self.switches
-        [CHECK]
-      end
+      def self.switches = [CHECK]
 
       private
 

@@ -21,9 +21,7 @@ module Pando
       WATCH = Switch.new(name: :watch, flags: %w[--watch], argument: "[SECONDS]",
                          help: "With `status`: show it again every 2 seconds, or as often as you say.").freeze
 
-      def self.switches
-        [Format::TEXT_OR_JSON, WATCH]
-      end
+      def self.switches = [Format::TEXT_OR_JSON, WATCH]
 
       private
 

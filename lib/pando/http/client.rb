@@ -15,8 +15,10 @@ module Pando
     #   over?                     whether the answer is sent, or the connection is the application's
     #   connected?, half_closed?  whether the client waits for its answer; whether it sends no more
     #   inform(text)              sends a whole interim response
-    #   answer(line, fields, body, ending)   sends a whole ordinary answer in one step; false: nothing was done
-    #   transmit(parts), transmit_last(parts), transmit_file(file, size)   send parts of an answer, and its end
+    #   answer(line, fields, body, ending)   sends a whole ordinary answer in one step: the status line, the fields, an
+    #                             Array, and the head's ending; false: nothing was done
+    #   transmit(parts), transmit_last(parts)   send parts of an answer, and its end
+    #   transmit_file(file, size)   sends a file's first bytes; how many: less than size if the file has shrunk
     #   sent                      bytes of the answer that were sent
     #   slow_rate                 bytes a second that a client took that was too slow, else nil
     #   take_over                 the connection's socket, no longer the server's
@@ -52,9 +54,7 @@ module Pando
       end
 
       # For an answer that goes on when the application has returned.
-      def detach
-        DetachedClient.new(take_over, @write_timeout)
-      end
+      def detach = DetachedClient.new(take_over, @write_timeout)
 
       # Called before the application's answer begins.
       #
@@ -65,17 +65,13 @@ module Pando
       def answering = @timeout&.answering
 
       # @return [Boolean] whether the application has the connection
-      def handed_over?
-        @handed_over || false
-      end
+      def handed_over? = @handed_over || false
 
       # @return [Boolean] whether the server ends the response, since its worker leaves
       def cut? = false
 
       # @return [Boolean] whether the server can still answer as it likes
-      def unanswered?
-        !handed_over? && sent.zero?
-      end
+      def unanswered? = !handed_over? && sent.zero?
 
       private
 

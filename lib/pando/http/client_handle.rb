@@ -22,17 +22,13 @@ module Pando
       # when it replies to the answer with a reset.
       #
       # @return [Boolean] false too when the request is over
-      def connected?
-        @client.connected?
-      end
+      def connected? = @client.connected?
 
       # Whether the client sends no more. It may still wait for its answer (RFC 9112 section 9.6), though most such
       # clients have gone.
       #
       # @return [Boolean]
-      def half_closed?
-        @client.half_closed?
-      end
+      def half_closed? = @client.half_closed?
 
       # Full hijack, as in the Rack specification: the connection is the application's, and the response that it returns
       # is ignored. A second call returns the same socket.

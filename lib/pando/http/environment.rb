@@ -76,9 +76,7 @@ module Pando
         local.ipv6? ? "[#{local.ip_address[/[^%]+/]}]" : local.ip_address
       end
 
-      def port(local)
-        local.ip? ? local.ip_port.to_s : "80"
-      end
+      def port(local) = local.ip? ? local.ip_port.to_s : "80"
     end
   end
 end

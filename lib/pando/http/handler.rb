@@ -18,7 +18,16 @@ module Pando
   module HTTP
     # What an HTTP worker does, as Cluster::Worker wants it (see Cluster::Payload#work): {DirectHandler} accepts
     # connections itself, {ReactorHandler} takes requests from the reactor. This class is what both have in common. Made
-    # in the mold, started in each worker.
+    # in the mold, started in each worker. Each of them has
+    #
+    #   start(worker)               in the new worker, before it reports ready
+    #   sources, ready(source)      what to watch, and in which manner (Sys::Poller); it has something to read
+    #   idle                        called now and then without an event: a wake-up may have been lost
+    #   step_forward, step_back     whether this worker gets requests before the others do
+    #   app=(app)                   the application from the next request on
+    #   resume                      the worker was about to leave, and goes on
+    #   stop(deadline, by)          before the worker leaves. With a deadline the server ends: serve all that waits, but
+    #                               begin nothing after it. `by`: when the monitor stops waiting. Monotonic seconds
     #
     # Here is also when a worker can be forked: between two requests. Clients of connections that the application has
     # taken over are told to connect again elsewhere, and the fork waits a little for them. It also waits for a moment
@@ -75,7 +84,6 @@ module Pando
       def quiet = nil
 
       # Called again and again in a worker that is to leave last: it takes no further request, and keeps what it has.
-      # @return [Boolean] whether it has nothing left
       def drained? = !connected?
 
       # In a canary that gets no requests: requests the paths that the configuration calls safe.
@@ -90,7 +98,11 @@ module Pando
 
       def worker = @context.worker
 
-      # @return [SoftTimeout] for requests on the main thread
+      def serve_self_test(descriptor)
+        @connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)
+      end
+
+      # For requests on the main thread.
       def soft_timeout(worker) = SoftTimeout.new(worker, SlowLog.for(@slow_terms, worker, worker))
 
       def run_self_test

@@ -17,7 +17,6 @@ module Pando
       # A file up to this size travels in frames, a larger one as a descriptor. Bytes.
       SMALL_FILE = 65_536
 
-      # @return [Timeout, nil] stopped while the reactor is waited for
       attr_writer :timeout
 
       # @param link [LaneLink] whose lane has just taken the request
@@ -30,13 +29,9 @@ module Pando
         @persistent = @broken = @ended = @stuck = @cut = false
       end
 
-      # @return [Integer] bytes of the response sent so far
       def sent = @lane.sent
-
-      # @return [String, nil] the client's address; nil on a UNIX socket
       def remote = @lane.remote
 
-      # @param reader [LaneReader] that has read the head
       def introduce(env, reader)
         QueueTime.tell(env, @lane.queue_time, @lane.body_time)
         env["pando.retry"] = true if @lane.retry?
@@ -53,9 +48,7 @@ module Pando
 
       # @return [Boolean] whether the lane is unusable: the reactor does not read it, and no other request can be
       #   answered on it
-      def stuck?
-        @stuck
-      end
+      def stuck? = @stuck
 
       def over? = @ended
 
@@ -67,12 +60,11 @@ module Pando
 
       def cut? = @cut
 
-      # @return [nil] the reactor deals with slow clients
+      # The reactor deals with slow clients.
       def slow_rate = nil
 
-      # @return [Boolean] as far as the reactor knows
+      # As far as the reactor knows.
       def connected? = !@ended && @lane.wanted?
-
       def half_closed? = !connected? || @lane.half_closed?
 
       # @param text [String] that fits into one frame
@@ -81,8 +73,6 @@ module Pando
         persist { @lane.put_interim(text) }
       end
 
-      # @param line [String] the status line @param fields [Object] @param body [Array]
-      # @param ending [String] of the head
       # @return [Boolean] false: nothing was done, because the answer is special or there is no room for it
       def answer(line, fields, body, ending)
         refuse_if_over
@@ -105,9 +95,6 @@ module Pando
         @ended = true
       end
 
-      # Sends a file's first `size` bytes.
-      #
-      # @return [Integer] bytes sent; less than size if the file has shrunk
       def transmit_file(file, size)
         return transmit_content(file, size) if size <= SMALL_FILE
 
@@ -131,7 +118,6 @@ module Pando
       # As {#take_over}. A timeout is postponed, because between the steps the socket has no owner.
       #
       # @yieldparam descriptor [Integer] @yieldparam received [String] what the client has sent behind the request
-      # @return [Object] what the block returns
       def take_descriptor
         Thread.handle_interrupt(RequestTimeout => :never) do
           refuse_if_over

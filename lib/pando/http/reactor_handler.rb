@@ -10,10 +10,11 @@ module Pando
     #
     # @api private
     class LaneServer
-      attr_reader :lane
+      attr_reader :lane, :context
       # @return [IO] by which the reactor wakes the thread
       attr_reader :eventfd
-      attr_reader :context
+      # @return [Connection] for a client whose socket this worker has
+      attr_reader :direct_connection
 
       # @param environments [Hash{Integer => Environment}] by the number of their listener
       # @param context [WorkerContext] without a reader: the requests of the lane get one of their own
@@ -32,7 +33,6 @@ module Pando
         @direct_connection = Connection.new(@direct_context)
       end
 
-      # From the next request on.
       def app=(app)
         @context.app = @direct_context.app = app
       end
@@ -50,11 +50,6 @@ module Pando
         end
         @context.worker.leave("the reactor does not read its lane") if client.stuck?
         true
-      end
-
-      # A request of the worker's own.
-      def serve_socket(descriptor)
-        @direct_connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)
       end
 
       # From another thread: the response that is being streamed ends with what the application writes next.
@@ -93,14 +88,11 @@ module Pando
         @channel = channel
       end
 
-      # In the new worker, before it reports ready.
-      #
-      # @param worker [Cluster::Worker] that also answers lanes (Array<Cluster::LaneDescriptors>) and
-      #   reactor_eventfd (IO)
       def start(worker)
         prepare_environments
         @server = lane_server(worker, worker.lanes.first, worker, soft_timeout(worker).install)
         @context = @server.context
+        @connection = @server.direct_connection # for requests of the worker's own
         @lane = @server.lane
         run_self_test
         @collector.start(worker)
@@ -108,22 +100,16 @@ module Pando
       end
 
       # The reactor wakes this worker first, until it steps back.
-      def step_forward = @lane.step_forward
+      def step_forward = lanes.each(&:step_forward)
+      def step_back = lanes.each(&:step_back)
 
-      # The reactor wakes other workers first.
-      def step_back = @lane.step_back
-
-      # From the next request on.
       def app=(app)
         @server.app = app
       end
 
-      # @return [Array<Array(IO, Symbol)>] to watch, and in which manner (Sys::Poller)
-      def sources
-        [[@server.eventfd, :edge]]
-      end
+      def sources = [[@server.eventfd, :edge]]
 
-      # The reactor has woken this worker: serves what waits, but not for ever, because its link may have orders.
+      # Serves what waits, but not for ever, because the worker's link may have orders.
       def ready(_eventfd)
         return if worker.leaving?
 
@@ -133,7 +119,7 @@ module Pando
         sleep_unless_called unless worker.leaving?
       end
 
-      # Called now and then without an event: a wake-up, or the message that this worker sleeps, may have been lost.
+      # Also the message that this worker sleeps may have been lost.
       def idle
         return ready(@server.eventfd) if @lane.offered?
 
@@ -141,13 +127,10 @@ module Pando
         sleep_unless_called unless @lane.asleep?
       end
 
-      # The worker was about to leave, and goes on: serves what has come meanwhile.
+      # Serves what has come meanwhile.
       def resume = ready(@server.eventfd)
 
-      # As {Handler#try_out}. The reactor must not give this worker a request meanwhile.
-      #
-      # @return [String] see SelfTest.replay
-      # @raise [SelfTest::Failed]
+      # The reactor must not give this worker a request meanwhile.
       def try_out
         @lane.close
         super
@@ -160,11 +143,7 @@ module Pando
         super
       end
 
-      # Before the worker leaves. Requests that wait go to other workers, also those that were offered to this one.
-      #
-      # @param deadline [Float, nil] the server ends: serve all that waits, but
-      #   begin nothing after this moment (monotonic seconds)
-      # @param _by [Float, nil] when the monitor stops waiting; no request is cut short for it
+      # Requests that wait go to other workers, also those that were offered to this one. No request is cut short.
       def stop(deadline = nil, _by = nil)
         nil while deadline && Sys.now < deadline && (@server.serve || wait_for_more(deadline))
         @lane.close
@@ -198,8 +177,6 @@ module Pando
       def sleep_unless_called
         @lane.nudge unless @lane.sleep
       end
-
-      def serve_self_test(descriptor) = @server.serve_socket(descriptor)
 
       # The reactor, too, prefers a worker with few of them.
       def tell_connections

@@ -30,14 +30,10 @@ module Pando
         @env = @verb = @path = @input = nil
       end
 
-      def head?
-        @verb == "HEAD"
-      end
+      def head? = @verb == "HEAD"
 
       # @return [Boolean] whether the client would go on in another protocol (RFC 9110 section 7.8)
-      def upgrade?
-        @minor.positive? && @env.key?("HTTP_UPGRADE")
-      end
+      def upgrade? = @minor.positive? && @env.key?("HTTP_UPGRADE")
 
       # Stands for a request that could not be read.
       UNKNOWN = new.begin({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "" }, 1).freeze

@@ -73,13 +73,9 @@ module Pando
         @buffer.byteslice(@parser.head_size, @size)
       end
 
-      def unfinished?
-        !@inflow.nil? && !@inflow.over?
-      end
+      def unfinished? = !@inflow.nil? && !@inflow.over?
 
-      def rest
-        @inflow ? @inflow.rest : behind_head
-      end
+      def rest = @inflow ? @inflow.rest : behind_head
 
       private
 

@@ -56,13 +56,13 @@ module Pando
       def deliver_ordinary
         return deliver_parts(@body) if @body.instance_of?(Array)
 
-        deliver_file || deliver_array || deliver_pieces
+        deliver_file || deliver_array || stream_to(sink)
       end
 
       def deliver_otherwise
-        return deliver_nothing if @head.status == 205
+        return @client.transmit_last([head(0)]) if @head.status == 205 # RFC 9110 section 15.3.6
 
-        @head.hijack ? deliver_hijacked : deliver_encoded
+        @head.hijack ? deliver_hijacked : stream_to(encoded_sink)
       end
 
       def body? = @body.respond_to?(:each) || @body.respond_to?(:call) || !@head.hijack.nil?
@@ -102,16 +102,7 @@ module Pando
         @client.transmit_last([head(@head.status == 204 ? nil : @head.length)])
       end
 
-      # RFC 9110 section 15.3.6
-      def deliver_nothing
-        @client.transmit_last([head(0)])
-      end
-
       # The application has chunked its body itself, which HTTP/1.0 does not know.
-      def deliver_encoded
-        stream_to(encoded_sink)
-      end
-
       def encoded_sink
         raise InvalidResponse, "transfer-encoding in an answer to HTTP/1.0" if @request.minor.zero?
 
@@ -150,10 +141,6 @@ module Pando
           @client.transmit_last(parts.size == 1 ? [head(size), parts.first] : [head(size), *parts])
         end
         true
-      end
-
-      def deliver_pieces
-        stream_to(sink)
       end
 
       def sink

@@ -37,9 +37,7 @@ module Pando
 
       class << self
         # @return [String, nil] with CRLF; nil if there is anything special about that status
-        def before_body(status)
-          BEFORE_BODY[status]
-        end
+        def before_body(status) = BEFORE_BODY[status]
 
         # @param status [Integer] three digits
         # @return [String] with CRLF; the phrase may be empty (RFC 9112 section 4)
@@ -98,29 +96,19 @@ module Pando
       end
 
       # @return [Boolean] whether this is no final status
-      def interim?
-        INTERIM.include?(@status)
-      end
+      def interim? = INTERIM.include?(@status)
 
       # @return [Boolean] whether this status never has a body
-      def bodiless?
-        BODILESS.include?(@status)
-      end
+      def bodiless? = BODILESS.include?(@status)
 
       # @return [Boolean] whether nothing but the body's own kind says how it is to be sent
-      def ordinary?
-        @encoding.nil? && @hijack.nil? && @status != 205
-      end
+      def ordinary? = @encoding.nil? && @hijack.nil? && @status != 205
 
       # @return [Boolean] whether the application has encoded the body itself
-      def encoded?
-        !@encoding.nil?
-      end
+      def encoded? = !@encoding.nil?
 
       # @return [Boolean] whether the application wants the connection closed
-      def close?
-        @close
-      end
+      def close? = @close
 
       # @return [String] the whole head of an interim response
       def interim

@@ -23,13 +23,9 @@ module Pando
       # tcp(7): bytes that the peer has not acknowledged.
       SIOCOUTQ = 0x5411
 
-      # @return [Integer] bytes of the response sent so far
-      attr_reader :sent
-      # @return [Integer, nil] bytes a second that it took once it was waited for, if that was too slow
-      attr_reader :slow_rate
-      # @return [String, nil] the address; nil on a UNIX socket. A PROXY header replaces it.
+      attr_reader :sent, :slow_rate
+      # A PROXY header replaces it.
       attr_accessor :remote
-      # @return [Timeout, nil] stopped while this client is waited for
       attr_writer :timeout
 
       # @param descriptor [Integer] of a socket in non-blocking mode, which is now the client's
@@ -45,7 +41,6 @@ module Pando
         @ended = @silent = false
       end
 
-      # @param env [Hash] @param reader [SocketReader] that has read the head
       def introduce(env, reader)
         @reader = reader
         @silent = !reader.parser.keep_alive?
@@ -53,18 +48,13 @@ module Pando
         env["pando.queue_time"] = waited if waited
       end
 
-      # @return [Boolean] whether a PROXY header comes first
       def proxied? = @proxied
-
       def persistent? = false
-
       def last! = nil
-
       def over? = @fd.nil?
 
-      # @return [Boolean] as far as the kernel knows
+      # As far as the kernel knows.
       def connected? = !@fd.nil? && !Wire.gone?(@fd)
-
       def half_closed? = @fd.nil? || Wire.half_closed?(@fd)
 
       # Receives bytes behind the first `offset` ones of buffer.
@@ -82,10 +72,6 @@ module Pando
       end
 
       # The answer travels with the connection's end, for which it waits a little: {#finish} must come at once.
-      #
-      # @param line [String] the status line @param fields [Object] @param body [Array]
-      # @param ending [String] of the head
-      # @return [Boolean] false: nothing was done
       def answer(line, fields, body, ending)
         refuse_if_over
         sent = Wire.answer(@fd, line, fields, body, ending)
@@ -109,9 +95,7 @@ module Pando
         @sent = @taken = 0 # last: an interruption before this line counts as a begun answer
       end
 
-      # Sends a file's first `size` bytes without reading them.
-      #
-      # @return [Integer] bytes sent; less than size if the file has shrunk
+      # Sends the bytes without reading them.
       def transmit_file(file, size)
         done = 0
         while done < size

@@ -28,9 +28,7 @@ module Pando
       end
 
       # The body is complete.
-      def finish
-        flush
-      end
+      def finish = flush
 
       private
 
@@ -187,9 +185,7 @@ module Pando
       end
 
       # @return [Boolean]
-      def closed?
-        !@readable && !@writable
-      end
+      def closed? = !@readable && !@writable
 
       # The request ends here, the answer when this stream is closed.
       #

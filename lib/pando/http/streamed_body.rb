@@ -143,14 +143,10 @@ module Pando
       end
 
       # @return [String] what was received and not returned by {#next}; at the end of the body, what came behind it
-      def rest
-        @rest.empty? ? @input : @rest
-      end
+      def rest = @rest.empty? ? @input : @rest
 
       # @return [Boolean] whether {#next} has returned all of the body
-      def over?
-        @over || @left&.zero? || false
-      end
+      def over? = @over || @left&.zero? || false
 
       private
 

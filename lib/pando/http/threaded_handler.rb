@@ -11,6 +11,8 @@ module Pando
     # Before a fork the lanes close, the requests end, and the threads are joined: no other thread may live then, since
     # the child would not have it. Afterwards they start again.
     class ThreadedHandler < ReactorHandler
+      attr_reader :patience
+
       # Seconds that the requests have to end before a fork, at most; the monitor then asks another worker.
       DRAIN = 30.0
       # Seconds that the application has to notice that its streams have ended, when the server stops.
@@ -50,17 +52,11 @@ module Pando
         ring # the threads start when the worker has reported ready: before that, the monitor lets it not leave
       end
 
-      def step_forward = lanes.each(&:step_forward)
-
-      def step_back = lanes.each(&:step_back)
-
-      # (see ReactorHandler#app=)
       def app=(app)
         @context.app = app
         @servers.each { |server| server.app = app }
       end
 
-      # @return [Array<Array(IO, Symbol)>] to watch, and in which manner (Sys::Poller)
       def sources = [[@bell, :edge]]
 
       # A thread or the monitor's signal has called.
@@ -71,7 +67,7 @@ module Pando
         count_connections
       end
 
-      # Called now and then without an event: a wake-up, or the message that a thread sleeps, may have been lost.
+      # Also the message that a thread sleeps may have been lost.
       def idle
         lanes.each { |lane| lane.nudge if lane.offered? && lane.asleep? }
         ready(@bell)
@@ -82,23 +78,15 @@ module Pando
         super && @threads.none?(&:alive?)
       end
 
-      # @return [Float] seconds that {#rest?} takes, at most
-      attr_reader :patience
-
       def go_on
         super
         start_threads
       end
 
       def abandon = @bell&.close
-
-      # The worker was about to leave, and goes on.
       def resume = start_threads
 
-      # As {Handler#try_out}; the threads serve meanwhile.
-      #
-      # @return [String] see SelfTest.replay
-      # @raise [SelfTest::Failed]
+      # The threads serve meanwhile.
       def try_out = SelfTest.replay(@safe_paths, worker) { |descriptor| serve_self_test(descriptor) }
 
       def drained?
@@ -135,10 +123,6 @@ module Pando
           timeout.interrupt
           ring
         end
-      end
-
-      def serve_self_test(descriptor)
-        @connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)
       end
 
       # Also after a rest that was given up: a thread that is still at a request goes on, for a lane has one thread.

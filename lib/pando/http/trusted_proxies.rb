@@ -54,9 +54,7 @@ module Pando
       end
 
       # @param peer [String, nil] an address; nil on a UNIX socket
-      def trust?(peer)
-        peer ? look_up(peer).last : @unix
-      end
+      def trust?(peer) = peer ? look_up(peer).last : @unix
 
       private
 

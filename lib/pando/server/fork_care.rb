@@ -39,9 +39,7 @@ module Pando
       end
 
       # Before the application is loaded.
-      def begin
-        @audit.begin
-      end
+      def begin = @audit.begin
 
       # When it has been.
       def loaded

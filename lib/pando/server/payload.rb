@@ -39,9 +39,7 @@ module Pando
         { environment: @config.environment, url: url }.compact
       end
 
-      def find_folder
-        ReleaseDirectory.find(@config.directory)
-      end
+      def find_folder = ReleaseDirectory.find(@config.directory)
 
       def renew(poller)
         require "pando/server/renewal"

@@ -103,9 +103,7 @@ module Pando
         end
       end
 
-      def same?(name)
-        @first.public_send(name) == config.public_send(name)
-      end
+      def same?(name) = @first.public_send(name) == config.public_send(name)
 
       def environment
         ENV.to_h.merge(ProbedRelease::ORDER => "#{Process.pid}:#{Cluster::PROTOCOL}")

@@ -95,9 +95,7 @@ module Pando
       end
 
       # In a new worker, after the user's hooks: threads that live by now have come back.
-      def born(worker)
-        living.each { |key| come_back(worker, key) }
-      end
+      def born(worker) = living.each { |key| come_back(worker, key) }
 
       # In a worker, between two requests.
       def tick(worker)

@@ -74,9 +74,7 @@ module Pando
         end
 
         # Wakes the main thread, also from a signal's handler.
-        def ring
-          @ringer.write_nonblock(".", exception: false)
-        end
+        def ring = @ringer.write_nonblock(".", exception: false)
 
         private
 
