@@ -15,8 +15,16 @@ module Pando
                            help: "How long to wait for the result of refork, reload, upgrade, scale, drain or " \
                                  "stop. [300]").freeze
       PATIENCE = 300.0
+      # Seconds for a command that only asks. A healthy monitor answers within milliseconds.
+      ANSWER = 10.0
 
       def self.switches = [TIMEOUT]
+
+      def call
+        super
+      rescue ControlClient::Silent => e
+        report_failure(e.message)
+      end
 
       private
 
@@ -71,8 +79,6 @@ module Pando
         CLI::OK
       rescue ControlClient::Late => e
         report_failure("#{e.message}; the server continues#{" (last event: #{last})" if last}. See pando status")
-      rescue ControlClient::Silent => e
-        report_failure(e.message)
       end
 
       def progress(event)

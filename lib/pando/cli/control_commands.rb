@@ -106,8 +106,6 @@ module Pando
           terminal.out.puts(line["text"])
         end
         outcome == "ok" ? CLI::OK : report_failure(said["reason"])
-      rescue ControlClient::Silent => e
-        report_failure(e.message)
       end
     end
 

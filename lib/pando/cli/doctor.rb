@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cli/format"
+require "pando/cli/command"
 
 module Pando
   module CLI
@@ -10,10 +10,8 @@ module Pando
     #
     # @api private
     class Doctor < Command
-      include Format
-
       SWITCHES = [
-        Format::REPORT, Format::OUTPUT,
+        REPORT, OUTPUT,
         Switch.new(name: :requests, flags: %w[--requests], argument: "FILE|routes",
                    help: "With `doctor`: requests to send: a list, a log to replay, or the routes of a Rails app " \
                          "(in the environment test, unless you name another one)."),
@@ -83,23 +81,18 @@ module Pando
         report.complete? ? CLI::OK : INCOMPLETE
       end
 
-      # A GET route may do more than read.
       def choose_environment
-        return unless routes?
+        return unless flags[:requests] == "routes" # one may do more than read
 
-        unless environment_named?
+        if config.default?(:environment)
           @arguments = ["-e", ROUTES_ENVIRONMENT, *@arguments]
           @flags = @config = nil
         end
-        return if flags[:yes] || !production?
+        return if flags[:yes] || config.environment != "production"
 
         raise UsageError, "--requests routes would request every GET route of the application in production. " \
                           "Add --yes if you want that, or use the environment test: -e test."
       end
-
-      def routes? = flags[:requests] == "routes"
-      def environment_named? = !config.default?(:environment)
-      def production? = config.environment == "production"
 
       def fail_on
         wanted = flags[:fail_on] || "error"

@@ -5,7 +5,6 @@ require "json"
 require "time"
 require "pando/cli/admin_client"
 require "pando/cli/command"
-require "pando/cli/format"
 require "pando/cli/past"
 
 module Pando
@@ -15,8 +14,6 @@ module Pando
     #
     # @api private
     class History < Command
-      include Format
-
       SINCE = Switch.new(name: :since, flags: %w[--since], argument: "TIME",
                          help: "With `history`: begin at 14:00, at \"2031-05-04 14:00\", or 2h or 30m ago. [1h]").freeze
       CLOCK = /\A(\d{1,2}:\d\d(?::\d\d)?)\z/
@@ -26,7 +23,7 @@ module Pando
 
       OTHER_VERSION = "the server's history is that of another version of Pando: use its own `pando history`"
 
-      def self.switches = [Format::TEXT_OR_JSON, SINCE]
+      def self.switches = [TEXT_OR_JSON, SINCE]
 
       private
 

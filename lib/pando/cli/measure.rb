@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cli/format"
+require "pando/cli/command"
 
 module Pando
   module CLI
@@ -9,10 +9,8 @@ module Pando
     #
     # @api private
     class Measure < Command
-      include Format
-
       SWITCHES = [
-        Format::REPORT, Format::OUTPUT,
+        REPORT, OUTPUT,
         Switch.new(name: :routes, flags: %w[--routes], argument: "FILE",
                    help: "With `measure`: the requests, a path or a method and a path on each line. Default, " \
                          "without --log: the GET routes of a Rails app, or /."),

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cli/control_command"
-require "pando/cli/format"
 require "pando/wording"
 
 module Pando
@@ -11,19 +10,16 @@ module Pando
     #
     # @api private
     class Pages < ControlCommand
-      include Format
       include Wording
 
       RECORD = Switch.new(name: :record, flags: %w[--record], argument: "N",
                           help: "With `pages`: watch the worker's next N requests (up to 1000).").freeze
       FORMATS = %w[text json html].freeze
       JOBS = (1..1000)
-      # Seconds for the monitor's answer.
-      ANSWER = 10.0
       # Seconds beyond `--wait`, because the worker may be in the middle of a request.
       GRACE = 30.0
 
-      def self.switches = [*super, RECORD, Format::REPORT, Format::OUTPUT]
+      def self.switches = [*super, RECORD, REPORT, OUTPUT]
 
       private
 
@@ -36,7 +32,7 @@ module Pando
         recording = record
         write_report(report(recording))
         report_cut(recording)
-      rescue ControlClient::Silent, Pando::Pages::Recording::Broken => e
+      rescue Pando::Pages::Recording::Broken => e
         report_failure(e.message)
       end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cli/format"
+require "pando/cli/command"
 require "pando/config/report"
 require "pando/version"
 
@@ -10,9 +10,7 @@ module Pando
     #
     # @api private
     class ShowConfig < Command
-      include Format
-
-      def self.switches = [Format::TEXT_OR_JSON]
+      def self.switches = [TEXT_OR_JSON]
 
       private
 

@@ -27,8 +27,6 @@ module Pando
         return once if flags[:once]
 
         screen? ? full_screen : plain
-      rescue ControlClient::Silent => e
-        report_failure(e.message)
       end
 
       # Escape codes would be noise on a dumb terminal.

@@ -128,8 +128,7 @@ module Pando
         end
       end
 
-      attr_reader :program
-      attr_reader :libraries
+      attr_reader :program, :libraries
 
       def initialize(program, libraries)
         @program = program
