@@ -36,8 +36,6 @@ module Pando
           records.sum { |record| record.fetch("seconds").to_f })
     end
 
-    # @param counts [Array<Integer>] buckets that are missing at the end are empty
-    # @param sum [Float] seconds
     def initialize(counts = [], sum = 0.0)
       @counts = counts
       @sum = sum
@@ -51,11 +49,9 @@ module Pando
       end
     end
 
-    # @return [Integer] how many there are
     def size = counts.sum
 
     # @param other [Histogram] of the same times, earlier
-    # @return [Histogram] those since then
     def -(other)
       since = counts.each_with_index.map { |count, bucket| [count - other.counts.fetch(bucket, 0), 0].max }
       Histogram.new(since, sum - other.sum)

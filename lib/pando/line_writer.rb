@@ -30,7 +30,6 @@ module Pando
     end
 
     # @param said [#call, nil] called with the number of lost lines once the line about them is written
-    # @yieldparam lines [Integer] how many were lost
     # @yieldreturn [String] the line that reports them, written as soon as possible
     def initialize(io, said: nil, &note)
       @io = io
@@ -42,7 +41,6 @@ module Pando
     # @return [Integer] the most bytes that a line may have
     def longest_line = divided? ? AT_ONCE - 1 : LONGEST
 
-    # @param text [String] whole lines
     def write(text)
       flush
       room_for?(text) ? @waiting.push(short(text)) && flush : lose(text)

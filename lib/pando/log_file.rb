@@ -13,9 +13,7 @@ module Pando
 
     # Whether it can be written, as far as that can be known now. Makes it if it is missing.
     #
-    # @param setting [String] that names it
     # @param path [String, nil] nil: there is to be none
-    # @raise [BootError]
     def self.check(setting, path)
       return if path.nil? || path == STANDARD_OUTPUT
       return if File.pipe?(path) # to open one without a reader takes for ever

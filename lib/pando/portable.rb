@@ -34,14 +34,11 @@ module Pando
       def reserved_fd?(_number) = false
 
       # Replaces the file of a descriptor.
-      #
-      # @raise [Errno::EBADF]
       def replace_fd(number, other)
         IO.for_fd(number, autoclose: false).reopen(other)
         nil
       end
 
-      # @raise [Errno::ENOSYS]
       def pidfd_open(_pid) = raise(Errno::ENOSYS, "pidfd_open(2) is Linux's, and this is #{Platform.name}")
 
       # Called by the self-check of a forked process.

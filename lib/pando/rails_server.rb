@@ -27,15 +27,12 @@ module Pando
       end
     end
 
-    # @param server [Class] Rails::Server
     def self.install(server)
       registry.singleton_class.prepend(Default)
       server.prepend(Start)
     end
 
     # Leaves the terminal if the server can start. Otherwise prints why not and exits.
-    #
-    # @param options [Hash{Symbol => Object}] of Rails::Server
     def self.detach(options)
       require "pando/rails_server/detaching"
       Detaching.new(options).check

@@ -35,7 +35,6 @@ module Pando
 
     # Reads the newest entries of a slow log. The first one may lack its beginning.
     #
-    # @return [String] at most TAIL bytes, from the beginning of a line
     # @raise [Unreadable] it is no regular file, or cannot be read
     def self.newest(path)
       raise Unreadable, "#{path} is no regular file, so its entries cannot be shown" unless File.file?(path)
@@ -62,7 +61,6 @@ module Pando
       @second = nil
     end
 
-    # @param facts [Hash{Symbol => Object}] nil is left out
     # @param stack [Array<String>, nil]
     # @return [Boolean] whether it was written
     def write(facts, stack = nil)

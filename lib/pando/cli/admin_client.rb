@@ -38,7 +38,6 @@ module Pando
       # @return [String, nil] for commands, and for reading at an address that other machines can reach
       def token = @token ||= Admin::Access.new(settings, @environment).token
 
-      # @return [String] why there is none
       def absence
         return "#{@config.admin_token_env} is not set here" if @config.admin_token_env
         return "#{path} has none, or cannot be read" if @config.admin_token_file
@@ -66,9 +65,7 @@ module Pando
       end
 
       # Asks at the first address that can be reached. If the admin process dies meanwhile, the next one is asked.
-      # @param target [String] a path
       # @return [Object] the answer's JSON
-      # @raise [UsageError] no server is there @raise [Failed]
       def read(target)
         tries ||= TRIES
         ask(target)

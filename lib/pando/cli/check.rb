@@ -27,7 +27,6 @@ module Pando
         @config.nodes.each { |kind| NodeCheck.new(kind, @config.directory).call }
       end
 
-      # @return [Array<String>] one line each
       def notes = [*platform, *without_reactor, *spool, *token]
 
       private
@@ -99,13 +98,11 @@ module Pando
     #
     # @api private
     class NodeCheck
-      # @param kind [Config::NodeKind] @param directory [String] of the server
       def initialize(kind, directory)
         @kind = kind
         @directory = directory
       end
 
-      # @raise [ConfigError] the nodes could not start
       def call
         check_library if @kind.runner
         wrong = Pando::Swarm::RequiredFiles.trouble(@kind, @directory)

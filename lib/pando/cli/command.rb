@@ -23,7 +23,6 @@ module Pando
                           help: "With `doctor`, `pages` and `measure`: write the report to this " \
                                 "file instead of stdout.").freeze
 
-      # @param arguments [Array<String>] without the command's name
       def initialize(arguments, terminal)
         @arguments = arguments
         @terminal = terminal
@@ -54,8 +53,6 @@ module Pando
       def most_words = 1
 
       # @param known [Array<String>] the first one is the default
-      # @return [String] one of them
-      # @raise [UsageError]
       def chosen_format(known = %w[text json])
         wanted = flags[:format] || known.first
         return wanted if known.include?(wanted)
@@ -64,7 +61,6 @@ module Pando
                           "but is #{wanted.inspect}."
       end
 
-      # @raise [UsageError]
       def write_report(text)
         flags[:output] ? File.write(flags[:output], text) : terminal.out.write(text)
       rescue SystemCallError => e
@@ -82,7 +78,6 @@ module Pando
         File.absolute_path?(seen) && File.identical?(seen, ".") ? seen : Dir.pwd
       end
 
-      # @return [Integer] exit status
       def report_failure(reason)
         terminal.err.puts "pando: #{reason}"
         CLI::FAILED

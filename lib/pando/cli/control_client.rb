@@ -38,7 +38,6 @@ module Pando
       # @param descriptors [Array<IO>] to send along
       # @yieldparam word [String] @yieldparam pairs [Hash{String => String}] of each record before the last
       # @return [Array(String, Hash)] the last record, "ok" or "failed"
-      # @raise [Silent]
       def ask(word, pairs = {}, timeout: nil, descriptors: [])
         @timeout = timeout
         deadline = timeout && (now + timeout)

@@ -66,7 +66,6 @@ module Pando
       end
 
       # Shows the progress and the result.
-      # @return [Integer] exit status
       def carry_out(word, pairs = {})
         last = nil
         outcome, said = ControlClient.new(path).ask(word, pairs, timeout: patience) do |kind, facts|

@@ -24,7 +24,6 @@ module Pando
         @out = terminal.out
       end
 
-      # @return [Integer] exit status
       def call
         @out.puts "Usage: pando [COMMAND] [RACKUP] [FLAGS]", "", "Commands:", commands,
                   "", "Flags:", flags, "", "Environment variables:", variables, "",

@@ -83,7 +83,6 @@ module Pando
         today > now ? on(now.to_date - 1, clock) : today
       end
 
-      # @raise [ArgumentError] there is no such time
       def on(date, clock)
         hour, minute, second = clock.split(":").map(&:to_i)
         raise ArgumentError, clock if hour > 23

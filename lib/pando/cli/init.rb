@@ -46,7 +46,6 @@ module Pando
                           "would write"
       end
 
-      # @return [String, nil] relative to the root
       def source_file
         named = flags.words.first or return SOURCES.find { |name| File.file?(File.join(root, name)) }
         return named if File.file?(File.expand_path(named, root))
@@ -54,7 +53,6 @@ module Pando
         raise UsageError, "there is no file #{File.expand_path(named, root)}"
       end
 
-      # @return [Array(String, Array<String>)] the text, and the report
       def translated(source)
         require "pando/compat/translator"
         path = File.expand_path(source, root)

@@ -35,7 +35,6 @@ module Pando
 
       # @param facts [Hash{String => Object}] @param since [Integer] a UNIX time
       # @param pool [String, nil] whose requests and changes are of interest; nil: those of all
-      # @raise [UsageError] there is no such pool
       def initialize(facts, since, pool = nil)
         day, hour, @events = facts.values_at(*KEYS)
         @all = joined(day, hour)
@@ -76,7 +75,6 @@ module Pando
       end
 
       # Memory at the beginning and at the end, by what it belongs to.
-      # @return [Hash{String => Array(Integer, Integer)}] bytes
       def parts
         return {} if @samples.empty?
 
@@ -256,7 +254,6 @@ module Pando
         end
 
         # @yieldparam started [Hash, nil] @yieldparam ended [Hash, nil] events @yieldparam reason [String, nil]
-        # @yieldreturn [Object, nil]
         def to_a(&block)
           @started = {}
           @reasons = {}

@@ -29,7 +29,6 @@ module Pando
         @out = terminal.out
       end
 
-      # @return [Integer] exit status
       def call
         @out.puts "pando #{VERSION} (ruby #{RUBY_VERSION} #{RUBY_PLATFORM})"
         CLI::OK

@@ -33,7 +33,6 @@ module Pando
       # A connection's socket, as applications know sockets. It belongs to this process alone: a mold that is forked
       # while it is open closes its copy.
       #
-      # @param descriptor [Integer] which is now the socket's
       # @param received [String] bytes from the client that are to be read first; IO.select knows of them
       def self.socket(descriptor, received)
         kind = Sys.borrow(descriptor, Socket) { |any| any.local_address.ip? ? TCPSocket : UNIXSocket }
@@ -44,8 +43,6 @@ module Pando
       end
 
       # Gives the whole connection to the application, instead of an answer.
-      #
-      # @raise [IOError] the answer has begun, or is over
       def hijack
         raise IOError, "the request is over: its connection cannot be hijacked any more" if over?
         raise IOError, "the response has begun: the connection cannot be hijacked any more" if sent.positive?
@@ -99,9 +96,6 @@ module Pando
         # Sets what says how long a request has waited: `pando.queue_time`, and what monitoring services and
         # autoscalers read. Those subtract the time of the body from the time since the stamp: so it may only be told
         # beside a stamp from before the body.
-        #
-        # @param waited [Float] seconds in the reactor's queue
-        # @param body [Float, nil] seconds that the reactor received the body
         def tell(env, waited, body)
           env["pando.queue_time"] = of(env, waited, body)
           return env[BODY_WAIT] = (body * 1000).round if body && env[FIELD]
@@ -111,8 +105,6 @@ module Pando
         end
 
         # A proxy may have stamped the request before its body came.
-        #
-        # @return [Float, nil] seconds
         def of(env, waited, body = nil)
           field = env[FIELD] or return waited
 

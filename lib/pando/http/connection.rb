@@ -25,7 +25,6 @@ module Pando
         @spare_request = Request.new
       end
 
-      # @param environment [Environment] of the listener that the client came by
       # @raise [HookError, SystemExit, SignalException] from the application's own code
       def serve(client, environment)
         @client = client
@@ -217,7 +216,6 @@ module Pando
         close
       end
 
-      # @param linger [Boolean] the client is still to be read
       def close(linger = false) # rubocop:disable Style/OptionalBooleanParameter -- a keyword costs every request
         @closed = true
         @client.finish(reader.buffer, linger)

@@ -61,9 +61,6 @@ module Pando
       end
 
       # The server does not listen there any more: serves all clients that wait, and accepts no more.
-      #
-      # @param listener [Cluster::Listening::Listener] none of {#sources}
-      # @param deadline [Float] begin nothing after this moment (monotonic seconds)
       def serve_out(listener, deadline)
         @environments[listener] = Environment.new(listener, proxies: @proxies)
         serve_all(listener, deadline)
@@ -73,7 +70,6 @@ module Pando
         @environments.delete(listener)
       end
 
-      # @param listener [#fileno] non-blocking
       # @return [Array(Integer, String), nil] a descriptor and the client's address; nil: no client waits
       def accept(listener)
         Wire.accept(listener.fileno)

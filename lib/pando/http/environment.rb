@@ -23,15 +23,12 @@ module Pando
       REQUEST = { "REQUEST_METHOD" => "GET", "REQUEST_URI" => nil, "PATH_INFO" => nil, "QUERY_STRING" => nil,
                   "SERVER_PROTOCOL" => "HTTP/1.1", "REMOTE_ADDR" => nil }.freeze
 
-      # @return [Array(Integer, Integer)] of the Rack that is loaded
       def self.rack_release
         defined?(::Rack::RELEASE) ? ::Rack::RELEASE.split(".").first(2).map(&:to_i) : [3, 1]
       end
 
       # @param listener [Socket] names the server if the request does not
       # @param proxies [TrustedProxies, nil] nil: nobody is trusted
-      # @param errors [IO] `rack.errors`
-      # @param multithread [Boolean] whether the application may be called by several threads at once
       def initialize(listener, proxies: nil, errors: $stderr, multithread: false, rack: Environment.rack_release)
         @proxies = proxies
         @multithread = multithread
@@ -41,9 +38,6 @@ module Pando
         @template = roomy(template(listener.local_address, errors)).freeze
       end
 
-      # @param parser [Parser] done with a head
-      # @param buffer [String] which holds that head
-      # @param remote [String, nil] the client's address, nil on a UNIX socket
       def build(parser, buffer, remote)
         env = parser.environment(@template, buffer, remote || LOCAL, @asterisk)
         @proxies.apply(env, remote) if @proxies && parser.forwarded?

@@ -47,9 +47,6 @@ module Pando
       # Seconds between two counts of the connections.
       COUNT_INTERVAL = 0.25
 
-      # @param app [#call] the Rack application
-      # @param listeners [Array<Cluster::Listening::Listener>] non-blocking, shared with other processes
-      # @param self_test [String, nil] see SelfTest
       def initialize(app, listeners, config, self_test: config.self_test)
         @app = app
         @listeners = listeners
@@ -62,7 +59,6 @@ module Pando
       end
 
       # Called again and again before a fork.
-      # @return [Boolean] whether the fork may come now
       def rest?
         @rest_by ||= Sys.now + REST_TIMEOUT
         told = told_goodbye?
@@ -87,9 +83,6 @@ module Pando
       def drained? = !connected?
 
       # In a canary that gets no requests: requests the paths that the configuration calls safe.
-      #
-      # @return [String] see SelfTest.replay
-      # @raise [SelfTest::Failed]
       def try_out
         SelfTest.replay(@safe_paths, worker) { |descriptor| serve_self_test(descriptor) }
       end
@@ -109,7 +102,6 @@ module Pando
         SelfTest.run(@self_test, worker) { |descriptor| serve_self_test(descriptor) }
       end
 
-      # @yieldreturn [Boolean] whether there was a request
       def serve_within_budget
         limit = coarse_now + BUDGET_SECONDS
         left = BUDGET_REQUESTS

@@ -19,8 +19,6 @@ module Pando
 
       attr_writer :timeout
 
-      # @param link [LaneLink] whose lane has just taken the request
-      # @param write_timeout [Float] seconds
       def initialize(link, channel, write_timeout)
         @link = link
         @lane = link.lane
@@ -116,8 +114,6 @@ module Pando
       end
 
       # As {#take_over}. A timeout is postponed, because between the steps the socket has no owner.
-      #
-      # @yieldparam descriptor [Integer] @yieldparam received [String] what the client has sent behind the request
       def take_descriptor
         Thread.handle_interrupt(RequestTimeout => :never) do
           refuse_if_over
@@ -228,7 +224,6 @@ module Pando
 
       attr_reader :lane
 
-      # @param socket [UNIXSocket] of packets
       def initialize(lane, eventfd, socket)
         @lane = lane
         @eventfd = eventfd
@@ -236,8 +231,6 @@ module Pando
       end
 
       # Waits until the reactor has read enough for a frame of any size to fit.
-      #
-      # @raise [ClientTooSlow]
       def wait_for_room(pace)
         @lane.drain # it has counted earlier calls
         return unless @lane.starve
@@ -248,8 +241,6 @@ module Pando
       end
 
       # Puts a descriptor on the socket; its frame comes next.
-      #
-      # @raise [ClientGone] if there is no reactor
       def pass(file, pace)
         Sys.send_record(@socket, @lane.ticket, [file])
       rescue Errno::EAGAIN, Errno::ENOBUFS
@@ -260,8 +251,6 @@ module Pando
       end
 
       # The request's file, after the frame that asks for it.
-      #
-      # @return [File] for reading, at its beginning
       def fetch
         descriptor, = await(TIMEOUT)
         File.for_fd(descriptor, File::RDONLY | File::BINARY).tap(&:rewind)
@@ -269,7 +258,6 @@ module Pando
 
       # The client's socket, after the frame that asks for it. The client may have to take earlier answers first.
       #
-      # @param timeout [Float] seconds
       # @return [Array(Integer, String)] a descriptor, and what the client has sent behind its request
       def fetch_socket(timeout)
         await([timeout, TIMEOUT].max)

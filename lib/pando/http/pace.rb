@@ -19,7 +19,6 @@ module Pando
       # Seconds; the reactor's is the same (ext/pando/http/reactor_timers.c).
       WINDOW = 10.0
 
-      # @param pause [Float] seconds
       # @param rate [Float] bytes per second that a client must reach
       def initialize(pause, rate: SLOWEST)
         @pause = pause
@@ -27,20 +26,16 @@ module Pando
         restart
       end
 
-      # @return [self] for another transfer
       def restart
         @ahead = 0.0
         self
       end
 
-      # @param bytes [Integer] that the client has sent or received
       def moved(bytes)
         @ahead = [@ahead + (bytes / @rate), WINDOW].min
       end
 
-      # @yieldparam seconds [Float] longest wait
       # @yieldreturn [Object] false or nil if nothing happened
-      # @raise [ClientTooSlow]
       def wait
         allowance = [@pause, @pause + @ahead].min
         raise ClientTooSlow, "the client was too slow" if allowance <= 0

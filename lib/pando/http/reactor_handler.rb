@@ -16,7 +16,6 @@ module Pando
       # @return [Connection] for a client whose socket this worker has
       attr_reader :direct_connection
 
-      # @param environments [Hash{Integer => Environment}] by the number of their listener
       # @param context [WorkerContext] without a reader: the requests of the lane get one of their own
       def initialize(descriptors, channel, environments, context)
         @eventfd = descriptors.eventfd
@@ -80,9 +79,6 @@ module Pando
       # Seconds between two checks in a worker that leaves whether other workers' requests still wait.
       INTERVAL = 0.05
 
-      # @param app [#call] the Rack application
-      # @param listeners [Array<Cluster::Listening::Listener>] that the reactor accepts from
-      # @param self_test [String, nil] see SelfTest
       def initialize(app, listeners, config, channel, self_test: config.self_test)
         super(app, listeners, config, self_test: self_test)
         @channel = channel

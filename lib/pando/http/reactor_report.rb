@@ -13,11 +13,8 @@ module Pando
     module ReactorCounts
       private
 
-      # @return [Hash{String => Integer}] by counter, what it has counted
       def since(before, now) = now.to_h { |name, count| [name, [count - before.fetch(name), 0].max] }
 
-      # @param new [Hash{String => Integer}] @param words [Hash{String => String}] counters and the reasons in the event
-      # @yieldreturn [Hash] more for the event
       def tell(name, new, words)
         counts = new.slice(*words.keys).select { |_, count| count.positive? }
         return if counts.empty?
@@ -44,11 +41,7 @@ module Pando
       # Calls between two events about one delay.
       REPEAT = 60
 
-      # @param channel [#pool_stats, #queue_times] a {Channel}
-      # @param number [Integer] of the pool
-      # @param queue_timeout [Float, nil] seconds
       # @param name [String, nil] of the pool, for its events; nil: there is no other
-      # @param stall [ReactorStall, nil] nil: a stalled queue causes no event
       def initialize(channel, number, queue_timeout, name: nil, stall: nil)
         @channel = channel
         @number = number
@@ -61,8 +54,6 @@ module Pando
       end
 
       # Emits what happened since the last call.
-      # @param jobs [Cluster::Reactor::Jobs] the workers' current requests
-      # @param connections [Integer] that the reactor holds
       def tick(jobs, connections)
         before = @stats
         @stats = @channel.pool_stats(@number)
@@ -152,10 +143,7 @@ module Pando
       # Reports in a row without a fault after which the log works again.
       RECOVERED = 10
 
-      # @param channel [#stats, #pool_stats, #queue_times] a {Channel}
-      # @param queues [Array<ReactorQueue>] of all pools
       # @param spool [String, nil] its directory
-      # @param log [String, nil] the path of the access log
       def initialize(channel, queues, spool: nil, log: nil)
         @channel = channel
         @queues = queues
@@ -166,8 +154,6 @@ module Pando
       end
 
       # Emits what happened since the last call. Called about once a second. Only the queues know their pool.
-      #
-      # @param jobs [Cluster::Reactor::Jobs] the workers' current requests
       def tick(jobs) = @queues.one? ? tell_all(jobs) : Events.about(pool: nil) { tell_all(jobs) }
 
       # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
@@ -269,8 +255,6 @@ module Pando
       end
 
       # Called at each report.
-      #
-      # @param waiting [Integer] requests in the queue
       def look(waiting, jobs)
         before = @standstill
         @standstill = (jobs.standstill if waiting.positive?)

@@ -54,17 +54,11 @@ module Pando
       end
 
       # Starts a reactor.
-      # @param listeners [Array<Cluster::Listening::Listener>] that it accepts from
-      # @param control [#fileno] its end of the link to the monitor
-      # @param grace [Float] seconds that it may outlive the monitor
-      # @return [Integer] its pid
-      # @raise [SystemCallError] the kernel gives no process
       def start(listeners, control, grace)
         @program.start(listeners, @channel, @eventfd, control, @spool.path, @settings, grace)
       end
 
       # Called about once a second while a reactor lives.
-      # @param jobs [Cluster::Reactor::Jobs] the workers' current requests
       def report(jobs) = @report.tick(jobs)
 
       # Wakes the reactor up: its loop makes one more of its {#turns}.
@@ -88,14 +82,12 @@ module Pando
       end
 
       # Events in the block carry the name of the pool, if there are several.
-      # @param pool [Integer] its number
       def about(pool, &block) = @names[pool] ? Events.about(pool: @names[pool], &block) : yield
 
       # @return [String] what the reactor knows of the pools, the same for the same pools
       def routes = @settings.pools.drop(1).map { |pool| pool.first(3).join(" ") }.join(", ")
 
       # What the reactor has counted of the requests to one pool, since the server's start.
-      # @param pool [Integer] its number
       # @return [Hash{Symbol => Object}] `answers` by method and class of status, see {Channel}; `queue` and `duration`:
       #   a {Histogram} each; bytes `received` and `sent`
       def requests_of(pool)
@@ -119,7 +111,6 @@ module Pando
       # All statistics of http/stats.h, those of the pools added up.
       def counters = @channel.stats
 
-      # @param pool [Integer] its number
       def counters_of(pool) = @channel.pool_stats(pool)
 
       # @return [Hash{Symbol => Integer}] see {ReactorReport#state}
@@ -177,7 +168,6 @@ module Pando
       RESERVE = 256
       BODIES = 8 # one for so many connections
 
-      # @param descriptors [Integer] that the reactor may open
       def initialize(config, descriptors: Process.getrlimit(:NOFILE).last, spool: ReactorSpool.new(config.spool))
         @config = config
         @spool = spool
@@ -230,7 +220,6 @@ module Pando
       # @return [String] where it is installed
       def self.path = File.join(File.dirname($LOADED_FEATURES.grep(%r{/pando_ext\.so\z}).last), NAME)
 
-      # @param channel [#epoch] of the reactors that it starts
       def initialize(channel, path = self.class.path)
         @channel = channel
         @file = File.open(path)
@@ -238,9 +227,6 @@ module Pando
         @obstacle = e.message
       end
 
-      # @param arguments as Reactor.fork takes them
-      # @return [Integer] its pid
-      # @raise [SystemCallError] the kernel gives no process
       def start(*arguments)
         execute(arguments) || Reactor.fork(*arguments).tap { Events.emit("reactor.fallback", reason: @obstacle) }
       end

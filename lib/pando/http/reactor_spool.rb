@@ -22,7 +22,6 @@ module Pando
       attr_reader :path
 
       # @param path [String, nil] nil: TMPDIR, or /tmp
-      # @param mounts [String] a file as proc_pid_mountinfo(5) describes it
       def initialize(path, mounts: MOUNTS)
         @path = path || temporary
         @mounts = mounts
@@ -39,7 +38,6 @@ module Pando
       end
 
       # Emits an event if something is wrong with it.
-      # @param of_memory [Boolean] also if it takes memory
       def warn(of_memory: true)
         if obstacle
           Events.emit("spool.unavailable", path: @path || "/tmp", advice: ADVICE,

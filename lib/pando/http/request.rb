@@ -7,15 +7,11 @@ module Pando
     #
     # @api private
     class Request
-      # @return [Hash] the Rack environment
-      attr_reader :env
-      attr_reader :verb
       # @return [String] without the query, which may hold a secret
       attr_reader :path
       # @return [0, 1] HTTP/1.0 or HTTP/1.1
       attr_reader :minor
-      # @return [#read] the body
-      attr_reader :input
+      attr_reader :env, :verb, :input
 
       def begin(env, minor)
         @env = env
@@ -38,7 +34,6 @@ module Pando
       # Stands for a request that could not be read.
       UNKNOWN = new.begin({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "" }, 1).freeze
 
-      # @param body [Spool, ReceivedBody, StreamedBody, nil] see request_body.rb
       def attach(body)
         return unless body
 

@@ -21,13 +21,9 @@ module Pando
     #
     # @api private
     class Spool
-      # @return [Integer] bytes
       attr_reader :size
 
-      # @param memory [Integer] bytes to keep in memory at most
-      # @param expected [Integer] bytes that are announced, if any
       # @param directory [String, nil] of the file; nil: TMPDIR, or /tmp
-      # @raise [Refused] there is no room for it
       def initialize(memory, expected = 0, directory = nil)
         @directory = directory
         @memory = memory
@@ -36,7 +32,6 @@ module Pando
         @string = String.new(capacity: [expected, memory].min, encoding: Encoding::BINARY) unless @file
       end
 
-      # @raise [Refused] there is no room for it
       def <<(data)
         @size += data.bytesize
         return (@string << data) && self if @string && @size <= @memory
@@ -48,8 +43,6 @@ module Pando
         self
       end
 
-      # @return [StringIO, File] at its beginning
-      # @raise [Refused] there is no room for it
       def input
         return StringIO.new(@string).binmode unless @file
 
@@ -99,10 +92,7 @@ module Pando
     #
     # @api private
     class ReceivedBody
-      # @return [StringIO, File] at its beginning
-      attr_reader :input
-      # @return [Integer] bytes
-      attr_reader :size
+      attr_reader :input, :size
 
       def self.in_memory(string)
         new(StringIO.new(string).binmode, string.bytesize)

@@ -59,8 +59,6 @@ module Pando
         false
       end
 
-      # @param path [String] of the request
-      # @return [Spool, StreamedBody, nil]
       def read_body(client, path)
         return unless @parser.body?
 
@@ -80,9 +78,6 @@ module Pando
       private
 
       # Reads the client's address from the header of a proxy. What follows in the buffer is the beginning of the head.
-      #
-      # @return [Boolean] false if the proxy left before its header was whole
-      # @raise [NoProxy]
       def read_proxy(client, pace)
         size = 0
         header = nil
@@ -160,7 +155,6 @@ module Pando
         true
       end
 
-      # @return [ReceivedBody, Spool, nil]
       def read_body(client, _path)
         return read_rest_of_file if @file
         return unless @parser.body?

@@ -13,15 +13,12 @@ module Pando
       # An answer of the server's own.
       #
       # @param request [Request, nil] nil if it was not understood
-      # @param fields [Hash{String => String}] beside the usual ones
       def self.plain(client, request, status, fields = {})
         text = "#{status} #{StatusLine::PHRASES[status]}\n"
         new(client, request || Request::UNKNOWN, status, { "content-type" => "text/plain", **fields }, [text])
       end
 
       # As {#deliver}, but in one step if nothing about the answer is special, as in most.
-      #
-      # @raise [ClientGone] @raise [InvalidResponse]
       def self.deliver(client, request, status, fields, body)
         deliver_plainly(client, request, status, fields, body) || new(client, request, status, fields, body).deliver
       end

@@ -39,7 +39,6 @@ module Pando
         # @return [String, nil] with CRLF; nil if there is anything special about that status
         def before_body(status) = BEFORE_BODY[status]
 
-        # @param status [Integer] three digits
         # @return [String] with CRLF; the phrase may be empty (RFC 9112 section 4)
         def for(status)
           LINES.fetch(status) { "HTTP/1.1 #{status} \r\n" }
@@ -110,7 +109,6 @@ module Pando
       # @return [Boolean] whether the application wants the connection closed
       def close? = @close
 
-      # @return [String] the whole head of an interim response
       def interim
         Head.complete(StatusLine.for(@status), @lines, nil, KEEP, true)
       end
@@ -119,8 +117,6 @@ module Pando
       #
       # @param body [Integer, :chunked, :encoded, nil] bytes of the body, or how it is
       #   delimited; nil if by the end of the connection, or by having none
-      # @param persistence [String] {CLOSE}, {KEEP} or {KEEP_1_0}
-      # @return [String] the whole head
       def complete(body, persistence = CLOSE)
         Head.complete(StatusLine.for(@status), @lines, delimiter(body), persistence, @dated)
       end

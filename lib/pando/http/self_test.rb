@@ -29,14 +29,11 @@ module Pando
       class << self
         # @param request [String, nil] "GET /up"; nil: there is none
         # @yieldparam descriptor [Integer] of the socket that the request comes from, which is now the block's
-        # @raise [Failed]
         def run(request, worker, &serve)
           apart(worker) { new(request, "the self-test").run(&serve) } if request
         end
 
-        # @yieldparam descriptor [Integer] as for {run}
         # @return [String] each request and the status of its answer; empty: there were none
-        # @raise [Failed]
         def replay(paths, worker, &serve)
           answers = paths.map do |path|
             request = "GET #{path}"
@@ -57,14 +54,11 @@ module Pando
         end
       end
 
-      # @param request [String] @param purpose [String] for the message of a failure
       def initialize(request, purpose)
         @request = request
         @purpose = purpose
       end
 
-      # @return [Integer] the status
-      # @raise [Failed]
       def run(&serve)
         status = status(answer(&serve))
         raise Failed, "#{@purpose} #{@request} had no answer" unless status
@@ -109,7 +103,6 @@ module Pando
       APP = ->(_env) { [200, { "content-type" => "text/plain" }, ["well"]] }
 
       # @param listener [Socket, nil] whose address the request names
-      # @return [nil] also if it failed: nothing depends on it
       def self.run(config, listener)
         return unless listener
 

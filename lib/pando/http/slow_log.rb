@@ -13,9 +13,6 @@ module Pando
     #
     # @api private
     class SlowLog
-      # @param terms [SlowEntry::Terms, nil]
-      # @param record [Cluster::JobRecord] of the thread's requests
-      # @return [SlowLog, nil]
       def self.for(terms, worker, record) = (new(terms, worker, record) if terms)
 
       def initialize(terms, worker, record)
@@ -46,9 +43,7 @@ module Pando
 
       # The request has ended.
       #
-      # @param env [Hash] of the request
       # @param status [Integer, nil] nil: it got no answer
-      # @param seconds [Float] that it took
       def over(env, status, seconds)
         @entries.write({ ended: true, **place, **request(env), seconds: seconds.round(3), status: status })
         report(:slow_over, @since, "#{(seconds * 1000).round} #{status}")

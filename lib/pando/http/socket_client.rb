@@ -29,9 +29,6 @@ module Pando
       attr_writer :timeout
 
       # @param descriptor [Integer] of a socket in non-blocking mode, which is now the client's
-      # @param write_timeout [Float] seconds
-      # @param remote [String, nil] the address of the peer
-      # @param proxied [Boolean] whether a PROXY header comes first
       def initialize(descriptor, write_timeout, remote = nil, proxied = false) # rubocop:disable Style/OptionalBooleanParameter -- as Connection#close
         @fd = descriptor
         @write_timeout = write_timeout
@@ -137,7 +134,6 @@ module Pando
 
       private
 
-      # @param done [Integer] bytes of them that were sent already
       def send_all(parts, done = 0)
         refuse_if_over
         total = Wire.bytes(parts)
@@ -244,7 +240,6 @@ module Pando
     # @api private
     class DetachedClient < SocketClient
       # @param socket [BasicSocket] closed with this client, or by the garbage collector
-      # @param write_timeout [Float] seconds
       def initialize(socket, write_timeout)
         super(socket.fileno, write_timeout)
         @socket = socket
@@ -268,10 +263,7 @@ module Pando
     #
     # @api private
     class ForwardedClient < SocketClient
-      # @param descriptor [Integer] @param write_timeout [Float] seconds
       # @param received [String] all that was received, the head first
-      # @param lane [Lane] that has taken the request
-      # @param origin [LaneClient] that has taken the descriptor
       def initialize(descriptor, write_timeout, received, lane, origin)
         super(descriptor, write_timeout, lane.remote)
         @received = received

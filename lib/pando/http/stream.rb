@@ -12,7 +12,6 @@ module Pando
     class Sink
       attr_accessor :client
 
-      # @param head [String] of the response
       def initialize(client, head)
         @client = client
         @head = head
@@ -95,8 +94,6 @@ module Pando
     # response's body, reads the request's. A partial hijack may use it in a thread, and for longer than its request
     # lasts.
     class Stream
-      # @param sink [Sink]
-      # @param input [#read] the request's body
       # @api private
       def initialize(sink, input)
         @sink = sink
@@ -189,8 +186,6 @@ module Pando
 
       # The request ends here, the answer when this stream is closed.
       #
-      # @param client [Client]
-      # @raise [ClientGone]
       # @api private
       def detach(client)
         @lock.synchronize { @sink.client = @detached = client.detach if @writable }

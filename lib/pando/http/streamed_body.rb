@@ -116,8 +116,6 @@ module Pando
       # RFC 9110 section 10.1.1
       CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n"
 
-      # @param reader [SocketReader] that has read the head
-      # @raise [Refused] it is larger than it may be
       def initialize(client, reader, limits)
         @client = client
         @parser = reader.parser
@@ -133,7 +131,6 @@ module Pando
       end
 
       # @return [String, nil] another String each time; nil at the end of the body
-      # @raise [Refused] malformed, too large, too slow or cut off
       def next
         return if @over
 

@@ -35,9 +35,7 @@ module Pando
       PATIENCE = 2.0
 
       # @param app [#call] the Rack application; finds its listener in `pando.listener`
-      # @param listeners [Array<TCPServer, UNIXServer>] closed at the end
       # @param limits [Limits, nil] nil: the default settings'
-      # @param most [Integer] connections at once
       def initialize(app, listeners, limits: nil, most: 1024)
         @app = app
         @listeners = listeners

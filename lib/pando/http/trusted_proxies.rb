@@ -28,7 +28,6 @@ module Pando
       # "192.0.2.1", "192.0.2.1:80", "2001:db8::1" and "[2001:db8::1]:80"
       ADDRESS = /\A(?:(\d+\.\d+\.\d+\.\d+)(?::\d{1,5})?|\[(\h*:[\h:.]+)\](?::\d{1,5})?|([\h:.]+))\z/
 
-      # @param names [Array<String>] as the setting has them
       # @return [TrustedProxies, nil] nil: no proxy is trusted
       def self.of(names)
         new(names) unless names.empty?
@@ -53,7 +52,6 @@ module Pando
         secure(env) if scheme ? scheme_of(scheme) == "https" : ssl&.casecmp?("on")
       end
 
-      # @param peer [String, nil] an address; nil on a UNIX socket
       def trust?(peer) = peer ? look_up(peer).last : @unix
 
       private

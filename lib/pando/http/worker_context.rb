@@ -11,8 +11,6 @@ module Pando
     #
     # @api private
     WorkerContext = Struct.new(:app, :worker, :record, :limits, :reader, :soft_timeout, :pid, :forks) do
-      # @param worker [Cluster::Worker] of this process
-      # @param record [Cluster::JobRecord] by default the worker's own
       # @param soft_timeout [SoftTimeout] by default one that interrupts the main thread
       def self.for(worker, app, limits, reader, record: worker, soft_timeout: SoftTimeout.new(record).install)
         new(app, worker, record, limits, reader, soft_timeout, Process.pid, Sys.forks)

@@ -11,8 +11,6 @@ module Pando
     #
     # @api private
     class Detaching
-      # @param options [Hash{Symbol => Object}] of Rails::Server
-      # @param directory [String] of the application
       def initialize(options, env: ENV, directory: Dir.pwd)
         @options = options
         @env = env.to_h.merge(RackHandler.environment(options))

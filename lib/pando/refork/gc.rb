@@ -25,14 +25,12 @@ module Pando
       #   share is warm
       def self.warm? = !!@warm
 
-      # @param ruby [String] a version
       # @return [:promote, :warmup] what `:auto` stands for. New objects fill the free places of the heap: the fewer
       #   pages those are on, the more pages stay shared. So the heap is compacted where that is safe.
       def self.usual(ruby = RUBY_VERSION)
         (ruby.split(".").map(&:to_i) <=> COMPACTS).negative? ? :promote : :warmup
       end
 
-      # @param manner [:auto, :promote, :warmup, nil] the `gc mold:` setting
       def self.run(manner)
         @first ||= Process.pid
         @warm = Process.pid != @first
@@ -114,7 +112,6 @@ module Pando
       end
 
       # In the new worker.
-      # @param worker [Cluster::Worker] the one that asks to be replaced
       def start(worker)
         wished = @setting == :postpone || (@setting == :auto && MajorGC.unshares?)
         @on = wished && @warm.call && MajorGC.obstacle.nil?
@@ -188,8 +185,6 @@ module Pando
       # find too little garbage, and Ruby would take more memory in place of a major one, which takes longer than these.
       DEFERRED = 3
 
-      # @param percent [Numeric, nil] of the worker's CPU time; nil: only Ruby collects
-      # @param deferral [MajorGCDeferral, nil] checked between jobs
       def initialize(percent, deferral = nil, major_gc: MajorGC)
         @share = percent && (percent / 100.0)
         @deferral = deferral
@@ -198,7 +193,6 @@ module Pando
 
       # In the new worker. If its mold has measured the cost of a collection, the worker need not measure it at once, in
       # the midst of its first requests, which are expensive enough.
-      # @param worker [Cluster::Worker, nil] for the deferral
       def start(worker = nil)
         return unless @share
 

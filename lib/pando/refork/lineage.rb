@@ -56,7 +56,6 @@ module Pando
       # @return [Leak, nil] nil: none is known
       attr_reader :leak
 
-      # @param boot [Float, nil] seconds of CPU that the boot took; nil: it was not measured
       def initialize(boot = nil)
         @boot = boot || GUESS
         @births = []
@@ -99,7 +98,6 @@ module Pando
         @boot + [at(start, :cpu) - (at(start, :served) * steady), 0.0].max
       end
 
-      # @param pss [Integer] bytes of all processes @param cpu [Float] seconds of CPU of all workers in this line
       # @return [Boolean] whether the memory that a cold boot frees is worth its price
       def pays?(pss, cpu) = !leak.nil? && pss.positive? && leak.grown * cpu >= RHO * price * pss
 

@@ -23,7 +23,6 @@ module Pando
         @hot_set = Sys::HotSet.new
       end
 
-      # @param pagemap [Integer] a descriptor of /proc/PID/pagemap of one of its workers
       def observe(mold, pagemap)
         began = Sys.now
         @hot_set.observe(pagemap)

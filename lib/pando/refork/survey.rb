@@ -182,7 +182,6 @@ module Pando
         end
 
         # Measures one more process, if the budget allows it.
-        # @param members [Array<Child>] workers and mold
         # @param leavers [Array<Child>] those that share memory with them and will not stay
         # @param idle [Boolean] whether nothing was served since the last time
         def measure(members, leavers, idle: false, now: Sys.now)

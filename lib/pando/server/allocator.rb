@@ -20,10 +20,8 @@ module Pando
       PAGE = 4096
       PACKAGE = "Debian and Ubuntu have it as libjemalloc2, Fedora as jemalloc"
 
-      # @param environment [Hash{String => String}] of this process
       # @param library [Jemalloc, nil] the newest there is
       # @param loaded [String, nil] the version that this process has loaded itself
-      # @param page [Integer] bytes
       def initialize(wanted, environment: ENV.to_h, library: Jemalloc.newest, loaded: Sys.jemalloc,
                      page: Etc.sysconf(Etc::SC_PAGESIZE))
         @wanted = wanted
@@ -81,7 +79,6 @@ module Pando
       MACHINE = 18..19
 
       class << self
-        # @param folders [Array<String>] patterns
         # @return [Jemalloc, nil] the newest that this Ruby could load
         def newest(folders = FOLDERS)
           return if musl?

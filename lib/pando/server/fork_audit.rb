@@ -36,8 +36,6 @@ module Pando
         ForkSafety::Audit.trace if @config.fork_safety_trace
       end
 
-      # @param role [Cluster::Role] that forks @param of [Symbol] the role of the new process
-      # @raise [Refused]
       def before_fork(role, of)
         ForkSafety::Audit.census
         return unless of == :mold && role.role == :worker
@@ -48,7 +46,6 @@ module Pando
       end
 
       # @param role [Cluster::Role] of a process that is almost ready
-      # @raise [Refused]
       def examine(role)
         mold = role.role == :mold
         return unless mold || connection?(role)

@@ -59,19 +59,15 @@ module Pando
       def watch(worker) = @threads.tick(worker)
 
       # In a worker.
-      # @param key [String] of a thread that forked processes lack, see ThreadWatch
       def lost_thread(worker, key) = @threads.lost(worker, key)
 
       # In a worker.
-      # @param token [String] of a change that another worker has made too, see StateWatch
       def state_seen(token) = @state.seen(token)
 
       # In a worker that is to be promoted, before the user's hooks.
       def hand_down = @state.hand_down
 
       # In the forker, after the user's hooks.
-      # @param role [Cluster::Role] of this process @param of [Symbol] the new one's
-      # @raise [ForkAudit::Refused, ForkDeclined]
       def before_fork(role, of)
         @audit.before_fork(role, of)
         @threads.before_fork(role, of)
@@ -103,7 +99,6 @@ module Pando
       end
 
       # In the new process, when it is almost ready.
-      # @raise [ForkAudit::Refused, ThreadWatch::Refused]
       def audit(role)
         @audit.examine(role)
         @threads.boot if role.role == :mold && @audit.cold?
@@ -205,7 +200,6 @@ module Pando
       # Seconds that a worker waits for its connections before it serves. The attempt goes on beside its requests.
       WITHIN = 0.5
 
-      # @param within [Float] seconds
       def initialize(within: WITHIN)
         @within = within
         @databases = []

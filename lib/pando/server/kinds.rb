@@ -25,7 +25,6 @@ module Pando
           Refork.policy(refork.nil? ? config.refork : refork, rules)
         end
 
-        # @raise [BootError] there is no such kind
         def payload(server, name)
           require "pando/server/payload"
           return Payload.new(server) if name == WEB

@@ -28,15 +28,12 @@ module Pando
         Cluster::ColdBootCommand.new(command(config, *folders), Allocator.new(config.allocator).variables)
       end
 
-      # @return [Array<String>] for exec
       def command(config, *folders) = image("pando/server/cold_mold.rb", config, folders)
 
       # Reads the configuration of a new release, see ProbedRelease.
-      # @return [Array<String>] for exec
       def probe(config) = image("pando/server/probe.rb", config, [])
 
       # Finds out where a process is stuck.
-      # @return [Array<String>] for exec, before a pid
       def examination
         [RbConfig.ruby, "--disable=gems", "-W0", "-I", LIBRARY, EXAMINATION]
       end
@@ -53,7 +50,6 @@ module Pando
 
       # Yields what the server would be if it were started now, by the same command in the same folder: a link may lead
       # to another release by now, with another Gemfile and another Pando. The block runs in that folder.
-      # @param config [Config] in use
       # @yieldparam command [Array<String>] @yieldparam variables [Hash{String => String}]
       # @raise [Pando::Error, SystemCallError]
       def successor(config)
@@ -110,7 +106,6 @@ module Pando
         attr_reader :noted
 
         # Called first, in the folder in which the command was run.
-        # @param folder [String] as the user sees it
         def note(folder, environment = ENV)
           program, libraries = [PROGRAM, LIBRARIES].map { |name| environment.delete(name) }
           @noted = new(program || File.expand_path($PROGRAM_NAME, folder), libraries&.split(":") || own_libraries)

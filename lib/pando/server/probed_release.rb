@@ -17,8 +17,6 @@ module Pando
       HERE = File.expand_path("../..", __dir__)
       SCRIPT = "pando/server/probe.rb"
 
-      # @param argv [Array<String>] the server's
-      # @return never
       def self.tell(argv) = new(argv, *ENV.delete(ORDER).to_s.split(":").map(&:to_i)).tell
 
       def initialize(argv, monitor, protocol, other = 0)

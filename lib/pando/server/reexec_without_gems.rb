@@ -22,9 +22,6 @@ module Pando
 
       class << self
         # Returns in the image that is to be the monitor.
-        #
-        # @param argv [Array<String>] of the command
-        # @yieldreturn [Config]
         def enter(argv)
           restore_options if (slim = ENV.key?(DONE))
           config = yield

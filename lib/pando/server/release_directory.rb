@@ -25,14 +25,12 @@ module Pando
         nil
       end
 
-      # @param directory [String] as it was given, with its links
       def initialize(directory)
         @directory = directory
       end
 
       # Goes there for the time of the block.
       # @yieldparam before [String] the former directory
-      # @raise [SystemCallError] it is not there
       def within
         folder = self.folder
         files = [GEMFILE, LOCKFILE].to_h { |name| [name, ENV.fetch(name, nil)] }
@@ -53,7 +51,6 @@ module Pando
       end
 
       # Bundler names the Gemfile by its real path, which is that of the old release.
-      # @param before [String] the former directory
       # @return [String] where that is now
       def moved(path, before)
         return path unless inside?(before, path)

@@ -34,7 +34,6 @@ module Pando
 
       # @param old [Config] in use
       # @param first [Config] that the server was started with
-      # @raise [SystemCallError] the release folder is gone
       def initialize(server, old, first, poller)
         @server = server
         @old = old
@@ -45,7 +44,6 @@ module Pando
 
       # Called at each turn of the monitor's loop until it is true.
       # @raise [ConfigError] the new one is wrong
-      # @raise [SystemCallError] the release folder is gone
       def ready?
         return true if @config
         return false unless @reader.proceed
@@ -61,19 +59,15 @@ module Pando
       def within(&block) = @release.within(&block)
 
       # @return [Cluster::ColdBootCommand] that starts the new release's mold
-      # @raise [BootError]
       def command = @command ||= Launch.mold(config, *(@folders if @folders.any?))
 
       def policy = policy_of(Kinds.names(config).first)
 
-      # @param name [String] of a pool
       def policy_of(name) = Kinds.policy(config, name)
       def listen = @server.listen(config)
 
-      # @return [Cluster::Control::Spec, nil]
       def control = ClusterOptions.of(config).control
 
-      # @return [Cluster::AdminSupervisor::Spec, nil]
       def admin = ClusterOptions.admin(config, *@folders)
 
       # @return [Array<Symbol, String>] settings that differ from those at the server's start, and need a restart
@@ -90,7 +84,6 @@ module Pando
 
       private
 
-      # @param name [String] of a pool that only the new configuration has
       def restart_for(name) = Kinds.pool(config, name) ? "pool #{name}" : "node #{name} (or pando upgrade)"
 
       # What the reactor reads of a pool at its start.

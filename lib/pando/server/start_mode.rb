@@ -15,8 +15,6 @@ module Pando
       private_constant :Resumption, :Rehearsal
 
       class << self
-        # @yieldreturn [Cluster::Monitor]
-        # @return [Cluster::Monitor] that is prepared
         def enter(environment = ENV)
           @manner, reason = [Resumption::VARIABLE, Resumption::REASON].map { |name| environment.delete(name) }
           return yield(Cluster::Start.new).prepare unless @manner

@@ -44,8 +44,6 @@ module Pando
       end
 
       # In a process that forks, after the user's hooks.
-      # @param role [Cluster::Role] of this process @param of [Symbol] the new one's
-      # @raise [ForkDeclined]
       def before_fork(role, of)
         @to_restore = []
         changes = wanted(role) if role.role == :worker && of == :mold && @state && @before
@@ -53,7 +51,6 @@ module Pando
       end
 
       # In the new process, first of all.
-      # @raise [SystemCallError]
       def after_fork
         @to_restore.each(&:put_back)
         @to_restore = []

@@ -25,7 +25,6 @@ module Pando
 
       # Threads of one origin that have begun in a worker: the requests before the first, and the number of threads.
       Begun = Struct.new(:earliest, :times) do
-        # @param requests [Integer] that the worker has served
         # @return [Integer] requests until one begins
         def interval(requests) = [earliest + 1, (requests.fdiv(times).ceil if times > 1)].compact.max
       end
@@ -65,14 +64,12 @@ module Pando
       end
 
       # In the mold of a cold boot, when it is almost ready.
-      # @raise [Refused]
       def boot
         one = current.first if @policy == :fail
         raise Refused, "#{one.origin.message}. #{one.advice} (refused by fork_safety threads:)" if one
       end
 
       # In the process that forks, after the user's hooks.
-      # @param role [Cluster::Role] of this process @param of [Symbol] the new one's
       def before_fork(role, of)
         return promote(role) if role.role == :worker && of == :mold
         return unless @loaded

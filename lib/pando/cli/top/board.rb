@@ -30,15 +30,12 @@ module Pando
         # Lines of generations and policies that may be shown at most.
         NOTES = 6
 
-        # @param records [Array<Array(String, Hash)>] typed
         def initialize(records, results) # rubocop:disable Lint/MissingSuper
           @records = records
           @results = results
           @memory = results.memory
         end
 
-        # @param order [String] one of ORDERS
-        # @return [Array<Array(String, Hash)>] processes, as shown from top to bottom
         def rows(order = ORDERS.first)
           return processes if order == "process"
 
@@ -46,7 +43,6 @@ module Pando
         end
 
         # @param width [Integer, nil] nil: as wide as it gets @param height [Integer, nil] nil: everything
-        # @param events [Array<String>] the last ones
         # @return [Array<Line>] at most `height`
         def lines(width: nil, height: nil, order: ORDERS.first, selected: nil, events: [])
           top = height ? summary.first([height / 2, 1].max) : summary

@@ -41,10 +41,8 @@ module Pando
           @targets = {}
         end
 
-        # @return [Boolean] whether the user has had enough
         def over? = !!@over
 
-        # @param messages [Array<Array>] of the Feed
         def receive(messages)
           messages.each do |kind, *facts|
             case kind

@@ -25,7 +25,6 @@ module Pando
         # seconds by kind; `memory`: Sys::Memory::Usage by pid.
         Results = Struct.new(:rates, :classes, :latency, :memory, keyword_init: true)
 
-        # @param usage [#call] gives the memory of a process by its pid
         def initialize(usage: Sys::Memory.method(:usage), clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
           @usage = usage
           @clock = clock
@@ -33,7 +32,6 @@ module Pando
           @memory = {}
         end
 
-        # @param records [Array<Array(String, Hash)>] of `status`, typed
         # @param everything [Boolean] whether the memory of all processes is measured, however long it takes
         def take(records, everything: false)
           now = sample(records)

@@ -54,8 +54,6 @@ module Pando
           Curses.clear
         end
 
-        # @yieldparam columns [Integer] @yieldparam lines [Integer]
-        # @yieldreturn [Array<Board::Line>]
         def draw
           lines = yield(Curses.cols, Curses.lines)
           @window.erase
