@@ -24,7 +24,7 @@ module Pando
         require "pando/native" # fails if the extension is missing
         @config.require_rackup
         require_folders
-        @config.nodes.each { |kind| NodeCheck.new(kind, @config.directory).call }
+        @config.nodes.each { |kind| check_node(kind) }
       end
 
       def notes = [*platform, *without_reactor, *spool, *token]
@@ -91,45 +91,30 @@ module Pando
       def refuse(setting, reason)
         raise ConfigError, "#{@config.source(setting)}: #{setting}: #{reason}"
       end
-    end
 
-    # The checks of `--check` for one kind of job nodes: whether its gem and its files exist. It does not load the
-    # application.
-    #
-    # @api private
-    class NodeCheck
-      def initialize(kind, directory)
-        @kind = kind
-        @directory = directory
-      end
-
-      def call
-        check_library if @kind.runner
-        wrong = Pando::Swarm::RequiredFiles.trouble(@kind, @directory)
+      # Whether the nodes' gem and files exist. It does not load the application.
+      def check_node(kind)
+        check_library(kind) if kind.runner
+        wrong = Pando::Swarm::RequiredFiles.trouble(kind, @config.directory)
         raise ConfigError, wrong if wrong
       end
 
-      private
-
       # Gems of the application may be visible only after it is loaded, unless Bundler has already set up the load
-      # path.
-      def check_library
-        refuse("needs require: also with shared: true") if @kind.shared && @kind.files.empty?
-        in_rails = Pando::Config::RunnerKeywords::IN_RAILS.include?(@kind.runner)
-        refuse("needs the application: require: \"./config/environment.rb\"") if in_rails && @kind.files.empty?
-        refuse("needs the gem #{gem}: add it to the Gemfile (bundle add #{gem})") unless found?(in_rails)
+      # path. Each runner has the name of its gem.
+      def check_library(kind)
+        gem = kind.runner.name
+        wrong = ->(message) { raise ConfigError, "#{kind.source}: node :#{gem} #{message}" }
+        wrong.call("needs require: also with shared: true") if kind.shared && kind.files.empty?
+        in_rails = Pando::Config::RunnerKeywords::IN_RAILS.include?(kind.runner)
+        wrong.call("needs the application: require: \"./config/environment.rb\"") if in_rails && kind.files.empty?
+        wrong.call("needs the gem #{gem}: add it to the Gemfile (bundle add #{gem})") unless found?(gem, in_rails)
       end
 
-      # Each runner has the name of its gem.
-      def gem = @kind.runner.name
-
-      def found?(in_rails)
+      def found?(gem, in_rails)
         return true if in_rails && !ENV.key?("BUNDLE_GEMFILE")
 
         $LOAD_PATH.resolve_feature_path(gem) || !defined?(Gem) || Gem::Specification.find_all_by_name(gem).any?
       end
-
-      def refuse(message) = raise(ConfigError, "#{@kind.source}: node :#{gem} #{message}")
     end
   end
 end

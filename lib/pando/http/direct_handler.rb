@@ -21,8 +21,7 @@ module Pando
       def start(worker)
         # So that this worker notices the monitor's death during a request, too.
         Sys.shut_when_orphaned(@listeners.reject(&:held?).map(&:fileno))
-        @context = WorkerContext.for(worker, @app, @limits, SocketReader.new(@limits),
-                                     soft_timeout: soft_timeout(worker).install)
+        @context = WorkerContext.for(worker, @app, @limits, SocketReader.new(@limits), soft_timeout(worker).install)
         @connection = Connection.new(@context)
         @environments = @listeners.to_h { |each| [each, Environment.new(each, proxies: @proxies)] }.compare_by_identity
         run_self_test

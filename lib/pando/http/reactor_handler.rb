@@ -148,7 +148,7 @@ module Pando
       private
 
       def lane_server(worker, descriptors, record, soft_timeout)
-        context = WorkerContext.for(worker, @app, @limits, nil, record: record, soft_timeout: soft_timeout)
+        context = WorkerContext.for(worker, @app, @limits, nil, soft_timeout, record: record)
         LaneServer.new(descriptors, @channel, @environments, context)
       end
 

@@ -156,19 +156,6 @@ module Pando
       # Emits what happened since the last call. Called about once a second. Only the queues know their pool.
       def tick(jobs) = @queues.one? ? tell_all(jobs) : Events.about(pool: nil) { tell_all(jobs) }
 
-      # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
-      def in_flight
-        stats = @channel.stats
-        { connections: stats["connections"], requests: stats["in_flight"] }
-      end
-
-      # @return [Hash{Symbol => Integer}] what the reactor holds, and what it has done since the server's start
-      def state
-        stats = @channel.stats
-        { connections: stats["connections"], idle: stats["idle"], waiting: stats["queued"],
-          set_aside: stats["set_aside"], accepted: stats["accepted"], requests: stats["requests"], **buffers(stats) }
-      end
-
       private
 
       def tell_all(jobs)
@@ -183,12 +170,6 @@ module Pando
         tell_of_spool
         tell_of_log if @log
         @queues.each { |queue| queue.tick(jobs, @stats["connections"]) }
-      end
-
-      # Bytes that clients take, by kind.
-      def buffers(stats)
-        { heads: stats["head_bytes"], bodies: stats["body_bytes"], answers: stats["answer_bytes"],
-          spooled_bodies: stats["spooled_bodies"], spooled_answers: stats["spooled_answers"] }
       end
 
       def advice

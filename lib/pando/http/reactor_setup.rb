@@ -106,15 +106,24 @@ module Pando
       def turns = @channel.stats.fetch("turns")
 
       # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
-      def in_flight = @report.in_flight
+      def in_flight
+        stats = @channel.stats
+        { connections: stats["connections"], requests: stats["in_flight"] }
+      end
+
+      # @return [Hash{Symbol => Integer}] what the reactor holds, and has done since the server's start
+      def state
+        stats = @channel.stats
+        { connections: stats["connections"], idle: stats["idle"], waiting: stats["queued"],
+          set_aside: stats["set_aside"], accepted: stats["accepted"], requests: stats["requests"],
+          heads: stats["head_bytes"], bodies: stats["body_bytes"], answers: stats["answer_bytes"],
+          spooled_bodies: stats["spooled_bodies"], spooled_answers: stats["spooled_answers"] }
+      end
 
       # All statistics of http/stats.h, those of the pools added up.
       def counters = @channel.stats
 
       def counters_of(pool) = @channel.pool_stats(pool)
-
-      # @return [Hash{Symbol => Integer}] see {ReactorReport#state}
-      def state = @report.state
 
       private
 

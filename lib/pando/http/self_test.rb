@@ -118,8 +118,7 @@ module Pando
 
       def self.serve(config, listener, socket)
         limits = Limits.new(config)
-        context = WorkerContext.new(APP, NoWorker, NoWorker, limits, SocketReader.new(limits),
-                                    SoftTimeout.new(NoWorker), Process.pid, Sys.forks)
+        context = WorkerContext.for(NoWorker, APP, limits, SocketReader.new(limits), SoftTimeout.new(NoWorker))
         client = SocketClient.new(Sys.disown(socket.dup), limits.write_timeout) # which closes it
         Connection.new(context).serve(client, Environment.new(listener))
       end

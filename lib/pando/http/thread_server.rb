@@ -114,8 +114,7 @@ module Pando
           env["pando.listener"] = listener
           @app.call(env)
         end
-        WorkerContext.new(app, NoWorker, NoWorker, @limits, SocketReader.new(@limits), NoTimeout.new, Process.pid,
-                          Sys.forks)
+        WorkerContext.for(NoWorker, app, @limits, SocketReader.new(@limits), NoTimeout.new)
       end
 
       def end_threads

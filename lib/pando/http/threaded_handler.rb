@@ -117,7 +117,7 @@ module Pando
       # For requests of its own, on the main thread.
       def prepare_own(worker)
         timeout = SoftTimeout.new(worker)
-        @context = WorkerContext.for(worker, @app, @limits, SocketReader.new(@limits), soft_timeout: timeout)
+        @context = WorkerContext.for(worker, @app, @limits, SocketReader.new(@limits), timeout)
         @connection = Connection.new(@context)
         trap(SoftTimeout::SIGNAL) do
           timeout.interrupt

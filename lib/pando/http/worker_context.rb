@@ -11,8 +11,7 @@ module Pando
     #
     # @api private
     WorkerContext = Struct.new(:app, :worker, :record, :limits, :reader, :soft_timeout, :pid, :forks) do
-      # @param soft_timeout [SoftTimeout] by default one that interrupts the main thread
-      def self.for(worker, app, limits, reader, record: worker, soft_timeout: SoftTimeout.new(record).install)
+      def self.for(worker, app, limits, reader, soft_timeout, record: worker)
         new(app, worker, record, limits, reader, soft_timeout, Process.pid, Sys.forks)
       end
 

@@ -75,7 +75,6 @@ module Pando
         end
 
         def draining? = one("server")["state"] == "draining"
-        def server_pid = one("server")["pid"]
 
         # @return [String] printable ASCII, cut to the width
         def self.fit(text, width)
