@@ -28,6 +28,13 @@ module Pando
 
       private
 
+      # By default the command has the name of its class.
+      def perform = carry_out(name, order)
+      def name = self.class.name[/\w+\z/].downcase
+
+      # What the server is told with it. nil is left out.
+      def order = {}
+
       # The names of its arguments that are not flags.
       def operands = []
 
@@ -42,7 +49,8 @@ module Pando
 
         socket = config.control
         raise UsageError, "the setting `control` is off. Name the server's socket with --control PATH" unless socket
-        raise UsageError, no_folder(File.dirname(socket)) if config.default?(:control) && !folder?(socket)
+        folder = File.dirname(socket)
+        raise UsageError, no_folder(folder) if config.default?(:control) && !File.directory?(folder)
 
         socket
       rescue ConfigError => e
@@ -50,8 +58,6 @@ module Pando
 
         raise ConfigError, "#{e.message}\nTo reach a running server without reading the config file, add --control PATH"
       end
-
-      def folder?(socket) = File.directory?(File.dirname(socket))
 
       # A server creates it at its start.
       def no_folder(path)

@@ -17,7 +17,7 @@ module Pando
 
       private
 
-      def perform = carry_out("refork", { force: ("yes" if flags[:force]), pool: words.first })
+      def order = { force: ("yes" if flags[:force]), pool: words.first }
       def operands = %w[POOL]
     end
 
@@ -36,18 +36,14 @@ module Pando
 
       private
 
-      def perform = carry_out("reload", { cancel: ("yes" if flags[:cancel]), now: ("yes" if flags[:now]) })
+      def order = { cancel: ("yes" if flags[:cancel]), now: ("yes" if flags[:now]) }
     end
 
     # `pando upgrade`: upgrades the monitor to the installed version while all other processes keep running, and waits
     # for the result.
     #
     # @api private
-    class Upgrade < ControlCommand
-      private
-
-      def perform = carry_out("upgrade")
-    end
+    class Upgrade < ControlCommand; end
 
     # `pando scale [POOL] N`: waits until N workers are ready and surplus workers are gone. Without a POOL it scales the
     # first pool.
@@ -62,7 +58,7 @@ module Pando
         negative ? refuse(negative) : super
       end
 
-      def perform = carry_out("scale", { workers: workers, pool: (words.first if words.size > 1) })
+      def order = { workers: workers, pool: (words.first if words.size > 1) }
       def operands = %w[POOL N]
 
       def workers
@@ -82,9 +78,8 @@ module Pando
     class Kill < ControlCommand
       private
 
-      def perform = carry_out("kill", { slot: slot, pool: words[1] })
+      def order = { slot: slot, pool: words[1] }
       def operands = %w[SLOT POOL]
-      def name = self.class.name[/\w+\z/].downcase
 
       def slot
         text = words.first or raise UsageError, "give the slot of the worker: pando #{name} SLOT"
@@ -101,8 +96,7 @@ module Pando
       private
 
       def perform
-        command = { slot: slot, pool: words[1] }
-        outcome, said = ControlClient.new(path).ask("stack", command, timeout: patience) do |_, line|
+        outcome, said = ControlClient.new(path).ask("stack", order, timeout: patience) do |_, line|
           terminal.out.puts(line["text"])
         end
         outcome == "ok" ? CLI::OK : report_failure(said["reason"])
@@ -121,17 +115,13 @@ module Pando
 
       private
 
-      def perform = carry_out("drain", undo: flags[:undo])
+      def order = { undo: flags[:undo] }
     end
 
     # `pando quiet`: job nodes take no new jobs from now on, as after TSTP. `--undo` reverses it.
     #
     # @api private
-    class Quiet < Drain
-      private
-
-      def perform = carry_out("quiet", undo: flags[:undo])
-    end
+    class Quiet < Drain; end
 
     # `pando stop`: stops the server and waits until it has ended.
     #
@@ -146,7 +136,7 @@ module Pando
 
       private
 
-      def perform = carry_out("stop", how: how)
+      def order = { how: how }
 
       def how
         way = flags[:how] || WAYS.first

@@ -42,7 +42,9 @@ module Pando
       def deliver
         return deliver_upgrade if @head.interim?
         return deliver_head if @request.head? || @head.bodiless?
-        raise InvalidResponse, "the body has neither each nor call" unless body?
+        unless @body.respond_to?(:each) || @body.respond_to?(:call) || @head.hijack
+          raise InvalidResponse, "the body has neither each nor call"
+        end
 
         @head.ordinary? ? deliver_ordinary : deliver_otherwise
       end
@@ -61,8 +63,6 @@ module Pando
 
         @head.hijack ? deliver_hijacked : stream_to(encoded_sink)
       end
-
-      def body? = @body.respond_to?(:each) || @body.respond_to?(:call) || !@head.hijack.nil?
 
       # RFC 9110 section 15.2.2: from here on it is not HTTP, and the application owns the connection.
       def deliver_upgrade

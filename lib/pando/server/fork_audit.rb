@@ -85,7 +85,6 @@ module Pando
 
       def policy(finding) = SETTINGS.key?(finding.kind) ? @config.public_send(SETTINGS[finding.kind]) : :report
       def wanted(report) = report.findings.reject { |one| one.kind == :lost_thread || policy(one) == :allow }
-      def thread?(finding) = finding.kind == :native_thread
 
       # A note is no reason to act, unless it is a connection: there the setting applies to all.
       def grave?(finding) = finding.severity != :note || finding.kind == :shared_socket
@@ -95,7 +94,7 @@ module Pando
       def forbidden?(finding)
         return false unless grave?(finding)
 
-        policy(finding) == :fail || (policy(finding) == :refuse && !(thread?(finding) && cold?))
+        policy(finding) == :fail || (policy(finding) == :refuse && !(finding.kind == :native_thread && cold?))
       end
 
       def close(report, findings)

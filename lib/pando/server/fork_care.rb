@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "forwardable"
 require "pando/fork_safety"
 require "pando/fork_safety/libraries"
 require "pando/fork_safety/queued_work"
@@ -15,6 +16,8 @@ module Pando
     #
     # @api private
     class ForkCare
+      extend Forwardable
+
       Libraries = ForkSafety::Libraries
       private_constant :Libraries
 
@@ -38,8 +41,16 @@ module Pando
         Libraries.prepare_environment
       end
 
-      # Before the application is loaded.
-      def begin = @audit.begin
+      # Before the application is loaded; in a mold, now and then.
+      def_delegators :@audit, :begin, :tick
+      # In a worker that is to be promoted, before the user's hooks.
+      def_delegator :@state, :hand_down
+      # In a worker: another one has made the change with this token, too.
+      def_delegator :@state, :seen, :state_seen
+      # In a worker, between two requests.
+      def_delegator :@threads, :tick, :watch
+      # In a worker: forked processes lack the thread with this key.
+      def_delegator :@threads, :lost, :lost_thread
 
       # When it has been.
       def loaded
@@ -51,21 +62,6 @@ module Pando
       def warm_up(&step)
         ForkSafety::SelfCheck.run(&step) if @config.self_check
       end
-
-      # In a mold, now and then.
-      def tick(role) = @audit.tick(role)
-
-      # In a worker, between two requests.
-      def watch(worker) = @threads.tick(worker)
-
-      # In a worker.
-      def lost_thread(worker, key) = @threads.lost(worker, key)
-
-      # In a worker.
-      def state_seen(token) = @state.seen(token)
-
-      # In a worker that is to be promoted, before the user's hooks.
-      def hand_down = @state.hand_down
 
       # In the forker, after the user's hooks.
       def before_fork(role, of)
@@ -207,7 +203,7 @@ module Pando
 
       # In a worker that is about to fork a mold, before the connections are closed.
       def note
-        @databases = pools.connected if known?
+        @databases = pools.connected if ForkSafety::Libraries::Known.loaded?("activerecord")
       rescue StandardError
         @databases = []
       end
@@ -219,7 +215,6 @@ module Pando
 
       private
 
-      def known? = ForkSafety::Libraries::Known.loaded?("activerecord")
       def pools = ForkSafety::Libraries::ActiveRecordPools
 
       # A failure will appear in a request, which can report it.

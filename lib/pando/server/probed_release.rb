@@ -108,6 +108,8 @@ module Pando
 
       def lines
         settings = @config.in_file.flat_map { |name, entries| entries.map { |entry| set(Config::Settings[name], entry) } }
+        pools = @config.pool_lines.map { |pool| line("pool", **pool.to_h) }
+        nodes = @config.node_lines.map { |node| line("node", **node.to_h) }
         settings + services + pools + nodes + blocks_of_monitor
       end
 
@@ -130,9 +132,6 @@ module Pando
         @config.blocks.select { |block| block.kind == :service }
                .map { |block| line("service", name: block.name, source: block.source) }
       end
-
-      def pools = @config.pool_lines.map { |pool| line("pool", **pool.to_h) }
-      def nodes = @config.node_lines.map { |node| line("node", **node.to_h) }
 
       def blocks_of_monitor
         block = @config.blocks.find { |one| one.kind == :event || Hooks::OF_MONITOR.include?(one.name) }

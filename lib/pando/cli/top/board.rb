@@ -263,10 +263,8 @@ module Pando
           known << ["requests/s", format("%.1f", pairs["rate"])] if pairs["rate"]
           usage = @memory[pairs["pid"]]
           known.concat(%i[pss private rss].map { |key| [key.to_s, mebibytes(usage[key])] }) if usage
-          known.map { |key, value| fact(key, value) }
+          known.map { |key, value| "#{key.tr("_", " ").ljust(14)} #{value}" }
         end
-
-        def fact(key, value) = "#{key.tr("_", " ").ljust(14)} #{value}"
       end
     end
   end
