@@ -22,7 +22,7 @@ module Pando
     # @return [Hash{String => Known}] a new command needs a line here and a file in cli/
     COMMANDS = {
       "serve" => Known.new(:Serve, "pando/cli/serve", "Serve an application (the default command)."),
-      "swarm" => Known.new(:Swarm, "pando/cli/swarm", "Run job nodes only, without serving requests."),
+      "swarm" => Known.new(:Swarm, "pando/cli/serve", "Run job nodes only, without serving requests."),
       "status" => Known.new(:Status, "pando/cli/status", "Show what the running server is doing."),
       "top" => Known.new(:Top, "pando/cli/top", "Watch the running server on the whole screen, and control it."),
       "dashboard" => Known.new(:Dashboard, "pando/cli/dashboard", "Print the URL of the dashboard."),

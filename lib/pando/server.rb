@@ -31,7 +31,8 @@ module Pando
     # @raise [BootError] an address cannot be listened on
     def run = prepare.run
 
-    # @api private
+    # All that follows is Pando's own: no part of the public API.
+
     # @return [Cluster::Monitor] ready to run
     # @raise [BootError] an address cannot be listened on
     def prepare
@@ -40,9 +41,6 @@ module Pando
     end
 
     # Without a setting, sockets from a service manager take precedence over the default address.
-    #
-    # @api private
-    # @return [Array<Config::Listen>]
     def listen(config)
       return [] if config.workers.zero?
       return config.listen unless @inherited.any? && config.default?(:listen)
@@ -51,17 +49,12 @@ module Pando
     end
 
     # Attaches the log and the user's event blocks. The monitor and each mold call it first.
-    #
-    # @api private
     def subscribe
       Telemetry::Log.attach($stderr, format: config.log_format, level: config.log_level)
       listen_to_events
     end
 
     # Adopts a reloaded configuration, in the monitor.
-    #
-    # @api private
-    # @param config [Config]
     def renew(config)
       return if config.equal?(@config) # another pool's payload has called this
 
@@ -70,11 +63,7 @@ module Pando
       listen_to_events
     end
 
-    # The object that does a worker's work.
-    #
-    # @api private
     # @param pool [String] the name of the kind of worker
-    # @return [Payload]
     # @raise [BootError] there is no such kind
     def payload(pool = Kinds.names(config).first) = Kinds.payload(self, pool)
 
@@ -89,7 +78,6 @@ module Pando
       Cluster::Monitor.new(payload, listen(config), policy, Launch.mold(config), start)
     end
 
-    # @raise [BootError]
     def check_logs
       LogFile.check("access_log", config.access_log)
       LogFile.check("slow_log", config.slow_log && config.slow_log_file)

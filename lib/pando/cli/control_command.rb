@@ -49,6 +49,7 @@ module Pando
 
         socket = config.control
         raise UsageError, "the setting `control` is off. Name the server's socket with --control PATH" unless socket
+
         folder = File.dirname(socket)
         raise UsageError, no_folder(folder) if config.default?(:control) && !File.directory?(folder)
 

@@ -83,25 +83,22 @@ module Pando
       # For logs of the environment: without the worker and all that it refers to.
       def inspect = "#<#{self.class} remaining=#{remaining&.round(3).inspect}>"
 
+      # All that follows is the server's own: no part of the public API.
+
       # @return [Boolean] whether RequestTimeout was raised
-      # @api private
       def fired? = !@fired.nil?
 
       # @return [Boolean] whether it was raised, and {#handled!} was not called
-      # @api private
       def exceeded? = !@fired.nil? && !@handled
 
       # Before the head of the application's answer is sent.
       #
       # @raise [RequestTimeout] it comes too late
-      # @api private
       def check
         raise error if exceeded?
       end
 
       # The head of the answer was sent: from here on `timeout_streaming` counts.
-      #
-      # @api private
       def answering
         return if @answering || @over
 
@@ -115,15 +112,12 @@ module Pando
 
       # @param other [Exception, nil] what the application raised in its place; nil: it answered
       # @return [RequestTimeout] with the backtrace of the moment when it was raised in the application
-      # @api private
       def error(other = nil)
         RequestTimeout.new([MESSAGE, *outcome(other)].join("; ")).tap { |error| error.set_backtrace(@fired) }
       end
 
       # Stops the clock while the server waits for a slow client: that has a limit of its own, and is not the
       # application's fault. A worker that has not come back long after this limit was stopped by somebody.
-      #
-      # @api private
       def suspend
         return yield if @over || @deadline.nil?
 
@@ -142,7 +136,6 @@ module Pando
       # Raises in the request's thread, once. Called by {SoftTimeout}, in the main thread.
       #
       # @param backtrace [Array<String>, nil] where the request is
-      # @api private
       def fire(backtrace = nil)
         return if @fired || @over || @suspended
 
@@ -150,24 +143,19 @@ module Pando
         @thread.raise(RequestTimeout, MESSAGE, backtrace)
       end
 
-      # @api private
       def finish
         @over = true
       end
 
       # @return [Hash, nil] the environment of the request
-      # @api private
       attr_reader :env
       # @return [SlowLog, nil] nil: it has no entry of this request
-      # @api private
       attr_accessor :slow
 
       # @return [Array<String>, nil] where the request is, with all frames
-      # @api private
       def stack = @thread.backtrace
 
       # @return [Array<String>, nil] where the request is
-      # @api private
       def backtrace = @thread.backtrace(0, SoftTimeout::FRAMES)
 
       private

@@ -26,7 +26,6 @@ module Pando
 
         # Whatever ends the block, the terminal is given back.
         def self.open(colored:)
-          load
           Curses.ESCDELAY = ESCAPE
           Curses.init_screen
           yield new(colored)
