@@ -9,6 +9,8 @@ module Pando
   #
   # Exit status: 0 on success, 1 if the server could not boot or failed, 2 if the
   # command line or a setting is wrong.
+  #
+  # @api private
   module CLI
     # The streams and the environment of a command.
     Terminal = Struct.new(:out, :err, :env, keyword_init: true)
@@ -69,6 +71,7 @@ module Pando
       # Runs a command and ends the process with its status.
       #
       # @param argv [Array<String>]
+      # @api public
       def start(argv)
         exit run(argv)
       rescue SignalException => e
@@ -82,6 +85,7 @@ module Pando
       # @param err [IO]
       # @param env [Hash{String => String}]
       # @return [Integer] exit status
+      # @api public
       def run(argv, out: $stdout, err: $stderr, env: ENV)
         name, arguments = split(argv)
         command(name).new(arguments, Terminal.new(out: out, err: err, env: env)).call.tap { out.flush }
@@ -103,7 +107,6 @@ module Pando
 
       # @param name [String] a known command
       # @return [Class]
-      # @api private
       def command(name)
         known = COMMANDS.fetch(name)
         refuse(name) unless Platform.linux? || ANYWHERE.include?(name)

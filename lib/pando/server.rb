@@ -12,14 +12,18 @@ require "pando/telemetry/log"
 
 module Pando
   # Connects the parts: the configuration, the cluster, and the application that its workers serve. There is one
-  # instance in the monitor, and another in each mold and all its descendants. Hooks get it as their first argument.
+  # instance in the monitor, and another in each mold and all its descendants. Hooks get it as their first argument,
+  # and may use what is marked as public.
+  #
+  # @api private
   class Server
     # @return [Config]
+    # @api public
     attr_reader :config
     # @return [Cluster::Mold, Cluster::Worker, Cluster::Service, nil] the role of this process; nil in the monitor
+    # @api public
     attr_accessor :role
 
-    # @param config [Config]
     def initialize(config)
       @config = config
       @inherited = Cluster::Listening::Inherited.none
@@ -29,9 +33,8 @@ module Pando
     #
     # @return [Integer] exit status: 0 after a regular stop, 1 if nothing could be served
     # @raise [BootError] an address cannot be listened on
+    # @api public
     def run = prepare.run
-
-    # All that follows is Pando's own: no part of the public API.
 
     # @return [Cluster::Monitor] ready to run
     # @raise [BootError] an address cannot be listened on

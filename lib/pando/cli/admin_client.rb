@@ -10,8 +10,6 @@ require "pando/sys"
 module Pando
   module CLI
     # Asks the admin process of the server that this configuration belongs to, as a browser does.
-    #
-    # @api private
     class AdminClient
       # The server is there, and does not answer as it should.
       class Failed < Pando::Error; end

@@ -12,8 +12,6 @@ module Pando
   module CLI
     # The checks of `--check` beyond the settings themselves: what would keep the server from
     # starting, what has no effect, and what the server would warn of.
-    #
-    # @api private
     class Check
       def initialize(config)
         @config = config

@@ -7,8 +7,6 @@ module Pando
   module CLI
     # The base class of most commands. It provides the flags of all settings, --help and --version, and the effective
     # Config. A subclass implements #perform and may add to #switches, also those of the output that are below.
-    #
-    # @api private
     class Command
       Switch = Config::Flags::Switch
 

@@ -7,8 +7,6 @@ require "pando/errors"
 module Pando
   module CLI
     # A client of the control socket. It sends one line, and reads records until `ok` or `failed`.
-    #
-    # @api private
     class ControlClient
       Line = Cluster::Control::Line
 

@@ -8,8 +8,6 @@ module Pando
   module CLI
     # The base class of the commands that talk to a running server. Exit status: 0 if the server carried out the
     # command, 1 if it could not, 2 if there is no server.
-    #
-    # @api private
     class ControlCommand < Command
       TIMEOUT = Switch.new(name: :wait, flags: %w[--wait], argument: "SECONDS",
                            help: "How long to wait for the result of refork, reload, upgrade, scale, drain or " \

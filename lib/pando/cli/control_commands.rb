@@ -7,8 +7,6 @@ module Pando
   module CLI
     # `pando refork [POOL]`: makes a warm worker the next mold, and waits until its canary has passed and every worker
     # comes from it. Without a POOL it does so in each pool.
-    #
-    # @api private
     class Refork < ControlCommand
       FORCE = Switch.new(name: :force, flags: %w[--force], argument: nil,
                          help: "With `refork`: try even if reforking is suspended or backing off.").freeze
@@ -23,8 +21,6 @@ module Pando
 
     # `pando reload`: boots the code that is on disk now, and waits until every worker runs it and Pando has stopped
     # watching it. If no requests come by which it could be judged, or with --now, it does not wait for that.
-    #
-    # @api private
     class Reload < ControlCommand
       CANCEL = Switch.new(name: :cancel, flags: %w[--cancel], argument: nil,
                           help: "With `reload`: cancel a reload whose configuration is still being read.").freeze
@@ -41,14 +37,10 @@ module Pando
 
     # `pando upgrade`: upgrades the monitor to the installed version while all other processes keep running, and waits
     # for the result.
-    #
-    # @api private
     class Upgrade < ControlCommand; end
 
     # `pando scale [POOL] N`: waits until N workers are ready and surplus workers are gone. Without a POOL it scales the
     # first pool.
-    #
-    # @api private
     class Scale < ControlCommand
       private
 
@@ -73,8 +65,6 @@ module Pando
 
     # `pando kill SLOT [POOL]`: kills a worker at once, with SIGKILL. Another one takes its place. Without a POOL it
     # means the first pool.
-    #
-    # @api private
     class Kill < ControlCommand
       private
 
@@ -90,8 +80,6 @@ module Pando
     end
 
     # `pando stack SLOT [POOL]`: shows where a worker's threads stand now, and lets it go on.
-    #
-    # @api private
     class Stack < Kill
       private
 
@@ -105,8 +93,6 @@ module Pando
 
     # `pando drain`: health checks fail from now on. The command waits until no client sends requests any more. `--undo`
     # reverses it.
-    #
-    # @api private
     class Drain < ControlCommand
       UNDO = Switch.new(name: :undo, flags: %w[--undo],
                         help: "Reverse `drain` (back into rotation) or `quiet` (job nodes take jobs again).").freeze
@@ -119,13 +105,9 @@ module Pando
     end
 
     # `pando quiet`: job nodes take no new jobs from now on, as after TSTP. `--undo` reverses it.
-    #
-    # @api private
     class Quiet < Drain; end
 
     # `pando stop`: stops the server and waits until it has ended.
-    #
-    # @api private
     class Stop < ControlCommand
       WAYS = %w[gracefully quickly at_once].freeze
       HOW = Switch.new(name: :how, flags: %w[--how], argument: WAYS.join("|"),

@@ -7,8 +7,6 @@ module Pando
     # `pando doctor`: finds what a fork would break. Exit status: 0 clean, 1 errors (with `--fail-on warning`
     # warnings too), 2 the application could not be examined or the command line is wrong, 3 no error, but a check
     # could not be done.
-    #
-    # @api private
     class Doctor < Command
       SWITCHES = [
         REPORT, OUTPUT,

@@ -9,8 +9,6 @@ module Pando
   module CLI
     # `pando events -f [NAME...]`: shows the monitor's events as they happen, as the log does, until it is interrupted
     # or the server has stopped. With names, only events whose name begins with one of them.
-    #
-    # @api private
     class FollowEvents < ControlCommand
       FOLLOW = Switch.new(name: :follow, flags: %w[-f --follow],
                           help: "With `events`: show each event as it happens.").freeze

@@ -14,8 +14,6 @@ require "pando/cli/top"
 module Pando
   module CLI
     # `pando help`, generated from the table of settings and the commands' switches.
-    #
-    # @api private
     class Help
       WIDTH = 100
       COLUMN = 32

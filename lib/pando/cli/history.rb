@@ -11,8 +11,6 @@ module Pando
   module CLI
     # `pando history [POOL]`: the last 24 hours as the admin process remembers them: memory, requests and latency over
     # time, what memory has grown by and where, and what each refork and reload has changed.
-    #
-    # @api private
     class History < Command
       SINCE = Switch.new(name: :since, flags: %w[--since], argument: "TIME",
                          help: "With `history`: begin at 14:00, at \"2031-05-04 14:00\", or 2h or 30m ago. [1h]").freeze

@@ -8,8 +8,6 @@ module Pando
   module CLI
     # `pando init [FILE]`: writes config/pando.rb, based on the config file of Puma, Pitchfork or Unicorn if there is
     # one. It runs neither that file nor the application.
-    #
-    # @api private
     class Init < Command
       # Config files of other servers, in the order in which it looks for them.
       SOURCES = %w[config/puma.rb config/puma/production.rb config/pitchfork.rb config/unicorn.rb

@@ -6,8 +6,6 @@ module Pando
   module CLI
     # `pando measure`: runs the application on Puma and on Pando under the same load, and compares memory and CPU time.
     # Exit status: 0 measured, 2 it could not be measured or the command line is wrong, 130 interrupted.
-    #
-    # @api private
     class Measure < Command
       SWITCHES = [
         REPORT, OUTPUT,

@@ -7,8 +7,6 @@ module Pando
   module CLI
     # `pando pages [POOL] [SLOT]`: which memory of a worker is private, its use and its cause. The worker writes its
     # recording to a file that the command has opened, so that neither the monitor nor the worker waits for the command.
-    #
-    # @api private
     class Pages < ControlCommand
       include Wording
 

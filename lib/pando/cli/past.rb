@@ -7,8 +7,6 @@ require "pando/telemetry/printable"
 module Pando
   module CLI
     # The past of a server from a moment on, read from /history.json, for `pando history`.
-    #
-    # @api private
     class Past
       # A refork, a reload or a reboot. `before` and `after` are bytes (PSS of the molds and workers) when it began and
       # some time after its end; nil: not known.

@@ -6,8 +6,6 @@ require "pando/wording"
 module Pando
   module CLI
     # `pando serve`: becomes the server. With --check it only checks whether the server could start.
-    #
-    # @api private
     class Serve < Command
       include Wording
 
@@ -94,8 +92,6 @@ module Pando
 
     # `pando swarm`: becomes a server that runs only job nodes. It is `pando serve --workers 0`, with a config file of
     # its own if there is one.
-    #
-    # @api private
     class Swarm < Serve
       FILE = "config/swarm.rb"
 

@@ -7,8 +7,6 @@ require "pando/version"
 module Pando
   module CLI
     # `pando config`: the effective settings, and where each comes from.
-    #
-    # @api private
     class ShowConfig < Command
       def self.switches = [TEXT_OR_JSON]
 
@@ -22,8 +20,6 @@ module Pando
     end
 
     # `pando version`: the versions of Pando and of Ruby.
-    #
-    # @api private
     class Version
       def initialize(_arguments, terminal)
         @out = terminal.out

@@ -8,8 +8,6 @@ require "pando/telemetry/printable"
 module Pando
   module CLI
     # `pando slow`: the last slow requests, the newest first. With --stacks the end of the slow log's file.
-    #
-    # @api private
     class Slow < ControlCommand
       LIMIT = Switch.new(name: :limit, flags: %w[--limit], argument: "N",
                          help: "With `slow`: show only the N newest requests.").freeze

@@ -7,8 +7,6 @@ module Pando
   module CLI
     # `pando status`: the processes, their generations, and what each one is doing. With --watch it shows them again and
     # again, until it is interrupted or the server has ended.
-    #
-    # @api private
     class Status < ControlCommand
       # Seconds between two reports, and the least of them.
       INTERVAL = 2.0

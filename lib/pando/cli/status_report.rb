@@ -9,8 +9,6 @@ module Pando
   module CLI
     # The output of `pando status`: the monitor's records, and the memory of each process. This command reads the
     # memory itself, so that the monitor loses no time.
-    #
-    # @api private
     class StatusReport
       include Wording
 

@@ -27,8 +27,6 @@ module Pando
     #
     # All that sends or receives raises {ClientGone} if the client is gone or too slow. Owned by a {Connection}, for one
     # request.
-    #
-    # @api private
     module Client
       # A connection's socket, as applications know sockets. It belongs to this process alone: a mold that is forked
       # while it is open closes its copy.
@@ -83,8 +81,6 @@ module Pando
     #
     # Proxies write that field in seconds, milliseconds or microseconds of Unix time, with or without "t=" before it;
     # the magnitude tells. Impossible values are ignored, because a client may send the field as well.
-    #
-    # @api private
     module QueueTime
       FIELD = "HTTP_X_REQUEST_START"
       # As Puma names it: milliseconds, an Integer.

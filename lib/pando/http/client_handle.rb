@@ -9,6 +9,8 @@ module Pando
     # still waits, and take its connection over.
     #
     #     return if !env["pando.client"].connected?   # the report is not needed any more
+    #
+    # @api public
     class ClientHandle
       # @param client [Client]
       # @param env [Hash]
@@ -47,6 +49,8 @@ module Pando
 
     # `env["rack.early_hints"]`: sends a 103 response (RFC 8297) with these fields before the answer. It exists if the
     # setting `early_hints` is on and the client speaks HTTP/1.1.
+    #
+    # @api public
     class EarlyHints
       # Bytes of all fields.
       LARGEST = 16_384

@@ -16,8 +16,6 @@ module Pando
     #
     # Owned by a handler: one per worker, for one client after the other, because a request is too short for objects of
     # its own. The methods stand in the order in which a request runs through them.
-    #
-    # @api private
     class Connection
       def initialize(context)
         @context = context
@@ -255,8 +253,6 @@ module Pando
 
     # What the server needs of a request after the application may have changed the environment. Owned by a
     # {Connection}, which uses one object for all requests.
-    #
-    # @api private
     class Request
       # @return [String] without the query, which may hold a secret
       attr_reader :path

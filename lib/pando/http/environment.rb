@@ -10,8 +10,6 @@ module Pando
     #
     # Rack 3 and Rack 2 specify different environments. The loaded Rack decides when the worker starts; without Rack it
     # is Rack 3's. Owned by the handler, one for each listener.
-    #
-    # @api private
     class Environment
       # The address of a client on a UNIX socket, for applications that trust local proxies.
       LOCAL = "127.0.0.1"

@@ -34,8 +34,6 @@ module Pando
     # in which no job runs in the background, because a job's thread may hold a lock that would stay locked in the
     # child. The jobs stay with this process, so a busy queue delays the fork but never prevents it. Requests are
     # served meanwhile.
-    #
-    # @api private
     class Handler
       # Between two looks at the worker's link: so many requests, and none begins after so many seconds.
       BUDGET_REQUESTS = 16

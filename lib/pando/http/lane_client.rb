@@ -9,8 +9,6 @@ module Pando
   module HTTP
     # The client of one request behind the reactor: a place in the worker's lane. The reactor holds the connection; it
     # takes the answer from the lane, and tells if the client is gone. See {Client}.
-    #
-    # @api private
     class LaneClient
       include Client
 
@@ -213,8 +211,6 @@ module Pando
 
     # A worker's {Lane} with the two descriptors that belong to it: the eventfd by which the reactor wakes the worker,
     # and the socket on which files travel. Owned by {ReactorHandler}, one per worker; each {LaneClient} waits by it.
-    #
-    # @api private
     class LaneLink
       # Seconds that the reactor may take to pass a file, and between two checks whether the request is still wanted.
       TIMEOUT = 10.0

@@ -3,8 +3,6 @@
 module Pando
   module HTTP
     # The settings that limit a client, read once per worker. Sizes in bytes, times in seconds.
-    #
-    # @api private
     class Limits
       NAMES = %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory spool
                  header_timeout body_timeout write_timeout timeout timeout_grace timeout_streaming

@@ -11,8 +11,6 @@ module Pando
     # A single pause may last `pause` seconds. So may all pauses together, plus the time that the moved bytes earn at
     # `rate`: without this sum, one byte now and then would hold a worker for ever. At most {WINDOW} seconds are earned
     # in advance, so that a fast beginning does not pay for a slow end. Owned by a client, a reader or a body.
-    #
-    # @api private
     class Pace
       # Bytes per second below which a client is too slow.
       SLOWEST = 1024.0

@@ -7,8 +7,6 @@ require "pando/native"
 module Pando
   module HTTP
     # Serves the requests of one lane, one after another. Owned by a {ReactorHandler}, and used by one thread.
-    #
-    # @api private
     class LaneServer
       attr_reader :lane, :context
       # @return [IO] by which the reactor wakes the thread

@@ -8,8 +8,6 @@ require "pando/sys"
 module Pando
   module HTTP
     # Events about the reactor's counters.
-    #
-    # @api private
     module ReactorCounts
       private
 
@@ -27,8 +25,6 @@ module Pando
     end
 
     # Emits as events what happens in the queue of one pool. Owned by {ReactorReport}.
-    #
-    # @api private
     class ReactorQueue
       include ReactorCounts
 
@@ -111,8 +107,6 @@ module Pando
 
     # Emits as events what the reactor has counted, because the reactor itself has no Ruby: at most one event of each
     # kind for all that happened between two calls. Owned by {ReactorSetup}, in the monitor.
-    #
-    # @api private
     class ReactorReport
       include ReactorCounts
 
@@ -224,8 +218,6 @@ module Pando
     # Reports once a queue that is stalled because every worker is at a request. In development that may last for ever,
     # because there are few workers and no deadlines: an app that sends requests to itself waits like that. Owned by
     # {ReactorQueue}, in the monitor.
-    #
-    # @api private
     class ReactorStall
       # Seconds that the queue stands still before that is reported.
       THRESHOLD = 5.0

@@ -159,8 +159,6 @@ module Pando
 
     # The settings as the reactor wants them (ext/pando/bind_reactor.c): seconds and bytes, nil for no limit. Owned by
     # {ReactorSetup}.
-    #
-    # @api private
     class ReactorSettings
       %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory answer_memory
          answer_memory_total spool_total buffer_memory header_timeout body_timeout
@@ -221,8 +219,6 @@ module Pando
     #
     # The program is opened once, so that a server keeps the one that it started with even if the file is replaced.
     # Owned by {ReactorSetup}, in the monitor.
-    #
-    # @api private
     class ReactorProgram
       NAME = "pando-reactor"
 

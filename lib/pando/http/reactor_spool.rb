@@ -7,8 +7,6 @@ module Pando
   module HTTP
     # The directory for bodies and answers that are too large for the reactor's memory: where it is, and the warnings
     # about it at the start. Owned by {ReactorSetup}, in the monitor; `pando --check` makes one, too.
-    #
-    # @api private
     class ReactorSpool
       MOUNTS = "/proc/self/mountinfo"
       # File systems that have no disk (proc(5)).

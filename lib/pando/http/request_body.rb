@@ -18,8 +18,6 @@ module Pando
 
     # A body that the worker itself receives: in memory up to a limit, then in a file that has no name, so that no crash
     # leaves it behind.
-    #
-    # @api private
     class Spool
       attr_reader :size
 
@@ -89,8 +87,6 @@ module Pando
     end
 
     # A body that the reactor has received, in memory or in a file without a name.
-    #
-    # @api private
     class ReceivedBody
       attr_reader :input, :size
 
@@ -110,6 +106,8 @@ module Pando
     end
 
     # `rack.input` of a request without a body. It has no state: one frozen object serves all requests.
+    #
+    # @api public
     class NoBody
       # @return [String, nil]
       def read(length = nil, buffer = nil)

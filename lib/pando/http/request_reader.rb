@@ -18,8 +18,6 @@ module Pando
     #
     # The first two raise {Refused} for a request that is malformed, too large, too slow or cut off, and {ClientGone}.
     # Owned by the handler, one per worker.
-    #
-    # @api private
     class RequestReader
       attr_reader :parser
       # @return [String] the request's head, and behind it the beginning of its body, if that came along
@@ -33,8 +31,6 @@ module Pando
     end
 
     # Reads requests from a {SocketClient}.
-    #
-    # @api private
     class SocketReader < RequestReader
       PORTION = 16_384
 
@@ -128,8 +124,6 @@ module Pando
 
     # Reads requests that the reactor has received, from a {Lane}. The reactor has checked the head already. The same
     # parser parses it once more, because a worker does not trust shared memory.
-    #
-    # @api private
     class LaneReader < RequestReader
       PORTION = 65_536
 

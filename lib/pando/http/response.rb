@@ -7,8 +7,6 @@ module Pando
   module HTTP
     # Sends an application's response, as its body, the request and the status demand. The caller closes the body. Made
     # by {Connection} for responses that {.deliver} cannot send in one step.
-    #
-    # @api private
     class Response
       # An answer of the server's own.
       #

@@ -6,8 +6,6 @@ require "pando/http/errors"
 module Pando
   module HTTP
     # Status lines and the phrases in them (RFC 9110 section 15).
-    #
-    # @api private
     module StatusLine
       PHRASES = {
         101 => "Switching Protocols", 103 => "Early Hints",
@@ -51,8 +49,6 @@ module Pando
     #
     # Field names and values that could end their line early are refused, so that no data of the application becomes a
     # field (RFC 9110 section 5.5).
-    #
-    # @api private
     class ResponseHead
       FINAL = (200..999)
       # Not an answer to the request, or not in HTTP: 101 Switching Protocols, 103 Early Hints.

@@ -16,8 +16,6 @@ module Pando
     # Requests that a worker sends itself: through the whole of HTTP and the application, with a deadline as any other.
     # In each new worker before it takes traffic, if `self_test` is set; in a canary on a quiet server for each of the
     # paths that the configuration calls safe.
-    #
-    # @api private
     class SelfTest
       # The application's answer was wrong; the worker must not become ready.
       class Failed < Pando::Error; end
@@ -96,8 +94,6 @@ module Pando
     # One request to an application of our own, in the mold of a cold boot. What Ruby caches when code runs for the
     # first time (where a method is, what a constant means) then lies in memory that all workers share, and not in each
     # one's.
-    #
-    # @api private
     module WarmUp
       REQUEST = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
       APP = ->(_env) { [200, { "content-type" => "text/plain" }, ["well"]] }

@@ -10,8 +10,6 @@ module Pando
     # Writes where a slow request stands. The monitor finds slow requests in the scoreboard, and sends the signal of
     # {SoftTimeout}, whose handler calls this. Owned by a SoftTimeout: one for each thread that serves, in a worker. A
     # request that is not slow never comes here.
-    #
-    # @api private
     class SlowLog
       def self.for(terms, worker, record) = (new(terms, worker, record) if terms)
 

@@ -8,8 +8,6 @@ require "pando/sys"
 module Pando
   module HTTP
     # The client of one connection in direct mode: its socket, with a limit on every wait. See {Client}.
-    #
-    # @api private
     class SocketClient
       include Client
 
@@ -236,8 +234,6 @@ module Pando
 
     # The client of an answer that has outlived its request: a partial hijack whose callback has returned. Owned by the
     # {Stream} that the application holds, and used in the application's threads while the worker serves others.
-    #
-    # @api private
     class DetachedClient < SocketClient
       # @param socket [BasicSocket] closed with this client, or by the garbage collector
       def initialize(socket, write_timeout)
@@ -260,8 +256,6 @@ module Pando
 
     # A client that the reactor has handed over when it had the head of the request, because the body is to be streamed:
     # from there on as in direct mode. Owned by a {Connection}.
-    #
-    # @api private
     class ForwardedClient < SocketClient
       # @param received [String] all that was received, the head first
       def initialize(descriptor, write_timeout, received, lane, origin)

@@ -7,8 +7,6 @@ module Pando
   module HTTP
     # Sends a response body piece by piece. The head travels with the first piece. This class is for a body that the end
     # of the connection ends. Owned by a {Response} or a {Stream}.
-    #
-    # @api private
     class Sink
       attr_accessor :client
 
@@ -51,8 +49,6 @@ module Pando
 
     # For a body whose length the head has announced: bytes beyond it are dropped, and a missing one is an error,
     # because the client waits for it.
-    #
-    # @api private
     class SizedSink < Sink
       def initialize(client, head, length)
         super(client, head)
@@ -73,8 +69,6 @@ module Pando
     end
 
     # The chunked transfer coding (RFC 9112 section 7.1).
-    #
-    # @api private
     class ChunkedSink < Sink
       def write(piece)
         transmit(Head.chunk_line(piece.bytesize), piece, "\r\n") unless piece.empty?
@@ -93,6 +87,8 @@ module Pando
     # The stream that a streaming body (one that answers `call`, Rack 3) or a partial hijack gets: writes are the
     # response's body, reads the request's. A partial hijack may use it in a thread, and for longer than its request
     # lasts.
+    #
+    # @api public
     class Stream
       # @api private
       def initialize(sink, input)

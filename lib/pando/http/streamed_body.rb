@@ -8,6 +8,8 @@ module Pando
   module HTTP
     # `rack.input` of a request whose body is read while the application runs (setting `stream_bodies`): each read waits
     # for the client. It cannot be rewound.
+    #
+    # @api public
     class StreamedBody
       # @return [Integer, nil] bytes, if the client has announced them
       attr_reader :size
@@ -109,8 +111,6 @@ module Pando
 
     # The body of a request as its client sends it, portion by portion, decoded. It receives nothing before it is asked.
     # Owned by a {SocketReader}.
-    #
-    # @api private
     class Inflow
       PORTION = 65_536
       # RFC 9110 section 10.1.1

@@ -18,8 +18,6 @@ module Pando
     #
     # A client costs its own connection only. If there are too many, a newcomer replaces the oldest one whose request
     # has not arrived yet; if all of them are being answered, the newcomer is the one that is closed.
-    #
-    # @api private
     class ThreadServer
       # Replaces SoftTimeout, whose signal reaches the main thread only.
       class NoTimeout

@@ -11,6 +11,8 @@ module Pando
     #
     # It writes to the worker's scoreboard row. The monitor watches the row and sends a signal, by which {SoftTimeout}
     # interrupts. Used in the request's thread. After the request it returns nil and changes nothing.
+    #
+    # @api public
     class Timeout
       MESSAGE = "the request outlived its timeout"
       private_constant :MESSAGE
@@ -173,8 +175,6 @@ module Pando
     # Turns the monitor's signal into RequestTimeout, only while the application runs. The handler asks the scoreboard
     # whether the deadline of the running request has passed, because a signal may come late. One per worker; for
     # requests on the main thread, where the handler runs between two instructions of the request.
-    #
-    # @api private
     class SoftTimeout
       SIGNAL = "URG"
       # Lines of the backtrace that is kept.
@@ -220,8 +220,6 @@ module Pando
     # The same for requests on another thread. That thread runs on while the main thread looks at the deadline, and Ruby
     # delivers the exception some time later. So the thread accepts it only within {#during}, and what comes too late
     # for one request must not hit the next.
-    #
-    # @api private
     class ThreadTimeout < SoftTimeout
       # Ruby copies other hashes at each call.
       NEVER = { RequestTimeout => :never }.compare_by_identity.freeze

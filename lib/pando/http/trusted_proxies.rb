@@ -7,8 +7,6 @@ module Pando
     # Takes the client's address and the request's scheme from the fields of proxies that are trusted. The fields of
     # other peers change nothing, but they stay in the environment for the application. Owned by a handler, one per
     # worker.
-    #
-    # @api private
     class TrustedProxies
       # The words of the setting; the addresses are those of RFC 1918, 3927, 4193 and 4291.
       NETWORKS = {

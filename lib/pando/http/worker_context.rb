@@ -8,8 +8,6 @@ module Pando
     # What a connection needs of its worker: the application, the worker object, the record of its jobs
     # (Cluster::JobRecord), {Limits}, the {RequestReader}, the {SoftTimeout}, its pid and how many forks led to it. One
     # for each thread that serves.
-    #
-    # @api private
     WorkerContext = Struct.new(:app, :worker, :record, :limits, :reader, :soft_timeout, :pid, :forks) do
       def self.for(worker, app, limits, reader, soft_timeout, record: worker)
         new(app, worker, record, limits, reader, soft_timeout, Process.pid, Sys.forks)
@@ -21,8 +19,6 @@ module Pando
 
     # Stands for the worker in a process that answers requests without being one: a mold that warms itself up, and a
     # test process that serves system tests. It records nothing.
-    #
-    # @api private
     module NoWorker
       module_function
 

@@ -8,8 +8,6 @@ module Pando
   class Server
     # Decides in the monitor, before each cold boot, which malloc the application gets. A cold boot is an exec, so it
     # can load jemalloc before the C library. Then forked processes keep more memory shared (docs/sharing.md).
-    #
-    # @api private
     class Allocator
       PRELOAD = "LD_PRELOAD"
       CONF = "MALLOC_CONF"
@@ -64,8 +62,6 @@ module Pando
     end
 
     # A jemalloc in a file, which is read without loading it. Made by Allocator.
-    #
-    # @api private
     class Jemalloc
       FOLDERS = %w[/usr/local/lib /usr/lib/*-linux-gnu* /usr/lib64 /usr/lib].freeze
       FILE = "libjemalloc.so.2"

@@ -7,8 +7,6 @@ module Pando
   class Server
     # The variables from which frameworks read the name of the environment and the number of threads. The monitor
     # compares the names with the configuration, and the mold sets the variables before it loads the application.
-    #
-    # @api private
     class AppEnvironment
       VARIABLES = Config::Settings::ENVIRONMENT_VARIABLES
       # Connections to a database by Rails' own config/database.yml, where RAILS_MAX_THREADS is not set.

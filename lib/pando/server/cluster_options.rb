@@ -13,8 +13,6 @@ require "pando/sys/control_group"
 module Pando
   class Server
     # Translates a configuration into options of the cluster, which knows nothing of it. Made by a Payload.
-    #
-    # @api private
     class ClusterOptions
       def self.of(config) = new(config).options
 
@@ -88,8 +86,6 @@ module Pando
 
     # As ClusterOptions, for a pool of some paths. Its first mold is forked from that of the first pool, so that the
     # application is in memory once.
-    #
-    # @api private
     class PathOptions < ClusterOptions
       def options
         super.tap do |options|
@@ -105,8 +101,6 @@ module Pando
     end
 
     # As ClusterOptions, for one kind of job nodes.
-    #
-    # @api private
     class NodeOptions < ClusterOptions
       def self.of(config, kind) = new(config, kind).options
 
@@ -145,8 +139,6 @@ module Pando
 
     # The scale of a load test: one of its seconds stands for many of production. `refork :auto` and the canary divide
     # their seconds by it (docs/lab.md). Read in the monitor.
-    #
-    # @api private
     module TimeScale
       VARIABLE = "PANDO_TIME_SCALE"
 

@@ -10,8 +10,6 @@ module Pando
     # Applies the configuration to the findings of the audit: in a worker that is about to be promoted, in each new mold
     # before it is ready, and in the processes that are forked from it. ThreadWatch deals with Ruby threads. Made by
     # ForkCare in a mold that boots, and inherited by all that is forked from it. See docs/audit.md.
-    #
-    # @api private
     class ForkAudit
       # A process must not go on, or a worker must not be promoted.
       class Refused < Pando::Error; end

@@ -13,8 +13,6 @@ module Pando
     # What the server does around each of its forks, so that a child shares nothing that it must not share and lacks
     # nothing that it needs: the audit, threads, process state, and the needs of the app's libraries. Made by Payload in
     # a mold that boots, and inherited by all that is forked from it.
-    #
-    # @api private
     class ForkCare
       extend Forwardable
 
@@ -52,7 +50,7 @@ module Pando
       # In a worker: forked processes lack the thread with this key.
       def_delegator :@threads, :lost, :lost_thread
 
-      # When it has been.
+      # When the application has been loaded.
       def loaded
         report_libraries
         @threads.loaded
@@ -190,8 +188,6 @@ module Pando
     # memory it has. What takes too long is left to the first request. It knows ActiveRecord.
     #
     # Made by Payload in a mold that boots, and inherited by all that is forked from it.
-    #
-    # @api private
     class Reconnection
       # Seconds that a worker waits for its connections before it serves. The attempt goes on beside its requests.
       WITHIN = 0.5

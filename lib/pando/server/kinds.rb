@@ -7,8 +7,6 @@ module Pando
   class Server
     # The kinds of worker in a configuration, by the names of their pools: first HTTP workers, unless there are none,
     # then those for some paths, then job nodes, each in the order of the file.
-    #
-    # @api private
     module Kinds
       WEB = "web"
 

@@ -10,8 +10,6 @@ require "rbconfig"
 module Pando
   class Server
     # How to start a clean process of this Ruby, with this Pando or that of a new release.
-    #
-    # @api private
     module Launch
       SCRIPT = File.expand_path("cold_mold.rb", __dir__)
       LIBRARY = File.expand_path("../..", __dir__)
@@ -94,8 +92,6 @@ module Pando
     # How this server was started: the program and the folders of code on the command line, with links as they were
     # given. The monitor cannot see them itself, because it has executed itself without RubyGems (ReexecWithoutGems). An
     # upgrade starts the same program again (Launch.successor).
-    #
-    # @api private
     class Origin
       # In the environment of the image without gems.
       PROGRAM = "PANDO_PROGRAM"

@@ -12,8 +12,6 @@ module Pando
   class Server
     # A Rack application as the cluster carries it, see Cluster::Payload. In the monitor it only answers for options and
     # hooks; the mold loads the application, and all that is forked from it inherits the payload.
-    #
-    # @api private
     class Payload < Cluster::Payload
       extend Forwardable
 
@@ -246,8 +244,6 @@ module Pando
 
     # The same application in workers that serve some paths only, with settings of their own. A mold that is forked from
     # the first pool's shares its heap, which is prepared already: to compact it again would copy it.
-    #
-    # @api private
     class PathPayload < Payload
       def initialize(server, pool)
         super(server)
@@ -276,8 +272,6 @@ module Pando
     end
 
     # Job nodes of one kind as the cluster carries them: there is no Rack application, and no listener.
-    #
-    # @api private
     class NodePayload < Payload
       def initialize(server, kind)
         super(server)

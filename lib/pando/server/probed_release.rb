@@ -9,8 +9,6 @@ module Pando
   class Server
     # Reads the configuration of a new release and reports it line by line to the monitor (Renewal). It runs in a helper
     # process, because the configuration may hang or end its process.
-    #
-    # @api private
     class ProbedRelease
       ORDER = "PANDO_PROBE" # the monitor's pid, its protocol, and 1 in the release's own Pando
       ANSWER = 3
@@ -95,8 +93,6 @@ module Pando
 
     # A configuration as lines of text, for the monitor, which must not run the file: each setting as a flag would give
     # it, and the names of services. Config.replay reads them.
-    #
-    # @api private
     class Transcript
       LONGEST = Cluster::Control::Line::VALUE_LIMIT
 

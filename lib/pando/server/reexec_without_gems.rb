@@ -9,8 +9,6 @@ module Pando
     # fresh Ruby under `bundle exec`, and the monitor shares no memory with the mold. It happens before the monitor
     # opens anything; process, arguments and configuration stay the same. If the configuration turns out to need a gem,
     # the monitor executes itself with gems again.
-    #
-    # @api private
     module ReexecWithoutGems
       # Set in the image without gems: the former RUBYOPT, for the processes that it starts.
       DONE = "PANDO_SLIM"

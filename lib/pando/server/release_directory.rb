@@ -5,8 +5,6 @@ module Pando
     # The release directory: the working directory of the monitor and the molds that it boots, with the Gemfile and lock
     # file in it. A release directory is often named by a symbolic link that may lead elsewhere by now. Made in the
     # monitor.
-    #
-    # @api private
     class ReleaseDirectory
       GEMFILE = "BUNDLE_GEMFILE"
       LOCKFILE = "BUNDLE_LOCKFILE" # set by Bundler from version 4 on

@@ -14,8 +14,6 @@ module Pando
     # The configuration that is now in the release folder, beside the one in use. Made by Payload for a reload, in the
     # monitor, and either adopted or given up. A helper process runs the file first, because it may hang. The monitor
     # takes its settings from there, and runs the file itself only if it has blocks that run in the monitor.
-    #
-    # @api private
     class Renewal
       # Settings that the monitor and the reactor read only at their start.
       AT_START = %i[reactor pidfile].freeze

@@ -7,8 +7,6 @@ module Pando
   class Server
     # Decides by the environment whether this process starts a server, continues one whose monitor another image of the
     # same process was, or only tries whether it could.
-    #
-    # @api private
     module StartMode
       Resumption = Cluster::Upgrade::Resumption
       Rehearsal = Cluster::Upgrade::Rehearsal

@@ -13,8 +13,6 @@ module Pando
     # change declines the promotion. See docs/audit.md.
     #
     # Made by ForkCare in the mold of a cold boot, and inherited by all that is forked from it.
-    #
-    # @api private
     class StateWatch
       State = ForkSafety::ProcessState
       # Changes that are reported at once.

@@ -14,8 +14,6 @@ module Pando
     #
     # Made by ForkCare in the mold of a cold boot, and inherited by all that is forked from it. It reports to the
     # monitor (Cluster::Generations::LostThreads), which decides.
-    #
-    # @api private
     class ThreadWatch
       # The configuration forbids this boot.
       class Refused < Pando::Error; end
