@@ -19,7 +19,6 @@ module Pando
     Known = Struct.new(:class_name, :file, :help)
 
     CONTROL = "pando/cli/control_commands"
-    private_constant :CONTROL
 
     # @return [Hash{String => Known}] a new command needs a line here and a file in cli/
     COMMANDS = {

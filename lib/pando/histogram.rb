@@ -27,7 +27,6 @@ module Pando
 
     # Buckets of one record of the control protocol, whose values are short.
     SLICE = 32
-    private_constant :SLICE
 
     # @param records [Array<Hash{String => Object}>] of one histogram, as {#records} made them
     def self.of(records)

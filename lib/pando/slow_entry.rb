@@ -28,7 +28,6 @@ module Pando
     TAIL = 262_144
     FLAGS = File::WRONLY | File::APPEND | File::CREAT | File::NONBLOCK | File::NOCTTY
     MODE = 0o640
-    private_constant :FLAGS, :MODE
 
     # The file of a slow log cannot be shown. The message says why.
     class Unreadable < Error; end

@@ -273,7 +273,6 @@ module Pando
           yield @started.delete(key), event, @reasons.delete(key)
         end
       end
-      private_constant :Changes
     end
   end
 end

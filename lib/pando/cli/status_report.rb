@@ -24,7 +24,6 @@ module Pando
       REVISION = "REVISION"
       # Bytes of its line.
       LONGEST = 64
-      private_constant :BUFFERS, :COLUMNS, :RIGHT, :STANDINGS
 
       # @param memory [#call] gives the memory of a process by its pid
       def initialize(records, memory: Sys::Memory.method(:usage))

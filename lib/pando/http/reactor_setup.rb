@@ -12,7 +12,6 @@ module Pando
     # else of HTTP.
     class ReactorSetup
       ONE = [1].pack("Q").freeze # what an eventfd is written (eventfd(2))
-      private_constant :ONE
       # The pool of all paths that no other pool has.
       MAIN = "web"
 

@@ -22,7 +22,7 @@ module Pando
       end
 
       def self.deliver_plainly(client, request, status, fields, body)
-        line = StatusLine.before_body(status)
+        line = StatusLine::BEFORE_BODY[status]
         line && body.instance_of?(Array) && !request.head? &&
           client.answer(line, fields, body, ResponseHead.ending(client, request))
       end

@@ -31,17 +31,9 @@ module Pando
       LINES = PHRASES.to_h { |status, phrase| [status, "HTTP/1.1 #{status} #{phrase}\r\n"] }.freeze
       # Without interim responses, and without those that have no body.
       BEFORE_BODY = LINES.except(101, 103, 204, 205, 304).freeze
-      private_constant :LINES, :BEFORE_BODY
 
-      class << self
-        # @return [String, nil] with CRLF; nil if there is anything special about that status
-        def before_body(status) = BEFORE_BODY[status]
-
-        # @return [String] with CRLF; the phrase may be empty (RFC 9112 section 4)
-        def for(status)
-          LINES.fetch(status) { "HTTP/1.1 #{status} \r\n" }
-        end
-      end
+      # @return [String] with CRLF; the phrase may be empty (RFC 9112 section 4)
+      def self.for(status) = LINES.fetch(status) { "HTTP/1.1 #{status} \r\n" }
     end
 
     # The head of a response as the application wants it: checked, and without the fields that say where the body ends,
@@ -56,7 +48,6 @@ module Pando
       # RFC 9110 sections 15.3.5 and 15.4.5. Not 205: it says that its body is empty.
       BODILESS = [204, 304].freeze
       LINES = "the value of %s holds a line feed; several values are an Array in Rack 3"
-      private_constant :FINAL, :INTERIM, :BODILESS, :LINES
 
       # What becomes of the connection (RFC 9112 section 9.3), and the end of the head.
       CLOSE = "connection: close\r\n\r\n"

@@ -24,7 +24,6 @@ module Pando
       # Seconds between two looks at the threads in a worker that ends.
       LOOK = 0.05
       ONE = [1].pack("Q").freeze # what an eventfd is written (eventfd(2))
-      private_constant :ONE
 
       def initialize(app, listeners, config, channel, self_test: config.self_test)
         super

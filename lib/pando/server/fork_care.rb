@@ -17,7 +17,6 @@ module Pando
       extend Forwardable
 
       Libraries = ForkSafety::Libraries
-      private_constant :Libraries
 
       # Seconds that clients have to close their connections, and libraries to finish their queues, before a worker
       # ends.
@@ -26,7 +25,6 @@ module Pando
       LEAST = 0.5
       # Seconds between two checks.
       INTERVAL = 0.01
-      private_constant :EXIT_TIMEOUT, :LEAST, :INTERVAL
 
       def initialize(server)
         @server = server

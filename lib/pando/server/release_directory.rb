@@ -8,7 +8,6 @@ module Pando
     class ReleaseDirectory
       GEMFILE = "BUNDLE_GEMFILE"
       LOCKFILE = "BUNDLE_LOCKFILE" # set by Bundler from version 4 on
-      private_constant :GEMFILE, :LOCKFILE
 
       # Goes to the directory if the current one was removed.
       def self.find(directory)

@@ -10,7 +10,6 @@ module Pando
     module StartMode
       Resumption = Cluster::Upgrade::Resumption
       Rehearsal = Cluster::Upgrade::Rehearsal
-      private_constant :Resumption, :Rehearsal
 
       class << self
         def enter(environment = ENV)

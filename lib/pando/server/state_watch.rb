@@ -17,7 +17,6 @@ module Pando
       State = ForkSafety::ProcessState
       # Changes that are reported at once.
       MOST = 20
-      private_constant :State, :MOST
 
       def initialize(config)
         policy = config.fork_safety_state

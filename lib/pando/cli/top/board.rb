@@ -13,7 +13,6 @@ module Pando
         # A line, and how it stands out: :title, :head, :selected, :warning, :dim or nil.
         Line = Struct.new(:text, :style)
         Column = Struct.new(:key, :title, :right)
-        private_constant :Column
 
         TABLE = [["role", "PROCESS", false], ["generation", "GEN", true], ["pid", "PID", true],
                  ["state", "STATE", false], ["requests", "REQS", true], ["rate", "REQ/S", true], ["pss", "PSS", true],

@@ -28,7 +28,6 @@ module Pando
         # Events that are kept.
         EVENTS = 500
         STEPS = { :up => -1, "k" => -1, :down => 1, "j" => 1, :page_up => -10, :page_down => 10 }.freeze
-        private_constant :HELP, :KEYS, :BELOW, :STEPS
 
         # A command that waits for its confirmation.
         Question = Struct.new(:text, :word, :pairs)

@@ -18,7 +18,6 @@ module Pando
         CLASSES = %w[other 1xx 2xx 3xx 4xx 5xx].freeze
         # One answer of the server.
         Sample = Struct.new(:at, :requests, :answers, :times)
-        private_constant :Sample
 
         # What was computed for one answer of the server.
         # `rates`: requests per second by pid; `classes`: per second by class of the status; `latency`: [p50, p99] in

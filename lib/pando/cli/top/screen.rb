@@ -14,7 +14,6 @@ module Pando
         COLORS = { title: :COLOR_CYAN, head: :COLOR_GREEN, warning: :COLOR_RED }.freeze
         # Milliseconds in which an arrow key's bytes arrive after its escape character.
         ESCAPE = 50
-        private_constant :KEYS, :NAMES, :COLORS, :ESCAPE
 
         # @raise [UsageError] the gem is missing
         def self.load
