@@ -71,7 +71,10 @@ module Pando
           @config.public_send(setting).select { |listen| listen.kind == :unix }.map { |listen| [listen.path, setting] }
         end
         sockets << [@config.control, :control] if @config.control && !@config.default?(:control)
-        [*sockets, *logs].each { |path, setting| require_folder(path, setting) }
+        [*sockets, *logs].each do |path, setting|
+          folder = File.dirname(path)
+          refuse(setting, "there is no folder #{folder}. Create it first") unless File.directory?(folder)
+        end
         path, setting = logs.find { |file, _| File.directory?(file) }
         refuse(setting, "#{path} is a folder. Name a file") if path
       end
@@ -79,11 +82,6 @@ module Pando
       def logs
         files = { @config.access_log => :access_log, @config.slow_log && @config.slow_log_file => :slow_log_file }
         files.except(nil, LogFile::STANDARD_OUTPUT).to_a
-      end
-
-      def require_folder(path, setting)
-        folder = File.dirname(path)
-        refuse(setting, "there is no folder #{folder}. Create it first") unless File.directory?(folder)
       end
 
       def refuse(setting, reason)

@@ -29,7 +29,8 @@ module Pando
       def answer
         recording = record
         write_report(report(recording))
-        report_cut(recording)
+        reason = recording.facts["cut_short"]
+        reason ? report_failure("the recording is incomplete: #{reason}") : CLI::OK
       rescue Pando::Pages::Recording::Broken => e
         report_failure(e.message)
       end
@@ -103,12 +104,6 @@ module Pando
         Pando::Pages::Report.write(pages, @format)
       ensure
         [mold, worker].compact.each(&:close)
-      end
-
-      # The incomplete report has been written already.
-      def report_cut(recording)
-        reason = recording.facts["cut_short"] or return CLI::OK
-        report_failure("the recording is incomplete: #{reason}")
       end
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -35,7 +35,9 @@ module Pando
       # @param pool [String, nil] whose requests and changes are of interest; nil: those of all
       def initialize(facts, since, pool = nil)
         day, hour, @events = facts.values_at(*KEYS)
-        @all = joined(day, hour)
+        # A value each minute for the last day, and one each ten seconds for the last hour.
+        begin_of_hour = hour.dig(0, "t") || Float::INFINITY
+        @all = day.take_while { |sample| sample["t"] < begin_of_hour } + hour
         @samples = @all.select { |sample| sample["t"] >= since }
         @since = since
         @names = @samples.flat_map { |sample| sample["pools"].keys }.uniq
@@ -64,12 +66,6 @@ module Pando
 
         @events = @events.select { |event| [pool, nil].include?(event["pool"]) }
         @names = [pool]
-      end
-
-      # A value each minute for the last day, and one each ten seconds for the last hour.
-      def joined(day, hour)
-        begin_of_hour = hour.dig(0, "t") || Float::INFINITY
-        day.take_while { |sample| sample["t"] < begin_of_hour } + hour
       end
 
       # Memory at the beginning and at the end, by what it belongs to.
@@ -176,14 +172,11 @@ module Pando
         return ["No refork, reload or reboot since then."] if changes.empty?
 
         rows = changes.map do |one|
-          [clock(one.time), one.what, decimal(one.seconds), *memory_of(one),
+          memory = one.saved ? ["#{mib(one.before)} -> #{mib(one.after)}", mib(one.saved)] : ["", ""]
+          [clock(one.time), one.what, decimal(one.seconds), *memory,
            Telemetry::Printable.escape(one.reason.to_s, 160)]
         end
         Table.new(["time", "change", "took, s", "MiB", "saved", "reason"], rows).lines
-      end
-
-      def memory_of(change)
-        change.saved ? ["#{mib(change.before)} -> #{mib(change.after)}", mib(change.saved)] : ["", ""]
       end
 
       # @param event [Hash, nil] of its end; nil: it is under way

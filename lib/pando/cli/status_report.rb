@@ -264,12 +264,9 @@ module Pando
       def queue
         return unless (queue = one("queue"))
 
+        held = " (#{queue["set_aside"]} of them held back for slow readers)" if queue["set_aside"].to_i.positive?
         "connections: #{queue["connections"]}, idle: #{queue["idle"]}; requests queued: #{queue["waiting"]}" \
-          "#{waiting_for_readers(queue)}, total: #{queue["requests"]}"
-      end
-
-      def waiting_for_readers(queue)
-        " (#{queue["set_aside"]} of them held back for slow readers)" if queue["set_aside"].to_i.positive?
+          "#{held}, total: #{queue["requests"]}"
       end
 
       # nil if the server is older than this command.

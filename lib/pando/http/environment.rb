@@ -52,7 +52,7 @@ module Pando
       end
 
       def template(local, errors)
-        { "SCRIPT_NAME" => "", "SERVER_NAME" => name(local), "SERVER_PORT" => port(local),
+        { "SCRIPT_NAME" => "", "SERVER_NAME" => name(local), "SERVER_PORT" => local.ip? ? local.ip_port.to_s : "80",
           "SERVER_SOFTWARE" => "pando/#{VERSION}", "rack.url_scheme" => "http", "rack.errors" => errors,
           "rack.input" => NoBody::NONE, "rack.hijack?" => true, **(@rack2 ? rack2 : {}), **REQUEST }
       end
@@ -67,8 +67,6 @@ module Pando
 
         local.ipv6? ? "[#{local.ip_address[/[^%]+/]}]" : local.ip_address
       end
-
-      def port(local) = local.ip? ? local.ip_port.to_s : "80"
     end
   end
 end

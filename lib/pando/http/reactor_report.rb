@@ -73,7 +73,9 @@ module Pando
 
       # One event when a delay begins, one now and then while it lasts, one when it is over.
       def watch
-        times = new_times
+        before = @times
+        @times = read_times
+        times = @times - before
         slowest = times.percentile(0.99)
         return if slowest.nil? && waiting.positive? # not known yet
 
@@ -91,12 +93,6 @@ module Pando
       def recovered(slowest)
         Events.emit("queue.recovered", p99: slowest) if @calls.positive?
         @calls = 0
-      end
-
-      def new_times
-        before = @times
-        @times = read_times
-        @times - before
       end
 
       def read_times

@@ -92,14 +92,10 @@ module Pando
         def processes
           @processes ||= [["monitor", one("server").slice("pid", "state")], *children].map do |role, pairs|
             usage = @memory[pairs["pid"]]
+            held = pairs["connections"].to_i + pairs["streams"].to_i
             [role, { **pairs, "rate" => @results.rates[pairs["pid"]], "pss" => usage&.pss, "private" => usage&.private,
-                              "held" => held_count(pairs) }.compact]
+                              "held" => (held if held.positive?) }.compact]
           end
-        end
-
-        def held_count(pairs)
-          number = pairs["connections"].to_i + pairs["streams"].to_i
-          number if number.positive?
         end
 
         def measure(pairs, order)
@@ -146,7 +142,9 @@ module Pando
         end
 
         def pools_and_generations
-          lines = [*plain(pool_lines), *generations, *plain(reforking), *warnings]
+          warnings = [*throttled_restarts, *lost_threads, *changed_states, *refused_paths]
+          lines = [*plain(pool_lines), *generations, *plain(reforking),
+                   *warnings.map { |text| Line.new(text, :warning) }]
           return lines if lines.size <= NOTES
 
           [*lines.first(NOTES - 1), Line.new("(#{lines.size - NOTES + 1} more: pando status)", :dim)]
@@ -161,11 +159,6 @@ module Pando
                    "#{duration(one["age"])} old#{standing(one)}"
             Line.new(text, (:head unless one["state"] == "current"))
           end
-        end
-
-        def warnings
-          texts = [*throttled_restarts, *lost_threads, *changed_states, *refused_paths]
-          texts.map { |text| Line.new(text, :warning) }
         end
 
         # How many processes and which events fit.
