@@ -8,8 +8,6 @@ module Pando
   module Refork
     # Prepares the heap of a mold before it forks: once, instead of in each of its workers, where it would make shared
     # pages private. In the mold.
-    #
-    # @api private
     module Preparation
       # Collections that an object survives before it counts as old.
       AGES = 3
@@ -54,8 +52,6 @@ module Pando
     end
 
     # What Ruby tells about major collections of this process, those that mark the whole heap, and what it can be told.
-    #
-    # @api private
     module MajorGC
       # GC.config, from Ruby 3.4 on, and not with every garbage collector that Ruby can be built with.
       POSTPONABLE = GC.respond_to?(:config) && GC.config.key?(:rgengc_allow_full_mark)

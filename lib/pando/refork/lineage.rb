@@ -70,11 +70,9 @@ module Pando
       def size = @births.last&.bytes.to_i
 
       # A mold is born.
-      # @param number [Integer] of its generation
       # @param ancestor [Integer, nil] the generation of the worker that it was forked from; nil: it has booted from
       #   cold
       # @param requests [Integer] that this worker had served
-      # @param bytes [Integer] @param cpu [Float] @param served [Integer] see Birth
       def add(number, ancestor, requests, bytes, cpu: 0.0, served: 0)
         before = @births.select { |one| ancestor && one.number <= ancestor }.max_by(&:number)
         birth = Birth.new(number, before&.requests.to_i + requests, bytes, cpu, served)
@@ -98,6 +96,7 @@ module Pando
         @boot + [at(start, :cpu) - (at(start, :served) * steady), 0.0].max
       end
 
+      # @param pss [Integer] bytes of all processes @param cpu [Float] seconds of CPU of all workers in this line
       # @return [Boolean] whether the memory that a cold boot frees is worth its price
       def pays?(pss, cpu) = !leak.nil? && pss.positive? && leak.grown * cpu >= RHO * price * pss
 
@@ -179,8 +178,6 @@ module Pando
     # anonymous memory, shared or not: a new mold has all that its source had, and the kernel keeps that count for free.
     #
     # Owned by Cluster::Generations::ColdBoots, in the monitor.
-    #
-    # @api private
     class Ancestry
       include Cluster::Brief
       extend Cluster::Serializable

@@ -11,8 +11,6 @@ module Pando
     # CPU time of its workers, and its memory. It pauses while a worker starts or leaves.
     #
     # Owned by Cluster::Generations::Reforks, in the monitor.
-    #
-    # @api private
     class Survey
       include Cluster::Brief
       extend Cluster::Serializable
