@@ -18,15 +18,12 @@ module Pando
 
       # As {#deliver}, but in one step if nothing about the answer is special, as in most.
       def self.deliver(client, request, status, fields, body)
-        deliver_plainly(client, request, status, fields, body) || new(client, request, status, fields, body).deliver
-      end
-
-      def self.deliver_plainly(client, request, status, fields, body)
         line = StatusLine::BEFORE_BODY[status]
-        line && body.instance_of?(Array) && !request.head? &&
-          client.answer(line, fields, body, ResponseHead.ending(client, request))
+        return if line && body.instance_of?(Array) && !request.head? &&
+                  client.answer(line, fields, body, ResponseHead.ending(client, request))
+
+        new(client, request, status, fields, body).deliver
       end
-      private_class_method :deliver_plainly
 
       # @raise [InvalidResponse] before a byte is sent
       def initialize(client, request, status, fields, body)

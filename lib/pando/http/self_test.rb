@@ -16,7 +16,7 @@ module Pando
     # Requests that a worker sends itself: through the whole of HTTP and the application, with a deadline as any other.
     # In each new worker before it takes traffic, if `self_test` is set; in a canary on a quiet server for each of the
     # paths that the configuration calls safe.
-    class SelfTest
+    module SelfTest
       # The application's answer was wrong; the worker must not become ready.
       class Failed < Pando::Error; end
 
@@ -28,67 +28,50 @@ module Pando
         # @param request [String, nil] "GET /up"; nil: there is none
         # @yieldparam descriptor [Integer] of the socket that the request comes from, which is now the block's
         def run(request, worker, &serve)
-          apart(worker) { new(request, "the self-test").run(&serve) } if request
+          ask(request, worker, "the self-test", &serve) if request
         end
 
         # @return [String] each request and the status of its answer; empty: there were none
         def replay(paths, worker, &serve)
-          answers = paths.map do |path|
-            request = "GET #{path}"
-            "#{request} #{apart(worker) { new(request, "the replay of").run(&serve) }}"
-          end
-          answers.join(", ")
+          paths.map { |path| "GET #{path} #{ask("GET #{path}", worker, "the replay of", &serve)}" }.join(", ")
         end
 
         private
 
         # Such a request does not count, because it is not a client's. If clients' requests came first, it counts like
         # them: their record cannot be kept without it.
-        def apart(worker)
+        def ask(request, worker, purpose, &serve)
           first = worker.requests.zero?
-          yield
+          status = answer(request, &serve).to_s[%r{\AHTTP/1\.\d (\d{3})}, 1]&.to_i
+          raise Failed, "#{purpose} #{request} had no answer" unless status
+          raise Failed, "#{purpose} #{request} was answered with #{status}" if status >= 500
+
+          status
         ensure
           worker.forget_jobs if first
         end
+
+        # The thread reads answers that are larger than a socket's buffer.
+        def answer(request)
+          ours, theirs = UNIXSocket.pair
+          theirs.nonblock = true
+          ours.write("#{request} #{FIELDS}")
+          reader = Thread.new { read(ours) }
+          yield Sys.disown(theirs)
+          reader.value
+        ensure
+          ours&.close
+          reader&.join
+        end
+
+        def read(socket)
+          head = socket.read(HEAD)
+          nil while head && socket.read(65_536)
+          head
+        rescue SystemCallError, IOError
+          head
+        end
       end
-
-      def initialize(request, purpose)
-        @request = request
-        @purpose = purpose
-      end
-
-      def run(&serve)
-        status = status(answer(&serve))
-        raise Failed, "#{@purpose} #{@request} had no answer" unless status
-        raise Failed, "#{@purpose} #{@request} was answered with #{status}" if status >= 500
-
-        status
-      end
-
-      private
-
-      # The thread reads answers that are larger than a socket's buffer.
-      def answer
-        ours, theirs = UNIXSocket.pair
-        theirs.nonblock = true
-        ours.write("#{@request} #{FIELDS}")
-        reader = Thread.new { read(ours) }
-        yield Sys.disown(theirs)
-        reader.value
-      ensure
-        ours&.close
-        reader&.join
-      end
-
-      def read(socket)
-        head = socket.read(HEAD)
-        nil while head && socket.read(65_536)
-        head
-      rescue SystemCallError, IOError
-        head
-      end
-
-      def status(head) = head && head[%r{\AHTTP/1\.\d (\d{3})}, 1]&.to_i
     end
 
     # One request to an application of our own, in the mold of a cold boot. What Ruby caches when code runs for the
