@@ -26,7 +26,7 @@ module Pando
       PRIVATE = "private, "
       OWNERS = { "worker" => "the workers'", "service" => "the services'", "admin" => "the admin process's",
                  "shared" => "shared" }.freeze
-      CHANGES = %w[refork reload reboot].freeze
+      CHANGE = /\A(refork|reload|reboot)\.(\w+)\z/
       ENDS = %w[finished failed refused].freeze
       NONE = "nothing is known of that time: the history begins with the server's `admin` line, has a value each ten " \
              "seconds, and holds 24 hours"
@@ -56,7 +56,7 @@ module Pando
       def text = [*growth, "", *courses, *table_of_changes].join("\n")
 
       # Reforks, reloads and reboots that began since then, the oldest first.
-      def changes = @changes ||= Changes.new(@events).to_a { |*facts| change(*facts) }.sort_by(&:time)
+      def changes = @changes ||= found_changes.sort_by(&:time)
 
       private
 
@@ -179,6 +179,25 @@ module Pando
         Table.new(["time", "change", "took, s", "MiB", "saved", "reason"], rows).lines
       end
 
+      # Finds the beginning and the end of each change among the events. One that is refused without a source has not
+      # begun: another one may be under way.
+      def found_changes
+        started = {}
+        reasons = {}
+        over = @events.filter_map do |event|
+          name, verb = event["event"].scan(CHANGE).first
+          key = [name, event["pool"]]
+          reasons[key] = event["reason"] if event["decision"] == "refork"
+          started[key] = event if verb == "started"
+          next unless ENDS.include?(verb)
+
+          next change(nil, event, nil) if verb == "refused" && !event.key?("source")
+
+          change(started.delete(key), event, reasons.delete(key))
+        end
+        over + started.filter_map { |key, event| change(event, nil, reasons[key]) }
+      end
+
       # @param event [Hash, nil] of its end; nil: it is under way
       # @param reason [String, nil] of `refork :auto`
       def change(started, event, reason)
@@ -236,35 +255,6 @@ module Pando
       def clock(time)
         time = Time.at(time)
         time.strftime(time.to_date == Time.now.to_date ? "%T" : "%F %T")
-      end
-
-      # Finds the beginning and the end of each change among the events.
-      class Changes
-        def initialize(events)
-          @events = events.select { |event| CHANGES.include?(event["event"].split(".").first) }
-        end
-
-        # @yieldparam started [Hash, nil] @yieldparam ended [Hash, nil] events @yieldparam reason [String, nil]
-        def to_a(&block)
-          @started = {}
-          @reasons = {}
-          over = @events.filter_map { |event| take(event, &block) }
-          over + @started.filter_map { |key, event| yield event, nil, @reasons[key] }
-        end
-
-        private
-
-        # One that is refused without a source has not begun: another one may be under way.
-        def take(event)
-          name, verb = event["event"].split(".")
-          key = [name, event["pool"]]
-          @reasons[key] = event["reason"] if verb == "decided" && event["decision"] == "refork"
-          @started[key] = event if verb == "started"
-          return unless ENDS.include?(verb)
-          return yield(nil, event, nil) if verb == "refused" && !event.key?("source")
-
-          yield @started.delete(key), event, @reasons.delete(key)
-        end
       end
     end
   end
