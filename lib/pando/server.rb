@@ -3,7 +3,6 @@
 require "pando/cluster"
 require "pando/compat/notices"
 require "pando/config"
-require "pando/log_file"
 require "pando/server/app_environment"
 require "pando/server/kinds"
 require "pando/server/launch"
@@ -82,8 +81,19 @@ module Pando
     end
 
     def check_logs
-      LogFile.check("access_log", config.access_log)
-      LogFile.check("slow_log", config.slow_log && config.slow_log_file)
+      check_log("access_log", config.access_log)
+      check_log("slow_log", config.slow_log && config.slow_log_file)
+    end
+
+    # Whether other processes can write the file, as far as that can be known now. Makes it if it is missing.
+    def check_log(setting, path)
+      return if path.nil? || path == "-" # standard output
+      return if File.pipe?(path) # to open one without a reader takes for ever
+
+      File.open(path, File::WRONLY | File::APPEND | File::CREAT, 0o640, &:close)
+    rescue SystemCallError => e
+      raise BootError, "#{setting} cannot be written: #{e.message.sub(" @ rb_sysopen", "")}. Make the folder, let " \
+                       "the server's user write there, or name another file"
     end
 
     def warn_of_variables

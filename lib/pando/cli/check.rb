@@ -4,7 +4,6 @@ require "pando/config"
 require "pando/config/runner_keywords"
 require "pando/errors"
 require "pando/http/reactor_spool"
-require "pando/log_file"
 require "pando/platform"
 require "pando/swarm/runners"
 
@@ -81,7 +80,7 @@ module Pando
 
       def logs
         files = { @config.access_log => :access_log, @config.slow_log && @config.slow_log_file => :slow_log_file }
-        files.except(nil, LogFile::STANDARD_OUTPUT).to_a
+        files.except(nil, "-").to_a # standard output
       end
 
       def refuse(setting, reason)

@@ -19,11 +19,6 @@ module Pando
     # A client costs its own connection only. If there are too many, a newcomer replaces the oldest one whose request
     # has not arrived yet; if all of them are being answered, the newcomer is the one that is closed.
     class ThreadServer
-      # Replaces SoftTimeout, whose signal reaches the main thread only.
-      class NoTimeout
-        def during(_timeout) = yield
-      end
-
       # A connection: its thread, its socket, and whether its request has arrived.
       Served = Struct.new(:thread, :socket, :answering)
 
@@ -112,7 +107,7 @@ module Pando
           env["pando.listener"] = listener
           @app.call(env)
         end
-        WorkerContext.for(NoWorker, app, @limits, SocketReader.new(@limits), NoTimeout.new)
+        WorkerContext.for(NoWorker, app, @limits, SocketReader.new(@limits), SoftTimeout.new(NoWorker))
       end
 
       def end_threads
