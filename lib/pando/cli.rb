@@ -9,6 +9,8 @@ module Pando
   #
   # Exit status: 0 on success, 1 if the server could not boot or failed, 2 if the
   # command line or a setting is wrong.
+  #
+  # @api private
   module CLI
     # The streams and the environment of a command.
     Terminal = Struct.new(:out, :err, :env, keyword_init: true)
@@ -17,12 +19,11 @@ module Pando
     Known = Struct.new(:class_name, :file, :help)
 
     CONTROL = "pando/cli/control_commands"
-    private_constant :CONTROL
 
     # @return [Hash{String => Known}] a new command needs a line here and a file in cli/
     COMMANDS = {
       "serve" => Known.new(:Serve, "pando/cli/serve", "Serve an application (the default command)."),
-      "swarm" => Known.new(:Swarm, "pando/cli/swarm", "Run job nodes only, without serving requests."),
+      "swarm" => Known.new(:Swarm, "pando/cli/serve", "Run job nodes only, without serving requests."),
       "status" => Known.new(:Status, "pando/cli/status", "Show what the running server is doing."),
       "top" => Known.new(:Top, "pando/cli/top", "Watch the running server on the whole screen, and control it."),
       "dashboard" => Known.new(:Dashboard, "pando/cli/dashboard", "Print the URL of the dashboard."),
@@ -69,6 +70,7 @@ module Pando
       # Runs a command and ends the process with its status.
       #
       # @param argv [Array<String>]
+      # @api public
       def start(argv)
         exit run(argv)
       rescue SignalException => e
@@ -82,6 +84,7 @@ module Pando
       # @param err [IO]
       # @param env [Hash{String => String}]
       # @return [Integer] exit status
+      # @api public
       def run(argv, out: $stdout, err: $stderr, env: ENV)
         name, arguments = split(argv)
         command(name).new(arguments, Terminal.new(out: out, err: err, env: env)).call.tap { out.flush }
@@ -103,7 +106,6 @@ module Pando
 
       # @param name [String] a known command
       # @return [Class]
-      # @api private
       def command(name)
         known = COMMANDS.fetch(name)
         refuse(name) unless Platform.linux? || ANYWHERE.include?(name)
@@ -118,9 +120,7 @@ module Pando
                           "development, in a single process without a cluster"
       end
 
-      def split(argv)
-        COMMANDS.key?(argv.first) ? [argv.first, argv.drop(1)] : ["serve", argv]
-      end
+      def split(argv) = COMMANDS.key?(argv.first) ? [argv.first, argv.drop(1)] : ["serve", argv]
 
       def complain(err, message, status)
         err.puts "pando: #{message}"

@@ -39,7 +39,6 @@ module Pando
       @requests = requests
     end
 
-    # @return [String]
     def to_s = "#{mebibytes(@used)} of #{mebibytes(@bound)} for code in use#{"; #{advice}" if advice}"
 
     # @return [String, nil]

@@ -17,7 +17,6 @@ module Pando
     # @return [Float] seconds of all together
     attr_reader :sum
 
-    # @param bucket [Integer]
     # @return [Float] seconds: all times in this bucket and those before are shorter
     def self.edge(bucket)
       return (bucket + 1) / (UNITS * 1000.0) if bucket < EXACT
@@ -28,18 +27,14 @@ module Pando
 
     # Buckets of one record of the control protocol, whose values are short.
     SLICE = 32
-    private_constant :SLICE
 
     # @param records [Array<Hash{String => Object}>] of one histogram, as {#records} made them
-    # @return [Histogram]
     def self.of(records)
       parts = records.sort_by { |record| record.fetch("first").to_i }
       new(parts.flat_map { |record| record.fetch("counts").to_s.split(",").map(&:to_i) },
           records.sum { |record| record.fetch("seconds").to_f })
     end
 
-    # @param counts [Array<Integer>] buckets that are missing at the end are empty
-    # @param sum [Float] seconds
     def initialize(counts = [], sum = 0.0)
       @counts = counts
       @sum = sum
@@ -53,11 +48,9 @@ module Pando
       end
     end
 
-    # @return [Integer] how many there are
     def size = counts.sum
 
     # @param other [Histogram] of the same times, earlier
-    # @return [Histogram] those since then
     def -(other)
       since = counts.each_with_index.map { |count, bucket| [count - other.counts.fetch(bucket, 0), 0].max }
       Histogram.new(since, sum - other.sum)

@@ -100,9 +100,7 @@ module Pando
 
     # @param name [Symbol]
     # @return [Boolean] whether the hook has any block
-    def any?(name)
-      @blocks.key?(name)
-    end
+    def any?(name) = @blocks.key?(name)
 
     # Runs the blocks in the order in which they were added, until one raises.
     #

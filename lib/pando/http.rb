@@ -8,7 +8,9 @@ module Pando
   # and sends its responses. Loaded only in molds and workers; the monitor never needs it.
   #
   # A Cluster::Worker gets a {HTTP::ReactorHandler} or, in direct mode, a {HTTP::DirectHandler}. From there a request
-  # goes through {HTTP::Connection}, from top to bottom.
+  # goes through {HTTP::Connection}, from top to bottom. Applications meet the classes that are marked as public.
+  #
+  # @api private
   module HTTP
   end
 end

@@ -29,9 +29,7 @@ module Pando
       attr_accessor :lost
     end
 
-    # @param io [IO, #syswrite]
     # @param said [#call, nil] called with the number of lost lines once the line about them is written
-    # @yieldparam lines [Integer] how many were lost
     # @yieldreturn [String] the line that reports them, written as soon as possible
     def initialize(io, said: nil, &note)
       @io = io
@@ -43,8 +41,6 @@ module Pando
     # @return [Integer] the most bytes that a line may have
     def longest_line = divided? ? AT_ONCE - 1 : LONGEST
 
-    # @param text [String] whole lines
-    # @return [nil]
     def write(text)
       flush
       room_for?(text) ? @waiting.push(short(text)) && flush : lose(text)
@@ -53,7 +49,6 @@ module Pando
     # Writes as much of the kept lines as the descriptor accepts now.
     #
     # @param patience [Float] seconds that it may take; a caller with nothing else to do allows some
-    # @return [nil]
     def flush(patience = 0.0)
       begin_anew unless @pid == Process.pid # the parent writes its own lines
       deadline = Sys.now + patience

@@ -56,12 +56,10 @@ module Pando
 
     def available?(name)
       require name
-      name == "puma" || !webrick_handler.nil?
+      name == "puma" || !WEBrick.handler.nil?
     rescue LoadError
       false
     end
-
-    def webrick_handler = WEBrick.handler
 
     # Puma, in single mode and without its config file.
     module Puma
@@ -98,8 +96,7 @@ module Pando
         def run(app, config)
           listen, *others = config.listen
           if others.any? || !listen.tcp?
-            raise BootError,
-                  "webrick listens on one TCP address: #{config.listen.join(", ")}"
+            raise BootError, "webrick listens on one TCP address: #{config.listen.join(", ")}"
           end
 
           %w[INT TERM].each { |signal| trap(signal) { handler.shutdown } }

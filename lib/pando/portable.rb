@@ -24,7 +24,6 @@ module Pando
     end
 
     class << self
-      # @return [Integer]
       attr_reader :forks
 
       def forked = @forks += 1
@@ -32,19 +31,14 @@ module Pando
       # @return [IO] the same IO: separate descriptors for reading and writing cannot be detected here
       def write_half(io) = io
 
-      # @return [Boolean]
       def reserved_fd?(_number) = false
 
       # Replaces the file of a descriptor.
-      #
-      # @param number [Integer] @param other [IO]
-      # @raise [Errno::EBADF]
       def replace_fd(number, other)
         IO.for_fd(number, autoclose: false).reopen(other)
         nil
       end
 
-      # @raise [Errno::ENOSYS]
       def pidfd_open(_pid) = raise(Errno::ENOSYS, "pidfd_open(2) is Linux's, and this is #{Platform.name}")
 
       # Called by the self-check of a forked process.

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/platform"
 require "pando/rack_handler"
 
 module Pando
@@ -27,29 +28,36 @@ module Pando
       end
     end
 
-    # @param server [Class] Rails::Server
-    # @return [void]
     def self.install(server)
       registry.singleton_class.prepend(Default)
       server.prepend(Start)
     end
 
-    # Leaves the terminal if the server can start. Otherwise prints why not and exits.
-    #
-    # @param options [Hash{Symbol => Object}] of Rails::Server
-    # @return [void]
+    # Leaves the terminal if the server can start. Otherwise prints why not and exits: a process that has detached has
+    # nowhere to say so.
     def self.detach(options)
-      require "pando/rails_server/detaching"
-      Detaching.new(options).check
+      require "pando/config"
+      check(Config.load(RackHandler.arguments(options), env: ENV.to_h.merge(RackHandler.environment(options))))
       leave_terminal
     rescue Pando::Error => e
       abort "pando: #{e.message}"
     end
 
-    # @return [void]
     def self.leave_terminal = Process.daemon(true)
 
-    # @return [Module]
+    # @raise [BootError] an address or the pidfile cannot be had
+    def self.check(config)
+      return unless Platform.linux?
+
+      require "pando/cluster"
+      require "pando/cluster/listening/listeners"
+      require "pando/cluster/pid_file"
+      Cluster::PidFile.new(config.pidfile).claim.release
+      config.listen.each do |listen| # what a service manager has opened is not ours to try
+        Cluster::Listening::OwnListener.open(listen, 0).close unless listen.kind == :systemd
+      end
+    end
+
     def self.registry
       require "rackup/handler/pando"
       ::Rackup::Handler
@@ -57,6 +65,6 @@ module Pando
       require "rack/handler/pando"
       ::Rack::Handler
     end
-    private_class_method :registry
+    private_class_method :check, :registry
   end
 end

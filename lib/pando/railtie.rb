@@ -26,9 +26,10 @@ module Pando
     ActiveSupport.on_load(:action_dispatch_system_test_case) { require "pando/capybara" }
 
     class << self
+      # All of these are Pando's own: no part of the public API.
+
       # @return [Boolean] whether to write Rails' log to the terminal as well: in development, as `bin/rails server`
       #   does, and if RAILS_LOG_TO_STDOUT is set
-      # @api private
       def log_to_stdout?
         said = ENV.fetch(RackHandler::LOG_TO_STDOUT, nil)
         return said == "1" if said
@@ -37,7 +38,6 @@ module Pando
       end
 
       # Does nothing if the app's logger already writes there.
-      # @api private
       def log_to_stdout
         logger = ::Rails.logger
         return if logger.nil? || ActiveSupport::Logger.logger_outputs_to?(logger, $stderr, $stdout)
@@ -51,13 +51,11 @@ module Pando
       end
 
       # Publishes the events of this process as notifications: `request.timed_out` is named `request.timed_out.pando`.
-      # @api private
       def forward_events
         Events.subscribe { |event| ActiveSupport::Notifications.instrument("#{event.name}.pando", event.payload) }
       end
 
       # @return [Boolean] whether the app has the health check that `rails new` puts at /up
-      # @api private
       def health_check?
         found = ::Rails.application.routes.recognize_path("/up", method: :get)
         found[:controller] == "rails/health"

@@ -5,11 +5,12 @@ require "pando/refork/policy"
 
 module Pando
   # Decides when to refork and from which worker, measures what the decision needs, and prepares memory for forks.
+  #
+  # @api private
   module Refork
     # @param setting [Symbol, Hash, false] the `refork` setting: `:auto`,
     #   `:manual`, `false`, or `{ after: [500, 750, false] }`
     # @param rules [Auto::Rules] of `:auto`
-    # @return [Policy]
     # @raise [ArgumentError] for anything else
     def self.policy(setting, rules = Auto::Rules.for)
       case setting

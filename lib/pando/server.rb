@@ -3,7 +3,6 @@
 require "pando/cluster"
 require "pando/compat/notices"
 require "pando/config"
-require "pando/log_file"
 require "pando/server/app_environment"
 require "pando/server/kinds"
 require "pando/server/launch"
@@ -12,14 +11,18 @@ require "pando/telemetry/log"
 
 module Pando
   # Connects the parts: the configuration, the cluster, and the application that its workers serve. There is one
-  # instance in the monitor, and another in each mold and all its descendants. Hooks get it as their first argument.
+  # instance in the monitor, and another in each mold and all its descendants. Hooks get it as their first argument,
+  # and may use what is marked as public.
+  #
+  # @api private
   class Server
     # @return [Config]
+    # @api public
     attr_reader :config
     # @return [Cluster::Mold, Cluster::Worker, Cluster::Service, nil] the role of this process; nil in the monitor
+    # @api public
     attr_accessor :role
 
-    # @param config [Config]
     def initialize(config)
       @config = config
       @inherited = Cluster::Listening::Inherited.none
@@ -29,9 +32,9 @@ module Pando
     #
     # @return [Integer] exit status: 0 after a regular stop, 1 if nothing could be served
     # @raise [BootError] an address cannot be listened on
+    # @api public
     def run = prepare.run
 
-    # @api private
     # @return [Cluster::Monitor] ready to run
     # @raise [BootError] an address cannot be listened on
     def prepare
@@ -40,9 +43,6 @@ module Pando
     end
 
     # Without a setting, sockets from a service manager take precedence over the default address.
-    #
-    # @api private
-    # @return [Array<Config::Listen>]
     def listen(config)
       return [] if config.workers.zero?
       return config.listen unless @inherited.any? && config.default?(:listen)
@@ -51,17 +51,12 @@ module Pando
     end
 
     # Attaches the log and the user's event blocks. The monitor and each mold call it first.
-    #
-    # @api private
     def subscribe
       Telemetry::Log.attach($stderr, format: config.log_format, level: config.log_level)
       listen_to_events
     end
 
     # Adopts a reloaded configuration, in the monitor.
-    #
-    # @api private
-    # @param config [Config]
     def renew(config)
       return if config.equal?(@config) # another pool's payload has called this
 
@@ -70,11 +65,7 @@ module Pando
       listen_to_events
     end
 
-    # The object that does a worker's work.
-    #
-    # @api private
     # @param pool [String] the name of the kind of worker
-    # @return [Payload]
     # @raise [BootError] there is no such kind
     def payload(pool = Kinds.names(config).first) = Kinds.payload(self, pool)
 
@@ -89,10 +80,20 @@ module Pando
       Cluster::Monitor.new(payload, listen(config), policy, Launch.mold(config), start)
     end
 
-    # @raise [BootError]
     def check_logs
-      LogFile.check("access_log", config.access_log)
-      LogFile.check("slow_log", config.slow_log && config.slow_log_file)
+      check_log("access_log", config.access_log)
+      check_log("slow_log", config.slow_log && config.slow_log_file)
+    end
+
+    # Whether other processes can write the file, as far as that can be known now. Makes it if it is missing.
+    def check_log(setting, path)
+      return if path.nil? || path == "-" # standard output
+      return if File.pipe?(path) # to open one without a reader takes for ever
+
+      File.open(path, File::WRONLY | File::APPEND | File::CREAT, 0o640, &:close)
+    rescue SystemCallError => e
+      raise BootError, "#{setting} cannot be written: #{e.message.sub(" @ rb_sysopen", "")}. Make the folder, let " \
+                       "the server's user write there, or name another file"
     end
 
     def warn_of_variables

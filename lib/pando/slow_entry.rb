@@ -14,7 +14,6 @@ module Pando
   class SlowEntry
     # The configuration: seconds until the first entry, the file, and :text or :json.
     Terms = Struct.new(:seconds, :path, :format) do
-      # @param config [Config]
       # @return [Terms, nil] nil: there is no slow log
       def self.of(config)
         new(config.slow_log, config.slow_log_file, config.log_format) if config.slow_log
@@ -29,15 +28,12 @@ module Pando
     TAIL = 262_144
     FLAGS = File::WRONLY | File::APPEND | File::CREAT | File::NONBLOCK | File::NOCTTY
     MODE = 0o640
-    private_constant :FLAGS, :MODE
 
     # The file of a slow log cannot be shown. The message says why.
     class Unreadable < Error; end
 
     # Reads the newest entries of a slow log. The first one may lack its beginning.
     #
-    # @param path [String]
-    # @return [String] at most TAIL bytes, from the beginning of a line
     # @raise [Unreadable] it is no regular file, or cannot be read
     def self.newest(path)
       raise Unreadable, "#{path} is no regular file, so its entries cannot be shown" unless File.file?(path)
@@ -57,7 +53,6 @@ module Pando
     # @return [Integer] entries that could not be written, or were too many, since the last one that was written
     attr_reader :lost
 
-    # @param terms [Terms]
     def initialize(terms)
       require "json" if terms.format == :json # a signal handler must not load code
       @terms = terms
@@ -65,7 +60,6 @@ module Pando
       @second = nil
     end
 
-    # @param facts [Hash{Symbol => Object}] nil is left out
     # @param stack [Array<String>, nil]
     # @return [Boolean] whether it was written
     def write(facts, stack = nil)

@@ -11,8 +11,6 @@ module Pando
   module Suggestion
     module_function
 
-    # @param wrong [String, Symbol] what the user wrote
-    # @param names [Array<String, Symbol>] the correct names
     # @return [String] " Did you mean ...?", or ""
     def for(wrong, names)
       nearest = nearest(wrong, names)

@@ -10,17 +10,13 @@ module Pando
   # @api private
   class Table
     # Control characters, because an application's text must not control the terminal.
-    # @return [String]
     def self.printable(text) = text.to_s.scrub("?").gsub(/[[:cntrl:]]/) { |char| char.dump[1..-2] }
 
-    # @param titles [Array<Object>] of the columns
-    # @param rows [Array<Array>] of cells
     def initialize(titles, rows)
       @titles = titles
       @rows = rows
     end
 
-    # @return [Array<String>] lines with aligned columns
     def lines
       table = [@titles, *@rows].map { |row| row.map { |cell| Table.printable(shown(cell)) } }
       widths = table.transpose.map { |column| column.map(&:size).max }

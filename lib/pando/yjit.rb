@@ -5,7 +5,6 @@ module Pando
   #
   # @api private
   module YJIT
-    # @return [Boolean]
     def self.enabled? = !!(defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?)
 
     # @return [Boolean] whether ZJIT, Ruby 4.0's other compiler, runs; then YJIT cannot be enabled

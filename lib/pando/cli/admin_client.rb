@@ -10,8 +10,6 @@ require "pando/sys"
 module Pando
   module CLI
     # Asks the admin process of the server that this configuration belongs to, as a browser does.
-    #
-    # @api private
     class AdminClient
       # The server is there, and does not answer as it should.
       class Failed < Pando::Error; end
@@ -30,7 +28,6 @@ module Pando
       ANYWHERE = { "0.0.0.0" => "127.0.0.1", "::" => "::1" }.freeze
       LOCAL = /\A(?:127\.|::1\z|localhost\z)/
 
-      # @param config [Config] @param environment [ENV]
       def initialize(config, environment)
         @config = config
         @environment = environment
@@ -39,7 +36,6 @@ module Pando
       # @return [String, nil] for commands, and for reading at an address that other machines can reach
       def token = @token ||= Admin::Access.new(settings, @environment).token
 
-      # @return [String] why there is none
       def absence
         return "#{@config.admin_token_env} is not set here" if @config.admin_token_env
         return "#{path} has none, or cannot be read" if @config.admin_token_file
@@ -67,9 +63,7 @@ module Pando
       end
 
       # Asks at the first address that can be reached. If the admin process dies meanwhile, the next one is asked.
-      # @param target [String] a path
       # @return [Object] the answer's JSON
-      # @raise [UsageError] no server is there @raise [Failed]
       def read(target)
         tries ||= TRIES
         ask(target)

@@ -4,7 +4,6 @@ require "pando/config"
 require "pando/config/runner_keywords"
 require "pando/errors"
 require "pando/http/reactor_spool"
-require "pando/log_file"
 require "pando/platform"
 require "pando/swarm/runners"
 
@@ -12,10 +11,7 @@ module Pando
   module CLI
     # The checks of `--check` beyond the settings themselves: what would keep the server from
     # starting, what has no effect, and what the server would warn of.
-    #
-    # @api private
     class Check
-      # @param config [Config]
       def initialize(config)
         @config = config
       end
@@ -25,10 +21,9 @@ module Pando
         require "pando/native" # fails if the extension is missing
         @config.require_rackup
         require_folders
-        @config.nodes.each { |kind| NodeCheck.new(kind, @config.directory).call }
+        @config.nodes.each { |kind| check_node(kind) }
       end
 
-      # @return [Array<String>] one line each
       def notes = [*platform, *without_reactor, *spool, *token]
 
       private
@@ -75,65 +70,46 @@ module Pando
           @config.public_send(setting).select { |listen| listen.kind == :unix }.map { |listen| [listen.path, setting] }
         end
         sockets << [@config.control, :control] if @config.control && !@config.default?(:control)
-        [*sockets, *logs].each { |path, setting| require_folder(path, setting) }
+        [*sockets, *logs].each do |path, setting|
+          folder = File.dirname(path)
+          refuse(setting, "there is no folder #{folder}. Create it first") unless File.directory?(folder)
+        end
         path, setting = logs.find { |file, _| File.directory?(file) }
         refuse(setting, "#{path} is a folder. Name a file") if path
       end
 
       def logs
         files = { @config.access_log => :access_log, @config.slow_log && @config.slow_log_file => :slow_log_file }
-        files.except(nil, LogFile::STANDARD_OUTPUT).to_a
-      end
-
-      def require_folder(path, setting)
-        folder = File.dirname(path)
-        refuse(setting, "there is no folder #{folder}. Create it first") unless File.directory?(folder)
+        files.except(nil, "-").to_a # standard output
       end
 
       def refuse(setting, reason)
         raise ConfigError, "#{@config.source(setting)}: #{setting}: #{reason}"
       end
-    end
 
-    # The checks of `--check` for one kind of job nodes: whether its gem and its files exist. It does not load the
-    # application.
-    #
-    # @api private
-    class NodeCheck
-      # @param kind [Config::NodeKind] @param directory [String] of the server
-      def initialize(kind, directory)
-        @kind = kind
-        @directory = directory
-      end
-
-      # @raise [ConfigError] the nodes could not start
-      def call
-        check_library if @kind.runner
-        wrong = Pando::Swarm::RequiredFiles.trouble(@kind, @directory)
+      # Whether the nodes' gem and files exist. It does not load the application.
+      def check_node(kind)
+        check_library(kind) if kind.runner
+        wrong = Pando::Swarm::RequiredFiles.trouble(kind, @config.directory)
         raise ConfigError, wrong if wrong
       end
 
-      private
-
       # Gems of the application may be visible only after it is loaded, unless Bundler has already set up the load
-      # path.
-      def check_library
-        refuse("needs require: also with shared: true") if @kind.shared && @kind.files.empty?
-        in_rails = Pando::Config::RunnerKeywords::IN_RAILS.include?(@kind.runner)
-        refuse("needs the application: require: \"./config/environment.rb\"") if in_rails && @kind.files.empty?
-        refuse("needs the gem #{gem}: add it to the Gemfile (bundle add #{gem})") unless found?(in_rails)
+      # path. Each runner has the name of its gem.
+      def check_library(kind)
+        gem = kind.runner.name
+        wrong = ->(message) { raise ConfigError, "#{kind.source}: node :#{gem} #{message}" }
+        wrong.call("needs require: also with shared: true") if kind.shared && kind.files.empty?
+        in_rails = Pando::Config::RunnerKeywords::IN_RAILS.include?(kind.runner)
+        wrong.call("needs the application: require: \"./config/environment.rb\"") if in_rails && kind.files.empty?
+        wrong.call("needs the gem #{gem}: add it to the Gemfile (bundle add #{gem})") unless found?(gem, in_rails)
       end
 
-      # Each runner has the name of its gem.
-      def gem = @kind.runner.name
-
-      def found?(in_rails)
+      def found?(gem, in_rails)
         return true if in_rails && !ENV.key?("BUNDLE_GEMFILE")
 
         $LOAD_PATH.resolve_feature_path(gem) || !defined?(Gem) || Gem::Specification.find_all_by_name(gem).any?
       end
-
-      def refuse(message) = raise(ConfigError, "#{@kind.source}: node :#{gem} #{message}")
     end
   end
 end

@@ -5,19 +5,22 @@ require "pando/config"
 
 module Pando
   module CLI
-    # The base class of most commands. It provides the flags of all settings,
-    # --help and --version, and the effective Config. A subclass implements
-    # #perform and may add to #switches.
-    #
-    # @api private
+    # The base class of most commands. It provides the flags of all settings, --help and --version, and the effective
+    # Config. A subclass implements #perform and may add to #switches, also those of the output that are below.
     class Command
       Switch = Config::Flags::Switch
 
       HELP = Switch.new(name: :help, flags: %w[-h --help], help: "Show this text.").freeze
       VERSION = Switch.new(name: :version, flags: %w[-v --version], help: "Show the version.").freeze
+      TEXT_OR_JSON = Switch.new(name: :format, flags: %w[--format], argument: "text|json",
+                                help: "With `config`, `status`, `events`, `slow` and `history`: the output " \
+                                      "format. [text]").freeze
+      REPORT = Switch.new(name: :format, flags: %w[--format], argument: "text|json|html",
+                          help: "With `doctor`, `pages` and `measure`: the report's format. [text]").freeze
+      OUTPUT = Switch.new(name: :output, flags: %w[--output], argument: "FILE",
+                          help: "With `doctor`, `pages` and `measure`: write the report to this " \
+                                "file instead of stdout.").freeze
 
-      # @param arguments [Array<String>] without the command's name
-      # @param terminal [Terminal]
       def initialize(arguments, terminal)
         @arguments = arguments
         @terminal = terminal
@@ -33,17 +36,11 @@ module Pando
       end
 
       # @return [Array<Switch>] flags of this command that are not settings
-      def self.switches
-        []
-      end
+      def self.switches = []
 
       private
 
       attr_reader :terminal
-
-      def perform
-        raise NotImplementedError
-      end
 
       def flags
         switches = [*self.class.switches, HELP, VERSION]
@@ -52,6 +49,21 @@ module Pando
 
       # How many words that are not flags the command takes.
       def most_words = 1
+
+      # @param known [Array<String>] the first one is the default
+      def chosen_format(known = %w[text json])
+        wanted = flags[:format] || known.first
+        return wanted if known.include?(wanted)
+
+        raise UsageError, "--format: must be #{[known[0..-2].join(", "), known.last].join(" or ")}, " \
+                          "but is #{wanted.inspect}."
+      end
+
+      def write_report(text)
+        flags[:output] ? File.write(flags[:output], text) : terminal.out.write(text)
+      rescue SystemCallError => e
+        raise UsageError, "--output: #{e.message}"
+      end
 
       def config
         @config ||= Config.load(flags, env: terminal.env, dir: directory)
@@ -64,15 +76,12 @@ module Pando
         File.absolute_path?(seen) && File.identical?(seen, ".") ? seen : Dir.pwd
       end
 
-      # @return [Integer] exit status
       def report_failure(reason)
         terminal.err.puts "pando: #{reason}"
         CLI::FAILED
       end
 
-      def other(name)
-        CLI.command(name).new([], terminal).call
-      end
+      def other(name) = CLI.command(name).new([], terminal).call
     end
   end
 end

@@ -7,8 +7,6 @@ require "pando/errors"
 module Pando
   module CLI
     # A client of the control socket. It sends one line, and reads records until `ok` or `failed`.
-    #
-    # @api private
     class ControlClient
       Line = Cluster::Control::Line
 
@@ -18,7 +16,6 @@ module Pando
       # There was no answer in time. The server may still be working on the command.
       class Late < Silent; end
 
-      # @param path [String]
       # @param socket [UNIXSocket, nil] that leads to the monitor; nil: it is reached by the path
       # @yield once the command is written
       # @raise [UsageError] no server listens there
@@ -39,7 +36,6 @@ module Pando
       # @param descriptors [Array<IO>] to send along
       # @yieldparam word [String] @yieldparam pairs [Hash{String => String}] of each record before the last
       # @return [Array(String, Hash)] the last record, "ok" or "failed"
-      # @raise [Silent]
       def ask(word, pairs = {}, timeout: nil, descriptors: [])
         @timeout = timeout
         deadline = timeout && (now + timeout)

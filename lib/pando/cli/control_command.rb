@@ -8,22 +8,32 @@ module Pando
   module CLI
     # The base class of the commands that talk to a running server. Exit status: 0 if the server carried out the
     # command, 1 if it could not, 2 if there is no server.
-    #
-    # @api private
     class ControlCommand < Command
       TIMEOUT = Switch.new(name: :wait, flags: %w[--wait], argument: "SECONDS",
                            help: "How long to wait for the result of refork, reload, upgrade, scale, drain or " \
                                  "stop. [300]").freeze
       PATIENCE = 300.0
+      # Seconds for a command that only asks. A healthy monitor answers within milliseconds.
+      ANSWER = 10.0
 
-      def self.switches
-        [TIMEOUT]
+      def self.switches = [TIMEOUT]
+
+      def call
+        super
+      rescue ControlClient::Silent => e
+        report_failure(e.message)
       end
 
       private
 
+      # By default the command has the name of its class.
+      def perform = carry_out(name, order)
+      def name = self.class.name[/\w+\z/].downcase
+
+      # What the server is told with it. nil is left out.
+      def order = {}
+
       # The names of its arguments that are not flags.
-      # @return [Array<String>]
       def operands = []
 
       def words = flags.words
@@ -37,7 +47,9 @@ module Pando
 
         socket = config.control
         raise UsageError, "the setting `control` is off. Name the server's socket with --control PATH" unless socket
-        raise UsageError, no_folder(File.dirname(socket)) if config.default?(:control) && !folder?(socket)
+
+        folder = File.dirname(socket)
+        raise UsageError, no_folder(folder) if config.default?(:control) && !File.directory?(folder)
 
         socket
       rescue ConfigError => e
@@ -45,8 +57,6 @@ module Pando
 
         raise ConfigError, "#{e.message}\nTo reach a running server without reading the config file, add --control PATH"
       end
-
-      def folder?(socket) = File.directory?(File.dirname(socket))
 
       # A server creates it at its start.
       def no_folder(path)
@@ -61,7 +71,6 @@ module Pando
       end
 
       # Shows the progress and the result.
-      # @return [Integer] exit status
       def carry_out(word, pairs = {})
         last = nil
         outcome, said = ControlClient.new(path).ask(word, pairs, timeout: patience) do |kind, facts|
@@ -74,8 +83,6 @@ module Pando
         CLI::OK
       rescue ControlClient::Late => e
         report_failure("#{e.message}; the server continues#{" (last event: #{last})" if last}. See pando status")
-      rescue ControlClient::Silent => e
-        report_failure(e.message)
       end
 
       def progress(event)

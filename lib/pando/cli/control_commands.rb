@@ -7,8 +7,6 @@ module Pando
   module CLI
     # `pando refork [POOL]`: makes a warm worker the next mold, and waits until its canary has passed and every worker
     # comes from it. Without a POOL it does so in each pool.
-    #
-    # @api private
     class Refork < ControlCommand
       FORCE = Switch.new(name: :force, flags: %w[--force], argument: nil,
                          help: "With `refork`: try even if reforking is suspended or backing off.").freeze
@@ -17,14 +15,12 @@ module Pando
 
       private
 
-      def perform = carry_out("refork", { force: ("yes" if flags[:force]), pool: words.first })
+      def order = { force: ("yes" if flags[:force]), pool: words.first }
       def operands = %w[POOL]
     end
 
     # `pando reload`: boots the code that is on disk now, and waits until every worker runs it and Pando has stopped
     # watching it. If no requests come by which it could be judged, or with --now, it does not wait for that.
-    #
-    # @api private
     class Reload < ControlCommand
       CANCEL = Switch.new(name: :cancel, flags: %w[--cancel], argument: nil,
                           help: "With `reload`: cancel a reload whose configuration is still being read.").freeze
@@ -36,23 +32,15 @@ module Pando
 
       private
 
-      def perform = carry_out("reload", { cancel: ("yes" if flags[:cancel]), now: ("yes" if flags[:now]) })
+      def order = { cancel: ("yes" if flags[:cancel]), now: ("yes" if flags[:now]) }
     end
 
     # `pando upgrade`: upgrades the monitor to the installed version while all other processes keep running, and waits
     # for the result.
-    #
-    # @api private
-    class Upgrade < ControlCommand
-      private
-
-      def perform = carry_out("upgrade")
-    end
+    class Upgrade < ControlCommand; end
 
     # `pando scale [POOL] N`: waits until N workers are ready and surplus workers are gone. Without a POOL it scales the
     # first pool.
-    #
-    # @api private
     class Scale < ControlCommand
       private
 
@@ -62,7 +50,7 @@ module Pando
         negative ? refuse(negative) : super
       end
 
-      def perform = carry_out("scale", { workers: workers, pool: (words.first if words.size > 1) })
+      def order = { workers: workers, pool: (words.first if words.size > 1) }
       def operands = %w[POOL N]
 
       def workers
@@ -77,14 +65,11 @@ module Pando
 
     # `pando kill SLOT [POOL]`: kills a worker at once, with SIGKILL. Another one takes its place. Without a POOL it
     # means the first pool.
-    #
-    # @api private
     class Kill < ControlCommand
       private
 
-      def perform = carry_out("kill", { slot: slot, pool: words[1] })
+      def order = { slot: slot, pool: words[1] }
       def operands = %w[SLOT POOL]
-      def name = self.class.name[/\w+\z/].downcase
 
       def slot
         text = words.first or raise UsageError, "give the slot of the worker: pando #{name} SLOT"
@@ -95,26 +80,19 @@ module Pando
     end
 
     # `pando stack SLOT [POOL]`: shows where a worker's threads stand now, and lets it go on.
-    #
-    # @api private
     class Stack < Kill
       private
 
       def perform
-        command = { slot: slot, pool: words[1] }
-        outcome, said = ControlClient.new(path).ask("stack", command, timeout: patience) do |_, line|
+        outcome, said = ControlClient.new(path).ask("stack", order, timeout: patience) do |_, line|
           terminal.out.puts(line["text"])
         end
         outcome == "ok" ? CLI::OK : report_failure(said["reason"])
-      rescue ControlClient::Silent => e
-        report_failure(e.message)
       end
     end
 
     # `pando drain`: health checks fail from now on. The command waits until no client sends requests any more. `--undo`
     # reverses it.
-    #
-    # @api private
     class Drain < ControlCommand
       UNDO = Switch.new(name: :undo, flags: %w[--undo],
                         help: "Reverse `drain` (back into rotation) or `quiet` (job nodes take jobs again).").freeze
@@ -123,21 +101,13 @@ module Pando
 
       private
 
-      def perform = carry_out("drain", undo: flags[:undo])
+      def order = { undo: flags[:undo] }
     end
 
     # `pando quiet`: job nodes take no new jobs from now on, as after TSTP. `--undo` reverses it.
-    #
-    # @api private
-    class Quiet < Drain
-      private
-
-      def perform = carry_out("quiet", undo: flags[:undo])
-    end
+    class Quiet < Drain; end
 
     # `pando stop`: stops the server and waits until it has ended.
-    #
-    # @api private
     class Stop < ControlCommand
       WAYS = %w[gracefully quickly at_once].freeze
       HOW = Switch.new(name: :how, flags: %w[--how], argument: WAYS.join("|"),
@@ -148,7 +118,7 @@ module Pando
 
       private
 
-      def perform = carry_out("stop", how: how)
+      def order = { how: how }
 
       def how
         way = flags[:how] || WAYS.first

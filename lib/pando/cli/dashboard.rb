@@ -7,8 +7,6 @@ module Pando
   module CLI
     # `pando dashboard`: prints the URL of the dashboard, with the token for commands. Browsers send what follows the #
     # to nobody.
-    #
-    # @api private
     class Dashboard < Command
       private
 

@@ -1,19 +1,15 @@
 # frozen_string_literal: true
 
-require "pando/cli/format"
+require "pando/cli/command"
 
 module Pando
   module CLI
     # `pando doctor`: finds what a fork would break. Exit status: 0 clean, 1 errors (with `--fail-on warning`
     # warnings too), 2 the application could not be examined or the command line is wrong, 3 no error, but a check
     # could not be done.
-    #
-    # @api private
     class Doctor < Command
-      include Format
-
       SWITCHES = [
-        Format::REPORT, Format::OUTPUT,
+        REPORT, OUTPUT,
         Switch.new(name: :requests, flags: %w[--requests], argument: "FILE|routes",
                    help: "With `doctor`: requests to send: a list, a log to replay, or the routes of a Rails app " \
                          "(in the environment test, unless you name another one)."),
@@ -83,23 +79,18 @@ module Pando
         report.complete? ? CLI::OK : INCOMPLETE
       end
 
-      # A GET route may do more than read.
       def choose_environment
-        return unless routes?
+        return unless flags[:requests] == "routes" # one may do more than read
 
-        unless environment_named?
+        if config.default?(:environment)
           @arguments = ["-e", ROUTES_ENVIRONMENT, *@arguments]
           @flags = @config = nil
         end
-        return if flags[:yes] || !production?
+        return if flags[:yes] || config.environment != "production"
 
         raise UsageError, "--requests routes would request every GET route of the application in production. " \
                           "Add --yes if you want that, or use the environment test: -e test."
       end
-
-      def routes? = flags[:requests] == "routes"
-      def environment_named? = !config.default?(:environment)
-      def production? = config.environment == "production"
 
       def fail_on
         wanted = flags[:fail_on] || "error"

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cli/control_command"
-require "pando/cli/format"
 require "pando/telemetry/json_format"
 require "pando/telemetry/received_event"
 require "pando/telemetry/text_format"
@@ -10,16 +9,12 @@ module Pando
   module CLI
     # `pando events -f [NAME...]`: shows the monitor's events as they happen, as the log does, until it is interrupted
     # or the server has stopped. With names, only events whose name begins with one of them.
-    #
-    # @api private
     class FollowEvents < ControlCommand
-      include Format
-
       FOLLOW = Switch.new(name: :follow, flags: %w[-f --follow],
                           help: "With `events`: show each event as it happens.").freeze
       NAMES = 16
 
-      def self.switches = [Format::TEXT_OR_JSON, FOLLOW]
+      def self.switches = [TEXT_OR_JSON, FOLLOW]
 
       private
 
@@ -36,8 +31,6 @@ module Pando
           show(*record, format)
         end
         outcome == "ok" ? CLI::OK : report_failure(said["reason"])
-      rescue ControlClient::Silent => e
-        report_failure(e.message)
       end
 
       def show(word, pairs, format)

@@ -14,8 +14,6 @@ require "pando/cli/top"
 module Pando
   module CLI
     # `pando help`, generated from the table of settings and the commands' switches.
-    #
-    # @api private
     class Help
       WIDTH = 100
       COLUMN = 32
@@ -24,7 +22,6 @@ module Pando
         @out = terminal.out
       end
 
-      # @return [Integer] exit status
       def call
         @out.puts "Usage: pando [COMMAND] [RACKUP] [FLAGS]", "", "Commands:", commands,
                   "", "Flags:", flags, "", "Environment variables:", variables, "",
@@ -35,9 +32,7 @@ module Pando
 
       private
 
-      def commands
-        COMMANDS.map { |name, known| row(name, known.help) }
-      end
+      def commands = COMMANDS.map { |name, known| row(name, known.help) }
 
       def flags
         settings = Config::Settings.all.select(&:argument)
@@ -72,9 +67,7 @@ module Pando
         start + rest.map { |line| indent(line) }
       end
 
-      def indent(line)
-        (" " * COLUMN) + line
-      end
+      def indent(line) = (" " * COLUMN) + line
     end
   end
 end

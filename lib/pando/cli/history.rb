@@ -5,18 +5,13 @@ require "json"
 require "time"
 require "pando/cli/admin_client"
 require "pando/cli/command"
-require "pando/cli/format"
 require "pando/cli/past"
 
 module Pando
   module CLI
     # `pando history [POOL]`: the last 24 hours as the admin process remembers them: memory, requests and latency over
     # time, what memory has grown by and where, and what each refork and reload has changed.
-    #
-    # @api private
     class History < Command
-      include Format
-
       SINCE = Switch.new(name: :since, flags: %w[--since], argument: "TIME",
                          help: "With `history`: begin at 14:00, at \"2031-05-04 14:00\", or 2h or 30m ago. [1h]").freeze
       CLOCK = /\A(\d{1,2}:\d\d(?::\d\d)?)\z/
@@ -26,7 +21,7 @@ module Pando
 
       OTHER_VERSION = "the server's history is that of another version of Pando: use its own `pando history`"
 
-      def self.switches = [Format::TEXT_OR_JSON, SINCE]
+      def self.switches = [TEXT_OR_JSON, SINCE]
 
       private
 
@@ -86,7 +81,6 @@ module Pando
         today > now ? on(now.to_date - 1, clock) : today
       end
 
-      # @raise [ArgumentError] there is no such time
       def on(date, clock)
         hour, minute, second = clock.split(":").map(&:to_i)
         raise ArgumentError, clock if hour > 23

@@ -8,8 +8,6 @@ module Pando
   module CLI
     # `pando init [FILE]`: writes config/pando.rb, based on the config file of Puma, Pitchfork or Unicorn if there is
     # one. It runs neither that file nor the application.
-    #
-    # @api private
     class Init < Command
       # Config files of other servers, in the order in which it looks for them.
       SOURCES = %w[config/puma.rb config/puma/production.rb config/pitchfork.rb config/unicorn.rb
@@ -19,9 +17,7 @@ module Pando
       TO_STDOUT = Switch.new(name: :stdout, flags: %w[--stdout], argument: nil,
                              help: "With `init`: write to stdout instead of a file.").freeze
 
-      def self.switches
-        [FORCE, TO_STDOUT]
-      end
+      def self.switches = [FORCE, TO_STDOUT]
 
       private
 
@@ -48,7 +44,6 @@ module Pando
                           "would write"
       end
 
-      # @return [String, nil] relative to the root
       def source_file
         named = flags.words.first or return SOURCES.find { |name| File.file?(File.join(root, name)) }
         return named if File.file?(File.expand_path(named, root))
@@ -56,7 +51,6 @@ module Pando
         raise UsageError, "there is no file #{File.expand_path(named, root)}"
       end
 
-      # @return [Array(String, Array<String>)] the text, and the report
       def translated(source)
         require "pando/compat/translator"
         path = File.expand_path(source, root)

@@ -1,18 +1,14 @@
 # frozen_string_literal: true
 
-require "pando/cli/format"
+require "pando/cli/command"
 
 module Pando
   module CLI
     # `pando measure`: runs the application on Puma and on Pando under the same load, and compares memory and CPU time.
     # Exit status: 0 measured, 2 it could not be measured or the command line is wrong, 130 interrupted.
-    #
-    # @api private
     class Measure < Command
-      include Format
-
       SWITCHES = [
-        Format::REPORT, Format::OUTPUT,
+        REPORT, OUTPUT,
         Switch.new(name: :routes, flags: %w[--routes], argument: "FILE",
                    help: "With `measure`: the requests, a path or a method and a path on each line. Default, " \
                          "without --log: the GET routes of a Rails app, or /."),

@@ -1,31 +1,23 @@
 # frozen_string_literal: true
 
 require "pando/cli/control_command"
-require "pando/cli/format"
 require "pando/wording"
 
 module Pando
   module CLI
     # `pando pages [POOL] [SLOT]`: which memory of a worker is private, its use and its cause. The worker writes its
     # recording to a file that the command has opened, so that neither the monitor nor the worker waits for the command.
-    #
-    # @api private
     class Pages < ControlCommand
-      include Format
       include Wording
 
       RECORD = Switch.new(name: :record, flags: %w[--record], argument: "N",
                           help: "With `pages`: watch the worker's next N requests (up to 1000).").freeze
       FORMATS = %w[text json html].freeze
       JOBS = (1..1000)
-      # Seconds for the monitor's answer.
-      ANSWER = 10.0
       # Seconds beyond `--wait`, because the worker may be in the middle of a request.
       GRACE = 30.0
 
-      def self.switches
-        [*super, RECORD, Format::REPORT, Format::OUTPUT]
-      end
+      def self.switches = [*super, RECORD, REPORT, OUTPUT]
 
       private
 
@@ -37,8 +29,9 @@ module Pando
       def answer
         recording = record
         write_report(report(recording))
-        report_cut(recording)
-      rescue ControlClient::Silent, Pando::Pages::Recording::Broken => e
+        reason = recording.facts["cut_short"]
+        reason ? report_failure("the recording is incomplete: #{reason}") : CLI::OK
+      rescue Pando::Pages::Recording::Broken => e
         report_failure(e.message)
       end
 
@@ -111,12 +104,6 @@ module Pando
         Pando::Pages::Report.write(pages, @format)
       ensure
         [mold, worker].compact.each(&:close)
-      end
-
-      # The incomplete report has been written already.
-      def report_cut(recording)
-        reason = recording.facts["cut_short"] or return CLI::OK
-        report_failure("the recording is incomplete: #{reason}")
       end
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -7,8 +7,6 @@ require "pando/telemetry/printable"
 module Pando
   module CLI
     # The past of a server from a moment on, read from /history.json, for `pando history`.
-    #
-    # @api private
     class Past
       # A refork, a reload or a reboot. `before` and `after` are bytes (PSS of the molds and workers) when it began and
       # some time after its end; nil: not known.
@@ -28,17 +26,18 @@ module Pando
       PRIVATE = "private, "
       OWNERS = { "worker" => "the workers'", "service" => "the services'", "admin" => "the admin process's",
                  "shared" => "shared" }.freeze
-      CHANGES = %w[refork reload reboot].freeze
+      CHANGE = /\A(refork|reload|reboot)\.(\w+)\z/
       ENDS = %w[finished failed refused].freeze
       NONE = "nothing is known of that time: the history begins with the server's `admin` line, has a value each ten " \
              "seconds, and holds 24 hours"
 
       # @param facts [Hash{String => Object}] @param since [Integer] a UNIX time
       # @param pool [String, nil] whose requests and changes are of interest; nil: those of all
-      # @raise [UsageError] there is no such pool
       def initialize(facts, since, pool = nil)
         day, hour, @events = facts.values_at(*KEYS)
-        @all = joined(day, hour)
+        # A value each minute for the last day, and one each ten seconds for the last hour.
+        begin_of_hour = hour.dig(0, "t") || Float::INFINITY
+        @all = day.take_while { |sample| sample["t"] < begin_of_hour } + hour
         @samples = @all.select { |sample| sample["t"] >= since }
         @since = since
         @names = @samples.flat_map { |sample| sample["pools"].keys }.uniq
@@ -57,8 +56,7 @@ module Pando
       def text = [*growth, "", *courses, *table_of_changes].join("\n")
 
       # Reforks, reloads and reboots that began since then, the oldest first.
-      # @return [Array<Change>]
-      def changes = @changes ||= Changes.new(@events).to_a { |*facts| change(*facts) }.sort_by(&:time)
+      def changes = @changes ||= found_changes.sort_by(&:time)
 
       private
 
@@ -70,14 +68,7 @@ module Pando
         @names = [pool]
       end
 
-      # A value each minute for the last day, and one each ten seconds for the last hour.
-      def joined(day, hour)
-        begin_of_hour = hour.dig(0, "t") || Float::INFINITY
-        day.take_while { |sample| sample["t"] < begin_of_hour } + hour
-      end
-
       # Memory at the beginning and at the end, by what it belongs to.
-      # @return [Hash{String => Array(Integer, Integer)}] bytes
       def parts
         return {} if @samples.empty?
 
@@ -144,7 +135,6 @@ module Pando
       end
 
       # The samples in at most so many groups of almost the same size. The first and the last stand alone.
-      # @return [Array<Array<Hash>>]
       def spans
         return @samples.map { |sample| [sample] } if @samples.size <= ROWS
 
@@ -182,14 +172,30 @@ module Pando
         return ["No refork, reload or reboot since then."] if changes.empty?
 
         rows = changes.map do |one|
-          [clock(one.time), one.what, decimal(one.seconds), *memory_of(one),
+          memory = one.saved ? ["#{mib(one.before)} -> #{mib(one.after)}", mib(one.saved)] : ["", ""]
+          [clock(one.time), one.what, decimal(one.seconds), *memory,
            Telemetry::Printable.escape(one.reason.to_s, 160)]
         end
         Table.new(["time", "change", "took, s", "MiB", "saved", "reason"], rows).lines
       end
 
-      def memory_of(change)
-        change.saved ? ["#{mib(change.before)} -> #{mib(change.after)}", mib(change.saved)] : ["", ""]
+      # Finds the beginning and the end of each change among the events. One that is refused without a source has not
+      # begun: another one may be under way.
+      def found_changes
+        started = {}
+        reasons = {}
+        over = @events.filter_map do |event|
+          name, verb = event["event"].scan(CHANGE).first
+          key = [name, event["pool"]]
+          reasons[key] = event["reason"] if event["decision"] == "refork"
+          started[key] = event if verb == "started"
+          next unless ENDS.include?(verb)
+
+          next change(nil, event, nil) if verb == "refused" && !event.key?("source")
+
+          change(started.delete(key), event, reasons.delete(key))
+        end
+        over + started.filter_map { |key, event| change(event, nil, reasons[key]) }
       end
 
       # @param event [Hash, nil] of its end; nil: it is under way
@@ -250,38 +256,6 @@ module Pando
         time = Time.at(time)
         time.strftime(time.to_date == Time.now.to_date ? "%T" : "%F %T")
       end
-
-      # Finds the beginning and the end of each change among the events.
-      class Changes
-        def initialize(events)
-          @events = events.select { |event| CHANGES.include?(event["event"].split(".").first) }
-        end
-
-        # @yieldparam started [Hash, nil] @yieldparam ended [Hash, nil] events @yieldparam reason [String, nil]
-        # @yieldreturn [Object, nil]
-        # @return [Array<Object>]
-        def to_a(&block)
-          @started = {}
-          @reasons = {}
-          over = @events.filter_map { |event| take(event, &block) }
-          over + @started.filter_map { |key, event| yield event, nil, @reasons[key] }
-        end
-
-        private
-
-        # One that is refused without a source has not begun: another one may be under way.
-        def take(event)
-          name, verb = event["event"].split(".")
-          key = [name, event["pool"]]
-          @reasons[key] = event["reason"] if verb == "decided" && event["decision"] == "refork"
-          @started[key] = event if verb == "started"
-          return unless ENDS.include?(verb)
-          return yield(nil, event, nil) if verb == "refused" && !event.key?("source")
-
-          yield @started.delete(key), event, @reasons.delete(key)
-        end
-      end
-      private_constant :Changes
     end
   end
 end

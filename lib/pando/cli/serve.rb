@@ -6,17 +6,13 @@ require "pando/wording"
 module Pando
   module CLI
     # `pando serve`: becomes the server. With --check it only checks whether the server could start.
-    #
-    # @api private
     class Serve < Command
       include Wording
 
       CHECK = Switch.new(name: :check, flags: %w[--check],
                          help: "Only check the settings, and the files, folders and gems that they name.").freeze
 
-      def self.switches
-        [CHECK]
-      end
+      def self.switches = [CHECK]
 
       private
 
@@ -40,7 +36,6 @@ module Pando
         raise
       end
 
-      # @return [PlainServer]
       def plain
         require_rackup
         require "pando/plain_server"
@@ -93,6 +88,59 @@ module Pando
       end
 
       def within(file) = file&.delete_prefix("#{config.directory}/")
+    end
+
+    # `pando swarm`: becomes a server that runs only job nodes. It is `pando serve --workers 0`, with a config file of
+    # its own if there is one.
+    class Swarm < Serve
+      FILE = "config/swarm.rb"
+
+      def initialize(arguments, terminal)
+        super
+        return if flags[:help] || flags[:version]
+
+        refuse_words
+        refuse_workers
+        @arguments = [*arguments, *file, "--workers", "0"]
+        @flags = nil
+      end
+
+      private
+
+      # The user did not ask for 0 workers, so the message must not mention them.
+      def config
+        super
+      rescue Config::NothingToRun
+        raise ConfigError, "there is no #{FILE} and no #{Config::Loader::DEFAULT_FILE}" unless (file = chosen)
+
+        raise ConfigError, "#{file} has no node line, such as `node :sidekiq`: nothing to run"
+      end
+
+      def chosen
+        named = flags.last(:config_file)&.text
+        named || (Config::Loader::DEFAULT_FILE if File.file?(File.join(folder, Config::Loader::DEFAULT_FILE)))
+      end
+
+      def refuse_words
+        word = flags.words.first or return
+        raise UsageError, "pando swarm takes no argument #{word.inspect}. To name a config file: pando swarm -c FILE"
+      end
+
+      def refuse_workers
+        workers = flags.last(:workers) or return
+        return if workers.text == "0"
+
+        raise UsageError, "#{workers.flag}: pando swarm has no workers that serve requests. Set the number of nodes " \
+                          "with `count:` on the `node` line"
+      end
+
+      def file
+        return [] if flags.last(:config_file)
+
+        File.file?(File.join(folder, FILE)) ? ["--config", FILE] : []
+      end
+
+      def folder = File.expand_path(flags.last(:directory)&.text || ".", directory)
     end
   end
 end

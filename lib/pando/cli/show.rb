@@ -1,18 +1,14 @@
 # frozen_string_literal: true
 
-require "pando/cli/format"
+require "pando/cli/command"
 require "pando/config/report"
 require "pando/version"
 
 module Pando
   module CLI
     # `pando config`: the effective settings, and where each comes from.
-    #
-    # @api private
     class ShowConfig < Command
-      include Format
-
-      def self.switches = [Format::TEXT_OR_JSON]
+      def self.switches = [TEXT_OR_JSON]
 
       private
 
@@ -24,14 +20,11 @@ module Pando
     end
 
     # `pando version`: the versions of Pando and of Ruby.
-    #
-    # @api private
     class Version
       def initialize(_arguments, terminal)
         @out = terminal.out
       end
 
-      # @return [Integer] exit status
       def call
         @out.puts "pando #{VERSION} (ruby #{RUBY_VERSION} #{RUBY_PLATFORM})"
         CLI::OK

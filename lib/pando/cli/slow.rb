@@ -2,26 +2,19 @@
 
 require "json"
 require "pando/cli/control_command"
-require "pando/cli/format"
 require "pando/slow_entry"
 require "pando/telemetry/printable"
 
 module Pando
   module CLI
     # `pando slow`: the last slow requests, the newest first. With --stacks the end of the slow log's file.
-    #
-    # @api private
     class Slow < ControlCommand
-      include Format
-
-      # Seconds. A healthy monitor answers within milliseconds.
-      ANSWER = 10.0
       LIMIT = Switch.new(name: :limit, flags: %w[--limit], argument: "N",
                          help: "With `slow`: show only the N newest requests.").freeze
       STACKS = Switch.new(name: :stacks, flags: %w[--stacks], argument: nil,
                           help: "With `slow`: show the end of the slow log's file, with the stacks.").freeze
 
-      def self.switches = [Format::TEXT_OR_JSON, LIMIT, STACKS]
+      def self.switches = [TEXT_OR_JSON, LIMIT, STACKS]
 
       private
 
@@ -35,8 +28,6 @@ module Pando
         requests = requests.map { |_, facts| Cluster::Control::Line.typed(facts) }
         terminal.out.puts(chosen_format == "json" ? JSON.pretty_generate("requests" => requests) : text(requests))
         CLI::OK
-      rescue ControlClient::Silent => e
-        report_failure(e.message)
       end
 
       def ask

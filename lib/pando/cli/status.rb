@@ -1,29 +1,20 @@
 # frozen_string_literal: true
 
 require "pando/cli/control_command"
-require "pando/cli/format"
 require "pando/cli/status_report"
 
 module Pando
   module CLI
     # `pando status`: the processes, their generations, and what each one is doing. With --watch it shows them again and
     # again, until it is interrupted or the server has ended.
-    #
-    # @api private
     class Status < ControlCommand
-      include Format
-
-      # Seconds. A healthy monitor answers within milliseconds.
-      ANSWER = 10.0
       # Seconds between two reports, and the least of them.
       INTERVAL = 2.0
       SHORTEST = 0.1
       WATCH = Switch.new(name: :watch, flags: %w[--watch], argument: "[SECONDS]",
                          help: "With `status`: show it again every 2 seconds, or as often as you say.").freeze
 
-      def self.switches
-        [Format::TEXT_OR_JSON, WATCH]
-      end
+      def self.switches = [TEXT_OR_JSON, WATCH]
 
       private
 
@@ -36,8 +27,6 @@ module Pando
           terminal.out.flush
           sleep(seconds)
         end
-      rescue ControlClient::Silent => e
-        report_failure(e.message)
       end
 
       def show

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/cli/release"
-require "pando/cli/status_lines"
 require "pando/cluster/control/line"
+require "pando/code_bound"
 require "pando/sys/memory"
 require "pando/wording"
 
@@ -10,11 +9,8 @@ module Pando
   module CLI
     # The output of `pando status`: the monitor's records, and the memory of each process. This command reads the
     # memory itself, so that the monitor loses no time.
-    #
-    # @api private
     class StatusReport
       include Wording
-      include StatusLines
 
       PROCESSES = %w[reactor mold worker service admin].freeze
       COLUMNS = { "role" => "ROLE", "generation" => "GEN", "pid" => "PID", "state" => "STATE", "requests" => "REQUESTS",
@@ -23,22 +19,23 @@ module Pando
       STANDINGS = { "proof" => "its canary has served %s", "watch" => "Pando watches it; it has served %s",
                     "unproven" => "unproven: %s", "released" => "its mold was released",
                     "waits" => "its canary must show %s" }.freeze
-      private_constant :COLUMNS, :RIGHT, :STANDINGS
+      BUFFERS = %w[heads bodies responses spooled_bodies spooled_responses].freeze
+      # Of the application, in its folder: Capistrano and others write it.
+      REVISION = "REVISION"
+      # Bytes of its line.
+      LONGEST = 64
 
-      # @param records [Array<Array(String, Hash{String => String})>]
       # @param memory [#call] gives the memory of a process by its pid
       def initialize(records, memory: Sys::Memory.method(:usage))
         @records = records.map { |word, pairs| [word, Cluster::Control::Line.typed(pairs)] }
         @memory = memory
       end
 
-      # @return [String]
       def json
         require "json"
         JSON.pretty_generate(to_h)
       end
 
-      # @return [Hash{String => Object}]
       def to_h
         {
           "server" => one("server"), **pools, "listeners" => all("listener"), "queue" => one("queue"),
@@ -51,7 +48,6 @@ module Pando
         }
       end
 
-      # @return [String]
       def text
         [head, *listeners, queue, buffers, *pool_lines, "", *table, "", *notes].compact.join("\n")
       end
@@ -65,9 +61,27 @@ module Pando
         all("generation").map do |one|
           place = one.values_at("number", "pool")
           members = children.map(&:last).select { |pairs| pairs.values_at("generation", "pool") == place }
-          release = Release.of(one["mold"] || members.filter_map { |pairs| pairs["pid"] }.first)
+          release = release_of(one["mold"] || members.filter_map { |pairs| pairs["pid"] }.first)
           release ? { **one, "release" => release } : one
         end
+      end
+
+      # The folder that a process works in, as the kernel sees it, and the first line of the file REVISION there.
+      # @return [String, nil] nil: there is no such process, or it may not be looked into
+      def release_of(pid)
+        folder = File.readlink("/proc/#{pid}/cwd").force_encoding("UTF-8").scrub("?") if pid
+        folder && [folder, revision(pid)].compact.join(" at ")
+      rescue SystemCallError
+        nil
+      end
+
+      # In the file system of the process, which may be another one.
+      def revision(pid)
+        text = File.open("/proc/#{pid}/cwd/#{REVISION}", File::RDONLY | File::NONBLOCK) { |file| file.read(LONGEST) }
+        line = text.to_s.lines.first.to_s.force_encoding("UTF-8").scrub("?").gsub(/[^[:print:]]/, "").strip
+        line unless line.empty?
+      rescue SystemCallError
+        nil
       end
 
       def processes
@@ -246,6 +260,83 @@ module Pando
 
       # A request's path comes from the client, so no control character in it may reach the terminal.
       def printable(text) = text.gsub(/[^[:print:]]/, "?")
+
+      def queue
+        return unless (queue = one("queue"))
+
+        held = " (#{queue["set_aside"]} of them held back for slow readers)" if queue["set_aside"].to_i.positive?
+        "connections: #{queue["connections"]}, idle: #{queue["idle"]}; requests queued: #{queue["waiting"]}" \
+          "#{held}, total: #{queue["requests"]}"
+      end
+
+      # nil if the server is older than this command.
+      def buffers
+        kinds = one("queue")&.slice(*BUFFERS)
+        return unless kinds&.size == BUFFERS.size
+
+        heads, bodies, answers, *spooled = kinds.values_at(*BUFFERS).map { |bytes| format("%.1f", bytes / (1024.0**2)) }
+        "buffers in MiB: heads #{heads}, bodies #{bodies}, responses #{answers}; " \
+          "in the spool: bodies #{spooled.first}, responses #{spooled.last}"
+      end
+
+      # The state of `refork :auto`.
+      def reforking
+        all("refork").map do |refork|
+          decided = "; last decision: #{refork["decided"]}" if refork["decided"]
+          waits = "; now: #{refork["waits"]}" if refork["waits"]
+          printable("refork :auto#{of(refork)} is #{refork["phase"]}#{decided}#{waits}")
+        end
+      end
+
+      # Memory that each mold inherits and hands down.
+      def leaks
+        all("leak").map do |leak|
+          waits = "; no cold boot: #{leak["waits"]}" if leak["waits"]
+          printable("each request#{of(leak)} leaks #{(leak["rate"] / 1024.0).round(1)} KiB that molds hand down: " \
+                    "#{mebibytes(leak["before"])} after #{leak["after"]} requests, #{mebibytes(leak["bytes"])} after " \
+                    "#{leak["requests"]}#{waits}")
+        end
+      end
+
+      # Why Pando refuses to refork, in the words of `pando refork`.
+      def lost_threads
+        all("lost_thread").map do |one|
+          scope = "no refork from #{one["held"]} of #{counted(one["workers"], "worker")}#{of(one)}" if one["refused"]
+          printable("#{scope || "lost thread#{of(one)}"}: #{one["reason"]}. #{one["advice"]}")
+        end
+      end
+
+      # Why Pando refuses to refork from these workers.
+      def changed_states
+        all("changed_state").map { |one| printable("no refork from worker #{one["slot"]}#{of(one)}: #{one["reason"]}") }
+      end
+
+      def sharing = [allocator, compiler, collections].compact
+
+      # Molds load it and workers inherit it, so it shows in the memory maps of either.
+      def allocator
+        pid = [*all("mold"), *all("worker")].first&.fetch("pid", nil) or return
+        path = File.read("/proc/#{pid}/maps")[%r{/\S*libjemalloc\S*$}]
+        "allocator: #{printable(path)}" if path
+      rescue SystemCallError
+        nil
+      end
+
+      # For the worker that has compiled most.
+      def compiler
+        worker = all("worker").max_by { |pairs| pairs["code"].to_i } or return
+        bound = CodeBound.of(*worker.values_at("pid", "code"), worker["requests"].to_i)
+        "YJIT: #{bound}" if bound
+      end
+
+      # For the current workers.
+      def collections
+        workers = all("worker")
+        made = workers.sum { |pairs| pairs["full"].to_i }
+        due = workers.count { |pairs| pairs["major_gc_due"] }
+        wait = "; #{counted(due, "worker")} to be replaced instead of running one" if due.positive?
+        "major GCs: #{made} in #{counted(workers.size, "worker")}#{wait}" if made.positive? || due.positive?
+      end
     end
   end
 end

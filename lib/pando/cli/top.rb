@@ -7,8 +7,6 @@ module Pando
   module CLI
     # `pando top`: the running server on the whole screen, each second, with keys that steer it. Where stdout is no
     # terminal, or with --once, it writes plain text.
-    #
-    # @api private
     class Top < ControlCommand
       ONCE = Switch.new(name: :once, flags: %w[--once],
                         help: "With `top`: show one second of the server as plain text, and end.").freeze
@@ -27,8 +25,6 @@ module Pando
         return once if flags[:once]
 
         screen? ? full_screen : plain
-      rescue ControlClient::Silent => e
-        report_failure(e.message)
       end
 
       # Escape codes would be noise on a dumb terminal.

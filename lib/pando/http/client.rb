@@ -15,8 +15,10 @@ module Pando
     #   over?                     whether the answer is sent, or the connection is the application's
     #   connected?, half_closed?  whether the client waits for its answer; whether it sends no more
     #   inform(text)              sends a whole interim response
-    #   answer(line, fields, body, ending)   sends a whole ordinary answer in one step; false: nothing was done
-    #   transmit(parts), transmit_last(parts), transmit_file(file, size)   send parts of an answer, and its end
+    #   answer(line, fields, body, ending)   sends a whole ordinary answer in one step: the status line, the fields, an
+    #                             Array, and the head's ending; false: nothing was done
+    #   transmit(parts), transmit_last(parts)   send parts of an answer, and its end
+    #   transmit_file(file, size)   sends a file's first bytes; how many: less than size if the file has shrunk
     #   sent                      bytes of the answer that were sent
     #   slow_rate                 bytes a second that a client took that was too slow, else nil
     #   take_over                 the connection's socket, no longer the server's
@@ -25,15 +27,11 @@ module Pando
     #
     # All that sends or receives raises {ClientGone} if the client is gone or too slow. Owned by a {Connection}, for one
     # request.
-    #
-    # @api private
     module Client
       # A connection's socket, as applications know sockets. It belongs to this process alone: a mold that is forked
       # while it is open closes its copy.
       #
-      # @param descriptor [Integer] which is now the socket's
       # @param received [String] bytes from the client that are to be read first; IO.select knows of them
-      # @return [TCPSocket, UNIXSocket]
       def self.socket(descriptor, received)
         kind = Sys.borrow(descriptor, Socket) { |any| any.local_address.ip? ? TCPSocket : UNIXSocket }
         socket = kind.for_fd(descriptor)
@@ -43,10 +41,6 @@ module Pando
       end
 
       # Gives the whole connection to the application, instead of an answer.
-      #
-      # @return [TCPSocket, UNIXSocket]
-      # @raise [IOError] the answer has begun, or is over
-      # @raise [ClientGone]
       def hijack
         raise IOError, "the request is over: its connection cannot be hijacked any more" if over?
         raise IOError, "the response has begun: the connection cannot be hijacked any more" if sent.positive?
@@ -55,36 +49,24 @@ module Pando
       end
 
       # For an answer that goes on when the application has returned.
-      #
-      # @return [DetachedClient]
-      # @raise [ClientGone]
-      def detach
-        DetachedClient.new(take_over, @write_timeout)
-      end
+      def detach = DetachedClient.new(take_over, @write_timeout)
 
       # Called before the application's answer begins.
       #
       # @raise [RequestTimeout] it comes too late
-      # @return [void]
       def check_timeout = @timeout&.check
 
       # Called when the head of the application's answer was sent, or its connection was hijacked.
-      #
-      # @return [void]
       def answering = @timeout&.answering
 
       # @return [Boolean] whether the application has the connection
-      def handed_over?
-        @handed_over || false
-      end
+      def handed_over? = @handed_over || false
 
       # @return [Boolean] whether the server ends the response, since its worker leaves
       def cut? = false
 
       # @return [Boolean] whether the server can still answer as it likes
-      def unanswered?
-        !handed_over? && sent.zero?
-      end
+      def unanswered? = !handed_over? && sent.zero?
 
       private
 
@@ -99,8 +81,6 @@ module Pando
     #
     # Proxies write that field in seconds, milliseconds or microseconds of Unix time, with or without "t=" before it;
     # the magnitude tells. Impossible values are ignored, because a client may send the field as well.
-    #
-    # @api private
     module QueueTime
       FIELD = "HTTP_X_REQUEST_START"
       # As Puma names it: milliseconds, an Integer.
@@ -112,10 +92,6 @@ module Pando
         # Sets what says how long a request has waited: `pando.queue_time`, and what monitoring services and
         # autoscalers read. Those subtract the time of the body from the time since the stamp: so it may only be told
         # beside a stamp from before the body.
-        #
-        # @param env [Hash]
-        # @param waited [Float] seconds in the reactor's queue
-        # @param body [Float, nil] seconds that the reactor received the body
         def tell(env, waited, body)
           env["pando.queue_time"] = of(env, waited, body)
           return env[BODY_WAIT] = (body * 1000).round if body && env[FIELD]
@@ -125,8 +101,6 @@ module Pando
         end
 
         # A proxy may have stamped the request before its body came.
-        #
-        # @return [Float, nil] seconds
         def of(env, waited, body = nil)
           field = env[FIELD] or return waited
 

@@ -9,6 +9,8 @@ module Pando
     # still waits, and take its connection over.
     #
     #     return if !env["pando.client"].connected?   # the report is not needed any more
+    #
+    # @api public
     class ClientHandle
       # @param client [Client]
       # @param env [Hash]
@@ -22,17 +24,13 @@ module Pando
       # when it replies to the answer with a reset.
       #
       # @return [Boolean] false too when the request is over
-      def connected?
-        @client.connected?
-      end
+      def connected? = @client.connected?
 
       # Whether the client sends no more. It may still wait for its answer (RFC 9112 section 9.6), though most such
       # clients have gone.
       #
       # @return [Boolean]
-      def half_closed?
-        @client.half_closed?
-      end
+      def half_closed? = @client.half_closed?
 
       # Full hijack, as in the Rack specification: the connection is the application's, and the response that it returns
       # is ignored. A second call returns the same socket.
@@ -51,6 +49,8 @@ module Pando
 
     # `env["rack.early_hints"]`: sends a 103 response (RFC 8297) with these fields before the answer. It exists if the
     # setting `early_hints` is on and the client speaks HTTP/1.1.
+    #
+    # @api public
     class EarlyHints
       # Bytes of all fields.
       LARGEST = 16_384

@@ -4,7 +4,6 @@ require "pando/events"
 require "pando/fork_safety/audit/sites"
 require "pando/http/client_handle"
 require "pando/http/errors"
-require "pando/http/request"
 require "pando/http/response"
 require "pando/http/timeout"
 require "pando/sys"
@@ -17,17 +16,12 @@ module Pando
     #
     # Owned by a handler: one per worker, for one client after the other, because a request is too short for objects of
     # its own. The methods stand in the order in which a request runs through them.
-    #
-    # @api private
     class Connection
-      # @param context [WorkerContext]
       def initialize(context)
         @context = context
         @spare_request = Request.new
       end
 
-      # @param client [Client]
-      # @param environment [Environment] of the listener that the client came by
       # @raise [HookError, SystemExit, SignalException] from the application's own code
       def serve(client, environment)
         @client = client
@@ -69,7 +63,6 @@ module Pando
         end
       end
 
-      # @raise [Refused]
       def build_request(parser)
         env = @environment.build(parser, reader.buffer, @client.remote)
         @client.introduce(env, reader)
@@ -220,7 +213,6 @@ module Pando
         close
       end
 
-      # @param linger [Boolean] the client is still to be read
       def close(linger = false) # rubocop:disable Style/OptionalBooleanParameter -- a keyword costs every request
         @closed = true
         @client.finish(reader.buffer, linger)
@@ -257,6 +249,44 @@ module Pando
 
       # @return [Float, nil] seconds that the request has waited for the interpreter lock; nil: hardly any
       def lock_wait = record.lock_wait.round(3).nonzero?
+    end
+
+    # What the server needs of a request after the application may have changed the environment. Owned by a
+    # {Connection}, which uses one object for all requests.
+    class Request
+      # @return [String] without the query, which may hold a secret
+      attr_reader :path
+      # @return [0, 1] HTTP/1.0 or HTTP/1.1
+      attr_reader :minor
+      attr_reader :env, :verb, :input
+
+      def begin(env, minor)
+        @env = env
+        @verb = env["REQUEST_METHOD"]
+        @path = env["PATH_INFO"]
+        @minor = minor
+        @input = env["rack.input"]
+        self
+      end
+
+      def forget
+        @env = @verb = @path = @input = nil
+      end
+
+      def head? = @verb == "HEAD"
+
+      # @return [Boolean] whether the client would go on in another protocol (RFC 9110 section 7.8)
+      def upgrade? = @minor.positive? && @env.key?("HTTP_UPGRADE")
+
+      # Stands for a request that could not be read.
+      UNKNOWN = new.begin({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "" }, 1).freeze
+
+      def attach(body)
+        return unless body
+
+        @env["CONTENT_LENGTH"] ||= body.size.to_s if body.size
+        @env["rack.input"] = @input = body.input
+      end
     end
   end
 end

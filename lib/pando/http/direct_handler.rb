@@ -18,15 +18,10 @@ module Pando
       # Seconds.
       PAUSE = 0.1
 
-      # In the new worker, before it reports ready.
-      #
-      # @param worker [Cluster::Worker]
-      # @return [void]
       def start(worker)
         # So that this worker notices the monitor's death during a request, too.
         Sys.shut_when_orphaned(@listeners.reject(&:held?).map(&:fileno))
-        @context = WorkerContext.for(worker, @app, @limits, SocketReader.new(@limits),
-                                     soft_timeout: soft_timeout(worker).install)
+        @context = WorkerContext.for(worker, @app, @limits, SocketReader.new(@limits), soft_timeout(worker).install)
         @connection = Connection.new(@context)
         @environments = @listeners.to_h { |each| [each, Environment.new(each, proxies: @proxies)] }.compare_by_identity
         run_self_test
@@ -34,53 +29,27 @@ module Pando
       end
 
       # The kernel's order of the {#sources}, to which the worker sees, decides which worker gets a connection.
-      #
-      # @return [void]
       def step_forward; end
-
-      # @return [void]
       def step_back; end
 
-      # From the next request on.
-      #
-      # @param app [#call]
       def app=(app)
         @context.app = app
       end
 
-      # @return [Array<Array(Cluster::Listening::Listener, Symbol)>] to watch, and in which manner (Sys::Poller)
-      def sources
-        @listeners.map { |listener| [listener, :exclusive] }
-      end
+      def sources = @listeners.map { |listener| [listener, :exclusive] }
 
       # Serves a client that has connected, unless another worker was faster.
-      #
-      # @param listener [Cluster::Listening::Listener] one of {#sources}
-      # @return [void]
       def ready(listener)
         serve_within_budget { serve(listener) }
         count_connections
         @collector.between { false } # it cannot see whether clients wait at the listeners
       end
 
-      # Called now and then: if a worker was woken up and died, its connection still waits.
-      #
-      # @return [void]
-      def idle
-        @listeners.each { |listener| ready(listener) }
-      end
-
-      # The worker was about to leave, and goes on.
-      #
-      # @return [void]
+      # If a worker was woken up and died, its connection still waits.
+      def idle = @listeners.each { |listener| ready(listener) }
       def resume = idle
 
-      # Before the worker leaves, which may have been woken up for a connection.
-      #
-      # @param deadline [Float, nil] the server ends: serve all that waits, but
-      #   begin nothing after this moment (monotonic seconds)
-      # @param _by [Float, nil] when the monitor stops waiting; no request is cut short for it
-      # @return [void]
+      # This worker may have been woken up for a connection. No request is cut short.
       def stop(deadline = nil, _by = nil)
         loop do
           served = @listeners.map { |listener| serve(listener) }.any?
@@ -91,10 +60,6 @@ module Pando
       end
 
       # The server does not listen there any more: serves all clients that wait, and accepts no more.
-      #
-      # @param listener [Cluster::Listening::Listener] none of {#sources}
-      # @param deadline [Float] begin nothing after this moment (monotonic seconds)
-      # @return [void]
       def serve_out(listener, deadline)
         @environments[listener] = Environment.new(listener, proxies: @proxies)
         serve_all(listener, deadline)
@@ -104,9 +69,7 @@ module Pando
         @environments.delete(listener)
       end
 
-      # @param listener [#fileno] non-blocking
-      # @return [Array(Integer, String), nil] a descriptor and the client's address (none for a UNIX socket); nil: no
-      #   client waits, or another worker was faster
+      # @return [Array(Integer, String), nil] a descriptor and the client's address; nil: no client waits
       def accept(listener)
         Wire.accept(listener.fileno)
       rescue *LOST
@@ -130,10 +93,6 @@ module Pando
 
       def serve_all(listener, deadline)
         nil while Sys.now < deadline && serve(listener)
-      end
-
-      def serve_self_test(descriptor)
-        @connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)
       end
     end
   end

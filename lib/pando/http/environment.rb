@@ -10,8 +10,6 @@ module Pando
     #
     # Rack 3 and Rack 2 specify different environments. The loaded Rack decides when the worker starts; without Rack it
     # is Rack 3's. Owned by the handler, one for each listener.
-    #
-    # @api private
     class Environment
       # The address of a client on a UNIX socket, for applications that trust local proxies.
       LOCAL = "127.0.0.1"
@@ -23,15 +21,12 @@ module Pando
       REQUEST = { "REQUEST_METHOD" => "GET", "REQUEST_URI" => nil, "PATH_INFO" => nil, "QUERY_STRING" => nil,
                   "SERVER_PROTOCOL" => "HTTP/1.1", "REMOTE_ADDR" => nil }.freeze
 
-      # @return [Array(Integer, Integer)] of the Rack that is loaded
       def self.rack_release
         defined?(::Rack::RELEASE) ? ::Rack::RELEASE.split(".").first(2).map(&:to_i) : [3, 1]
       end
 
       # @param listener [Socket] names the server if the request does not
       # @param proxies [TrustedProxies, nil] nil: nobody is trusted
-      # @param errors [IO] `rack.errors`
-      # @param multithread [Boolean] whether the application may be called by several threads at once
       def initialize(listener, proxies: nil, errors: $stderr, multithread: false, rack: Environment.rack_release)
         @proxies = proxies
         @multithread = multithread
@@ -41,10 +36,6 @@ module Pando
         @template = roomy(template(listener.local_address, errors)).freeze
       end
 
-      # @param parser [Parser] done with a head
-      # @param buffer [String] which holds that head
-      # @param remote [String, nil] the client's address, nil on a UNIX socket
-      # @return [Hash]
       def build(parser, buffer, remote)
         env = parser.environment(@template, buffer, remote || LOCAL, @asterisk)
         @proxies.apply(env, remote) if @proxies && parser.forwarded?
@@ -61,7 +52,7 @@ module Pando
       end
 
       def template(local, errors)
-        { "SCRIPT_NAME" => "", "SERVER_NAME" => name(local), "SERVER_PORT" => port(local),
+        { "SCRIPT_NAME" => "", "SERVER_NAME" => name(local), "SERVER_PORT" => local.ip? ? local.ip_port.to_s : "80",
           "SERVER_SOFTWARE" => "pando/#{VERSION}", "rack.url_scheme" => "http", "rack.errors" => errors,
           "rack.input" => NoBody::NONE, "rack.hijack?" => true, **(@rack2 ? rack2 : {}), **REQUEST }
       end
@@ -75,10 +66,6 @@ module Pando
         return "localhost" unless local.ip?
 
         local.ipv6? ? "[#{local.ip_address[/[^%]+/]}]" : local.ip_address
-      end
-
-      def port(local)
-        local.ip? ? local.ip_port.to_s : "80"
       end
     end
   end

@@ -18,15 +18,22 @@ module Pando
   module HTTP
     # What an HTTP worker does, as Cluster::Worker wants it (see Cluster::Payload#work): {DirectHandler} accepts
     # connections itself, {ReactorHandler} takes requests from the reactor. This class is what both have in common. Made
-    # in the mold, started in each worker.
+    # in the mold, started in each worker. Each of them has
+    #
+    #   start(worker)               in the new worker, before it reports ready
+    #   sources, ready(source)      what to watch, and in which manner (Sys::Poller); it has something to read
+    #   idle                        called now and then without an event: a wake-up may have been lost
+    #   step_forward, step_back     whether this worker gets requests before the others do
+    #   app=(app)                   the application from the next request on
+    #   resume                      the worker was about to leave, and goes on
+    #   stop(deadline, by)          before the worker leaves. With a deadline the server ends: serve all that waits, but
+    #                               begin nothing after it. `by`: when the monitor stops waiting. Monotonic seconds
     #
     # Here is also when a worker can be forked: between two requests. Clients of connections that the application has
     # taken over are told to connect again elsewhere, and the fork waits a little for them. It also waits for a moment
     # in which no job runs in the background, because a job's thread may hold a lock that would stay locked in the
     # child. The jobs stay with this process, so a busy queue delays the fork but never prevents it. Requests are
     # served meanwhile.
-    #
-    # @api private
     class Handler
       # Between two looks at the worker's link: so many requests, and none begins after so many seconds.
       BUDGET_REQUESTS = 16
@@ -38,10 +45,6 @@ module Pando
       # Seconds between two counts of the connections.
       COUNT_INTERVAL = 0.25
 
-      # @param app [#call] the Rack application
-      # @param listeners [Array<Cluster::Listening::Listener>] non-blocking, shared with other processes
-      # @param config [Config]
-      # @param self_test [String, nil] see SelfTest
       def initialize(app, listeners, config, self_test: config.self_test)
         @app = app
         @listeners = listeners
@@ -54,7 +57,6 @@ module Pando
       end
 
       # Called again and again before a fork.
-      # @return [Boolean] whether the fork may come now
       def rest?
         @rest_by ||= Sys.now + REST_TIMEOUT
         told = told_goodbye?
@@ -70,21 +72,15 @@ module Pando
       end
 
       # In a forked child: nothing here is its own.
-      # @return [nil]
       def abandon = nil
 
       # Nothing to do: the clients decide when requests come. `pando drain` takes the server out of rotation.
-      # @return [nil]
       def quiet = nil
 
       # Called again and again in a worker that is to leave last: it takes no further request, and keeps what it has.
-      # @return [Boolean] whether it has nothing left
       def drained? = !connected?
 
       # In a canary that gets no requests: requests the paths that the configuration calls safe.
-      #
-      # @return [String] see SelfTest.replay
-      # @raise [SelfTest::Failed]
       def try_out
         SelfTest.replay(@safe_paths, worker) { |descriptor| serve_self_test(descriptor) }
       end
@@ -93,14 +89,17 @@ module Pando
 
       def worker = @context.worker
 
-      # @return [SoftTimeout] for requests on the main thread
+      def serve_self_test(descriptor)
+        @connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)
+      end
+
+      # For requests on the main thread.
       def soft_timeout(worker) = SoftTimeout.new(worker, SlowLog.for(@slow_terms, worker, worker))
 
       def run_self_test
         SelfTest.run(@self_test, worker) { |descriptor| serve_self_test(descriptor) }
       end
 
-      # @yieldreturn [Boolean] whether there was a request
       def serve_within_budget
         limit = coarse_now + BUDGET_SECONDS
         left = BUDGET_REQUESTS

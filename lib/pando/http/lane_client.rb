@@ -9,20 +9,14 @@ module Pando
   module HTTP
     # The client of one request behind the reactor: a place in the worker's lane. The reactor holds the connection; it
     # takes the answer from the lane, and tells if the client is gone. See {Client}.
-    #
-    # @api private
     class LaneClient
       include Client
 
       # A file up to this size travels in frames, a larger one as a descriptor. Bytes.
       SMALL_FILE = 65_536
 
-      # @return [Timeout, nil] stopped while the reactor is waited for
       attr_writer :timeout
 
-      # @param link [LaneLink] whose lane has just taken the request
-      # @param channel [Channel]
-      # @param write_timeout [Float] seconds
       def initialize(link, channel, write_timeout)
         @link = link
         @lane = link.lane
@@ -31,37 +25,27 @@ module Pando
         @persistent = @broken = @ended = @stuck = @cut = false
       end
 
-      # @return [Integer] bytes of the response sent so far
       def sent = @lane.sent
-
-      # @return [String, nil] the client's address; nil on a UNIX socket
       def remote = @lane.remote
 
-      # @param env [Hash]
-      # @param reader [LaneReader] that has read the head
       def introduce(env, reader)
         QueueTime.tell(env, @lane.queue_time, @lane.body_time)
         env["pando.retry"] = true if @lane.retry?
         @persistent = reader.parser.keep_alive? && !@lane.last?
       end
 
-      # @return [Boolean]
       def persistent?
         @persistent &&= !@channel.draining?
       end
 
-      # @return [void]
       def last!
         @persistent = false
       end
 
       # @return [Boolean] whether the lane is unusable: the reactor does not read it, and no other request can be
       #   answered on it
-      def stuck?
-        @stuck
-      end
+      def stuck? = @stuck
 
-      # @return [Boolean]
       def over? = @ended
 
       # The worker leaves: for the application this client is gone.
@@ -70,29 +54,22 @@ module Pando
         @lane.cut
       end
 
-      # (see Client#cut?)
       def cut? = @cut
 
-      # @return [nil] the reactor deals with slow clients
+      # The reactor deals with slow clients.
       def slow_rate = nil
 
-      # @return [Boolean] as far as the reactor knows
+      # As far as the reactor knows.
       def connected? = !@ended && @lane.wanted?
-
-      # @return [Boolean]
       def half_closed? = !connected? || @lane.half_closed?
 
       # @param text [String] that fits into one frame
-      # @raise [ClientGone]
       def inform(text)
         refuse_if_over
         persist { @lane.put_interim(text) }
       end
 
-      # @param line [String] the status line @param fields [Object] @param body [Array]
-      # @param ending [String] of the head
       # @return [Boolean] false: nothing was done, because the answer is special or there is no room for it
-      # @raise [ClientGone]
       def answer(line, fields, body, ending)
         refuse_if_over
         outcome = @lane.answer(line, fields, body, ending, @persistent)
@@ -100,8 +77,6 @@ module Pando
         @ended = true if outcome
       end
 
-      # @param parts [Array<String>]
-      # @raise [ClientGone]
       def transmit(parts)
         total = Wire.bytes(parts)
         offset = 0
@@ -116,10 +91,6 @@ module Pando
         @ended = true
       end
 
-      # Sends a file's first `size` bytes.
-      #
-      # @return [Integer] bytes sent; less than size if the file has shrunk
-      # @raise [ClientGone]
       def transmit_file(file, size)
         return transmit_content(file, size) if size <= SMALL_FILE
 
@@ -130,27 +101,17 @@ module Pando
       end
 
       # The request's body, or the whole request, if the reactor has put it into a file.
-      #
-      # @return [File]
-      # @raise [ClientGone]
       def receive_file
         persist { @lane.want_file }
         @link.fetch
       end
 
       # The reactor forgets the connection.
-      #
-      # @return [TCPSocket, UNIXSocket]
-      # @raise [ClientGone]
       def take_over
         take_descriptor { |descriptor, received| Client.socket(descriptor, received) }
       end
 
       # As {#take_over}. A timeout is postponed, because between the steps the socket has no owner.
-      #
-      # @yieldparam descriptor [Integer] @yieldparam received [String] what the client has sent behind the request
-      # @return [Object] what the block returns
-      # @raise [ClientGone]
       def take_descriptor
         Thread.handle_interrupt(RequestTimeout => :never) do
           refuse_if_over
@@ -250,8 +211,6 @@ module Pando
 
     # A worker's {Lane} with the two descriptors that belong to it: the eventfd by which the reactor wakes the worker,
     # and the socket on which files travel. Owned by {ReactorHandler}, one per worker; each {LaneClient} waits by it.
-    #
-    # @api private
     class LaneLink
       # Seconds that the reactor may take to pass a file, and between two checks whether the request is still wanted.
       TIMEOUT = 10.0
@@ -259,12 +218,8 @@ module Pando
       # Bytes of a packet: a ticket, and what a client has sent ahead.
       PACKET = 16_384 + 64
 
-      # @return [Lane]
       attr_reader :lane
 
-      # @param lane [Lane]
-      # @param eventfd [IO]
-      # @param socket [UNIXSocket] of packets
       def initialize(lane, eventfd, socket)
         @lane = lane
         @eventfd = eventfd
@@ -272,9 +227,6 @@ module Pando
       end
 
       # Waits until the reactor has read enough for a frame of any size to fit.
-      #
-      # @param pace [Pace]
-      # @raise [ClientTooSlow]
       def wait_for_room(pace)
         @lane.drain # it has counted earlier calls
         return unless @lane.starve
@@ -285,10 +237,6 @@ module Pando
       end
 
       # Puts a descriptor on the socket; its frame comes next.
-      #
-      # @param file [File]
-      # @param pace [Pace]
-      # @raise [ClientGone] if there is no reactor
       def pass(file, pace)
         Sys.send_record(@socket, @lane.ticket, [file])
       rescue Errno::EAGAIN, Errno::ENOBUFS
@@ -299,9 +247,6 @@ module Pando
       end
 
       # The request's file, after the frame that asks for it.
-      #
-      # @return [File] for reading, at its beginning
-      # @raise [ClientGone]
       def fetch
         descriptor, = await(TIMEOUT)
         File.for_fd(descriptor, File::RDONLY | File::BINARY).tap(&:rewind)
@@ -309,9 +254,7 @@ module Pando
 
       # The client's socket, after the frame that asks for it. The client may have to take earlier answers first.
       #
-      # @param timeout [Float] seconds
       # @return [Array(Integer, String)] a descriptor, and what the client has sent behind its request
-      # @raise [ClientGone]
       def fetch_socket(timeout)
         await([timeout, TIMEOUT].max)
       end

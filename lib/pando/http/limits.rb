@@ -3,8 +3,6 @@
 module Pando
   module HTTP
     # The settings that limit a client, read once per worker. Sizes in bytes, times in seconds.
-    #
-    # @api private
     class Limits
       NAMES = %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory spool
                  header_timeout body_timeout write_timeout timeout timeout_grace timeout_streaming
@@ -14,7 +12,6 @@ module Pando
       # @return [Float, nil] until the worker is killed
       attr_reader :hard_timeout
 
-      # @param config [#max_header_bytes] a Pando::Config, or an object with its readers
       def initialize(config)
         NAMES.each { |name| instance_variable_set(:"@#{name}", config.public_send(name)) }
         @hard_timeout = timeout + timeout_grace if timeout
@@ -24,7 +21,6 @@ module Pando
       # @return [Float] the longest wait for a client
       def patience = [body_timeout, write_timeout].max
 
-      # @param path [String] of a request
       # @return [Boolean] whether its body is streamed; by the reactor's rule
       def streamed?(path)
         stream_bodies.any? do |one|

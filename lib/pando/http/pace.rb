@@ -11,15 +11,12 @@ module Pando
     # A single pause may last `pause` seconds. So may all pauses together, plus the time that the moved bytes earn at
     # `rate`: without this sum, one byte now and then would hold a worker for ever. At most {WINDOW} seconds are earned
     # in advance, so that a fast beginning does not pay for a slow end. Owned by a client, a reader or a body.
-    #
-    # @api private
     class Pace
       # Bytes per second below which a client is too slow.
       SLOWEST = 1024.0
       # Seconds; the reactor's is the same (ext/pando/http/reactor_timers.c).
       WINDOW = 10.0
 
-      # @param pause [Float] seconds
       # @param rate [Float] bytes per second that a client must reach
       def initialize(pause, rate: SLOWEST)
         @pause = pause
@@ -27,20 +24,16 @@ module Pando
         restart
       end
 
-      # @return [self] for another transfer
       def restart
         @ahead = 0.0
         self
       end
 
-      # @param bytes [Integer] that the client has sent or received
       def moved(bytes)
         @ahead = [@ahead + (bytes / @rate), WINDOW].min
       end
 
-      # @yieldparam seconds [Float] longest wait
       # @yieldreturn [Object] false or nil if nothing happened
-      # @raise [ClientTooSlow]
       def wait
         allowance = [@pause, @pause + @ahead].min
         raise ClientTooSlow, "the client was too slow" if allowance <= 0

@@ -7,8 +7,6 @@ module Pando
     # Loads the application from a rackup file, in a mold that boots.
     module Rackup
       class << self
-        # @param path [String]
-        # @return [#call]
         # @raise [BootError] if the file or the rack gem is missing, or holds no
         #   application; what the file itself raises comes through as it is
         def load(path)

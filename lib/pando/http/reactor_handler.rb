@@ -7,19 +7,13 @@ require "pando/native"
 module Pando
   module HTTP
     # Serves the requests of one lane, one after another. Owned by a {ReactorHandler}, and used by one thread.
-    #
-    # @api private
     class LaneServer
-      # @return [Lane]
-      attr_reader :lane
+      attr_reader :lane, :context
       # @return [IO] by which the reactor wakes the thread
       attr_reader :eventfd
-      # @return [WorkerContext]
-      attr_reader :context
+      # @return [Connection] for a client whose socket this worker has
+      attr_reader :direct_connection
 
-      # @param descriptors [Cluster::LaneDescriptors]
-      # @param channel [Channel]
-      # @param environments [Hash{Integer => Environment}] by the number of their listener
       # @param context [WorkerContext] without a reader: the requests of the lane get one of their own
       def initialize(descriptors, channel, environments, context)
         @eventfd = descriptors.eventfd
@@ -36,7 +30,6 @@ module Pando
         @direct_connection = Connection.new(@direct_context)
       end
 
-      # From the next request on.
       def app=(app)
         @context.app = @direct_context.app = app
       end
@@ -54,11 +47,6 @@ module Pando
         end
         @context.worker.leave("the reactor does not read its lane") if client.stuck?
         true
-      end
-
-      # A request of the worker's own.
-      def serve_socket(descriptor)
-        @direct_connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)
       end
 
       # From another thread: the response that is being streamed ends with what the application writes next.
@@ -89,25 +77,16 @@ module Pando
       # Seconds between two checks in a worker that leaves whether other workers' requests still wait.
       INTERVAL = 0.05
 
-      # @param app [#call] the Rack application
-      # @param listeners [Array<Cluster::Listening::Listener>] that the reactor accepts from
-      # @param config [Config]
-      # @param channel [Channel]
-      # @param self_test [String, nil] see SelfTest
       def initialize(app, listeners, config, channel, self_test: config.self_test)
         super(app, listeners, config, self_test: self_test)
         @channel = channel
       end
 
-      # In the new worker, before it reports ready.
-      #
-      # @param worker [Cluster::Worker] that also answers lanes (Array<Cluster::LaneDescriptors>) and
-      #   reactor_eventfd (IO)
-      # @return [void]
       def start(worker)
         prepare_environments
         @server = lane_server(worker, worker.lanes.first, worker, soft_timeout(worker).install)
         @context = @server.context
+        @connection = @server.direct_connection # for requests of the worker's own
         @lane = @server.lane
         run_self_test
         @collector.start(worker)
@@ -115,30 +94,16 @@ module Pando
       end
 
       # The reactor wakes this worker first, until it steps back.
-      #
-      # @return [void]
-      def step_forward = @lane.step_forward
+      def step_forward = lanes.each(&:step_forward)
+      def step_back = lanes.each(&:step_back)
 
-      # The reactor wakes other workers first.
-      #
-      # @return [void]
-      def step_back = @lane.step_back
-
-      # From the next request on.
-      #
-      # @param app [#call]
       def app=(app)
         @server.app = app
       end
 
-      # @return [Array<Array(IO, Symbol)>] to watch, and in which manner (Sys::Poller)
-      def sources
-        [[@server.eventfd, :edge]]
-      end
+      def sources = [[@server.eventfd, :edge]]
 
-      # The reactor has woken this worker: serves what waits, but not for ever, because its link may have orders.
-      #
-      # @return [void]
+      # Serves what waits, but not for ever, because the worker's link may have orders.
       def ready(_eventfd)
         return if worker.leaving?
 
@@ -148,9 +113,7 @@ module Pando
         sleep_unless_called unless worker.leaving?
       end
 
-      # Called now and then without an event: a wake-up, or the message that this worker sleeps, may have been lost.
-      #
-      # @return [void]
+      # Also the message that this worker sleeps may have been lost.
       def idle
         return ready(@server.eventfd) if @lane.offered?
 
@@ -158,15 +121,10 @@ module Pando
         sleep_unless_called unless @lane.asleep?
       end
 
-      # The worker was about to leave, and goes on: serves what has come meanwhile.
-      #
-      # @return [void]
+      # Serves what has come meanwhile.
       def resume = ready(@server.eventfd)
 
-      # As {Handler#try_out}. The reactor must not give this worker a request meanwhile.
-      #
-      # @return [String] see SelfTest.replay
-      # @raise [SelfTest::Failed]
+      # The reactor must not give this worker a request meanwhile.
       def try_out
         @lane.close
         super
@@ -174,18 +132,12 @@ module Pando
         ready(@server.eventfd)
       end
 
-      # (see Handler#drained?)
       def drained?
         @lane.close
         super
       end
 
-      # Before the worker leaves. Requests that wait go to other workers, also those that were offered to this one.
-      #
-      # @param deadline [Float, nil] the server ends: serve all that waits, but
-      #   begin nothing after this moment (monotonic seconds)
-      # @param _by [Float, nil] when the monitor stops waiting; no request is cut short for it
-      # @return [void]
+      # Requests that wait go to other workers, also those that were offered to this one. No request is cut short.
       def stop(deadline = nil, _by = nil)
         nil while deadline && Sys.now < deadline && (@server.serve || wait_for_more(deadline))
         @lane.close
@@ -194,7 +146,7 @@ module Pando
       private
 
       def lane_server(worker, descriptors, record, soft_timeout)
-        context = WorkerContext.for(worker, @app, @limits, nil, record: record, soft_timeout: soft_timeout)
+        context = WorkerContext.for(worker, @app, @limits, nil, soft_timeout, record: record)
         LaneServer.new(descriptors, @channel, @environments, context)
       end
 
@@ -219,8 +171,6 @@ module Pando
       def sleep_unless_called
         @lane.nudge unless @lane.sleep
       end
-
-      def serve_self_test(descriptor) = @server.serve_socket(descriptor)
 
       # The reactor, too, prefers a worker with few of them.
       def tell_connections

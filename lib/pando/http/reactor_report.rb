@@ -8,16 +8,11 @@ require "pando/sys"
 module Pando
   module HTTP
     # Events about the reactor's counters.
-    #
-    # @api private
     module ReactorCounts
       private
 
-      # @return [Hash{String => Integer}] by counter, what it has counted
       def since(before, now) = now.to_h { |name, count| [name, [count - before.fetch(name), 0].max] }
 
-      # @param new [Hash{String => Integer}] @param words [Hash{String => String}] counters and the reasons in the event
-      # @yieldreturn [Hash] more for the event
       def tell(name, new, words)
         counts = new.slice(*words.keys).select { |_, count| count.positive? }
         return if counts.empty?
@@ -30,8 +25,6 @@ module Pando
     end
 
     # Emits as events what happens in the queue of one pool. Owned by {ReactorReport}.
-    #
-    # @api private
     class ReactorQueue
       include ReactorCounts
 
@@ -44,11 +37,7 @@ module Pando
       # Calls between two events about one delay.
       REPEAT = 60
 
-      # @param channel [#pool_stats, #queue_times] a {Channel}
-      # @param number [Integer] of the pool
-      # @param queue_timeout [Float, nil] seconds
       # @param name [String, nil] of the pool, for its events; nil: there is no other
-      # @param stall [ReactorStall, nil] nil: a stalled queue causes no event
       def initialize(channel, number, queue_timeout, name: nil, stall: nil)
         @channel = channel
         @number = number
@@ -61,9 +50,6 @@ module Pando
       end
 
       # Emits what happened since the last call.
-      # @param jobs [Cluster::Reactor::Jobs] the workers' current requests
-      # @param connections [Integer] that the reactor holds
-      # @return [void]
       def tick(jobs, connections)
         before = @stats
         @stats = @channel.pool_stats(@number)
@@ -87,7 +73,9 @@ module Pando
 
       # One event when a delay begins, one now and then while it lasts, one when it is over.
       def watch
-        times = new_times
+        before = @times
+        @times = read_times
+        times = @times - before
         slowest = times.percentile(0.99)
         return if slowest.nil? && waiting.positive? # not known yet
 
@@ -107,12 +95,6 @@ module Pando
         @calls = 0
       end
 
-      def new_times
-        before = @times
-        @times = read_times
-        @times - before
-      end
-
       def read_times
         counts, nanoseconds = @channel.queue_times(@number)
         Histogram.new(counts, nanoseconds / 1e9)
@@ -121,8 +103,6 @@ module Pando
 
     # Emits as events what the reactor has counted, because the reactor itself has no Ruby: at most one event of each
     # kind for all that happened between two calls. Owned by {ReactorSetup}, in the monitor.
-    #
-    # @api private
     class ReactorReport
       include ReactorCounts
 
@@ -153,10 +133,7 @@ module Pando
       # Reports in a row without a fault after which the log works again.
       RECOVERED = 10
 
-      # @param channel [#stats, #pool_stats, #queue_times] a {Channel}
-      # @param queues [Array<ReactorQueue>] of all pools
       # @param spool [String, nil] its directory
-      # @param log [String, nil] the path of the access log
       def initialize(channel, queues, spool: nil, log: nil)
         @channel = channel
         @queues = queues
@@ -167,23 +144,7 @@ module Pando
       end
 
       # Emits what happened since the last call. Called about once a second. Only the queues know their pool.
-      #
-      # @param jobs [Cluster::Reactor::Jobs] the workers' current requests
-      # @return [void]
       def tick(jobs) = @queues.one? ? tell_all(jobs) : Events.about(pool: nil) { tell_all(jobs) }
-
-      # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
-      def in_flight
-        stats = @channel.stats
-        { connections: stats["connections"], requests: stats["in_flight"] }
-      end
-
-      # @return [Hash{Symbol => Integer}] what the reactor holds, and what it has done since the server's start
-      def state
-        stats = @channel.stats
-        { connections: stats["connections"], idle: stats["idle"], waiting: stats["queued"],
-          set_aside: stats["set_aside"], accepted: stats["accepted"], requests: stats["requests"], **buffers(stats) }
-      end
 
       private
 
@@ -199,12 +160,6 @@ module Pando
         tell_of_spool
         tell_of_log if @log
         @queues.each { |queue| queue.tick(jobs, @stats["connections"]) }
-      end
-
-      # Bytes that clients take, by kind.
-      def buffers(stats)
-        { heads: stats["head_bytes"], bodies: stats["body_bytes"], responses: stats["response_bytes"],
-          spooled_bodies: stats["spooled_bodies"], spooled_responses: stats["spooled_responses"] }
       end
 
       def advice
@@ -259,8 +214,6 @@ module Pando
     # Reports once a queue that is stalled because every worker is at a request. In development that may last for ever,
     # because there are few workers and no deadlines: an app that sends requests to itself waits like that. Owned by
     # {ReactorQueue}, in the monitor.
-    #
-    # @api private
     class ReactorStall
       # Seconds that the queue stands still before that is reported.
       THRESHOLD = 5.0
@@ -271,10 +224,6 @@ module Pando
       end
 
       # Called at each report.
-      #
-      # @param waiting [Integer] requests in the queue
-      # @param jobs [Cluster::Reactor::Jobs]
-      # @return [void]
       def look(waiting, jobs)
         before = @standstill
         @standstill = (jobs.standstill if waiting.positive?)

@@ -12,14 +12,12 @@ module Pando
     # else of HTTP.
     class ReactorSetup
       ONE = [1].pack("Q").freeze # what an eventfd is written (eventfd(2))
-      private_constant :ONE
       # The pool of all paths that no other pool has.
       MAIN = "web"
 
       # @return [Integer] workers that may be behind one reactor at once
       def lanes = Channel::LANES
 
-      # @param config [Config]
       # @param descriptors [Array(Integer, Integer), nil] the {#descriptors} that the former image of the monitor had
       # @raise [SystemCallError] the kernel gives no memory or descriptor, or that is no channel of this layout
       def initialize(config, descriptors = nil)
@@ -55,17 +53,11 @@ module Pando
       end
 
       # Starts a reactor.
-      # @param listeners [Array<Cluster::Listening::Listener>] that it accepts from
-      # @param control [#fileno] its end of the link to the monitor
-      # @param grace [Float] seconds that it may outlive the monitor
-      # @return [Integer] its pid
-      # @raise [SystemCallError] the kernel gives no process
       def start(listeners, control, grace)
         @program.start(listeners, @channel, @eventfd, control, @spool.path, @settings, grace)
       end
 
       # Called about once a second while a reactor lives.
-      # @param jobs [Cluster::Reactor::Jobs] the workers' current requests
       def report(jobs) = @report.tick(jobs)
 
       # Wakes the reactor up: its loop makes one more of its {#turns}.
@@ -89,14 +81,12 @@ module Pando
       end
 
       # Events in the block carry the name of the pool, if there are several.
-      # @param pool [Integer] its number
       def about(pool, &block) = @names[pool] ? Events.about(pool: @names[pool], &block) : yield
 
       # @return [String] what the reactor knows of the pools, the same for the same pools
       def routes = @settings.pools.drop(1).map { |pool| pool.first(3).join(" ") }.join(", ")
 
       # What the reactor has counted of the requests to one pool, since the server's start.
-      # @param pool [Integer] its number
       # @return [Hash{Symbol => Object}] `answers` by method and class of status, see {Channel}; `queue` and `duration`:
       #   a {Histogram} each; bytes `received` and `sent`
       def requests_of(pool)
@@ -115,18 +105,24 @@ module Pando
       def turns = @channel.stats.fetch("turns")
 
       # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
-      def in_flight = @report.in_flight
+      def in_flight
+        stats = @channel.stats
+        { connections: stats["connections"], requests: stats["in_flight"] }
+      end
+
+      # @return [Hash{Symbol => Integer}] what the reactor holds, and has done since the server's start
+      def state
+        stats = @channel.stats
+        { connections: stats["connections"], idle: stats["idle"], waiting: stats["queued"],
+          set_aside: stats["set_aside"], accepted: stats["accepted"], requests: stats["requests"],
+          heads: stats["head_bytes"], bodies: stats["body_bytes"], responses: stats["response_bytes"],
+          spooled_bodies: stats["spooled_bodies"], spooled_responses: stats["spooled_responses"] }
+      end
 
       # All statistics of http/stats.h, those of the pools added up.
-      # @return [Hash{String => Integer}]
       def counters = @channel.stats
 
-      # @param pool [Integer] its number
-      # @return [Hash{String => Integer}]
       def counters_of(pool) = @channel.pool_stats(pool)
-
-      # @return [Hash{Symbol => Integer}] see {ReactorReport#state}
-      def state = @report.state
 
       private
 
@@ -162,8 +158,6 @@ module Pando
 
     # The settings as the reactor wants them (ext/pando/bind_reactor.c): seconds and bytes, nil for no limit. Owned by
     # {ReactorSetup}.
-    #
-    # @api private
     class ReactorSettings
       %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory response_memory
          response_memory_total spool_total buffer_memory header_timeout body_timeout
@@ -180,9 +174,6 @@ module Pando
       RESERVE = 256
       BODIES = 8 # one for so many connections
 
-      # @param config [Config]
-      # @param descriptors [Integer] that the reactor may open
-      # @param spool [ReactorSpool]
       def initialize(config, descriptors: Process.getrlimit(:NOFILE).last, spool: ReactorSpool.new(config.spool))
         @config = config
         @spool = spool
@@ -227,15 +218,12 @@ module Pando
     #
     # The program is opened once, so that a server keeps the one that it started with even if the file is replaced.
     # Owned by {ReactorSetup}, in the monitor.
-    #
-    # @api private
     class ReactorProgram
       NAME = "pando-reactor"
 
       # @return [String] where it is installed
       def self.path = File.join(File.dirname($LOADED_FEATURES.grep(%r{/pando_ext\.so\z}).last), NAME)
 
-      # @param channel [#epoch] of the reactors that it starts
       def initialize(channel, path = self.class.path)
         @channel = channel
         @file = File.open(path)
@@ -243,9 +231,6 @@ module Pando
         @obstacle = e.message
       end
 
-      # @param arguments as Reactor.fork takes them
-      # @return [Integer] its pid
-      # @raise [SystemCallError] the kernel gives no process
       def start(*arguments)
         execute(arguments) || Reactor.fork(*arguments).tap { Events.emit("reactor.fallback", reason: @obstacle) }
       end

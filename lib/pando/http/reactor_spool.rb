@@ -7,8 +7,6 @@ module Pando
   module HTTP
     # The directory for bodies and answers that are too large for the reactor's memory: where it is, and the warnings
     # about it at the start. Owned by {ReactorSetup}, in the monitor; `pando --check` makes one, too.
-    #
-    # @api private
     class ReactorSpool
       MOUNTS = "/proc/self/mountinfo"
       # File systems that have no disk (proc(5)).
@@ -22,7 +20,6 @@ module Pando
       attr_reader :path
 
       # @param path [String, nil] nil: TMPDIR, or /tmp
-      # @param mounts [String] a file as proc_pid_mountinfo(5) describes it
       def initialize(path, mounts: MOUNTS)
         @path = path || temporary
         @mounts = mounts
@@ -39,7 +36,6 @@ module Pando
       end
 
       # Emits an event if something is wrong with it.
-      # @param of_memory [Boolean] also if it takes memory
       def warn(of_memory: true)
         if obstacle
           Events.emit("spool.unavailable", path: @path || "/tmp", advice: ADVICE,

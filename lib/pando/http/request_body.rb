@@ -18,16 +18,10 @@ module Pando
 
     # A body that the worker itself receives: in memory up to a limit, then in a file that has no name, so that no crash
     # leaves it behind.
-    #
-    # @api private
     class Spool
-      # @return [Integer] bytes
       attr_reader :size
 
-      # @param memory [Integer] bytes to keep in memory at most
-      # @param expected [Integer] bytes that are announced, if any
       # @param directory [String, nil] of the file; nil: TMPDIR, or /tmp
-      # @raise [Refused] there is no room for it
       def initialize(memory, expected = 0, directory = nil)
         @directory = directory
         @memory = memory
@@ -36,9 +30,6 @@ module Pando
         @string = String.new(capacity: [expected, memory].min, encoding: Encoding::BINARY) unless @file
       end
 
-      # @param data [String]
-      # @return [self]
-      # @raise [Refused] there is no room for it
       def <<(data)
         @size += data.bytesize
         return (@string << data) && self if @string && @size <= @memory
@@ -50,8 +41,6 @@ module Pando
         self
       end
 
-      # @return [StringIO, File] at its beginning
-      # @raise [Refused] there is no room for it
       def input
         return StringIO.new(@string).binmode unless @file
 
@@ -98,21 +87,13 @@ module Pando
     end
 
     # A body that the reactor has received, in memory or in a file without a name.
-    #
-    # @api private
     class ReceivedBody
-      # @return [StringIO, File] at its beginning
-      attr_reader :input
-      # @return [Integer] bytes
-      attr_reader :size
+      attr_reader :input, :size
 
-      # @param string [String]
       def self.in_memory(string)
         new(StringIO.new(string).binmode, string.bytesize)
       end
 
-      # @param input [StringIO, File]
-      # @param size [Integer]
       def initialize(input, size)
         @input = input
         @size = size
@@ -125,6 +106,8 @@ module Pando
     end
 
     # `rack.input` of a request without a body. It has no state: one frozen object serves all requests.
+    #
+    # @api public
     class NoBody
       # @return [String, nil]
       def read(length = nil, buffer = nil)

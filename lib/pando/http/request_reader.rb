@@ -18,15 +18,11 @@ module Pando
     #
     # The first two raise {Refused} for a request that is malformed, too large, too slow or cut off, and {ClientGone}.
     # Owned by the handler, one per worker.
-    #
-    # @api private
     class RequestReader
-      # @return [Parser]
       attr_reader :parser
       # @return [String] the request's head, and behind it the beginning of its body, if that came along
       attr_reader :buffer
 
-      # @param limits [Limits]
       def initialize(limits)
         @limits = limits
         @parser = Parser.new(limits.max_header_bytes, limits.max_target_bytes, limits.max_headers)
@@ -35,19 +31,14 @@ module Pando
     end
 
     # Reads requests from a {SocketClient}.
-    #
-    # @api private
     class SocketReader < RequestReader
       PORTION = 16_384
 
-      # @param limits [Limits]
       def initialize(limits)
         super
         @pace = Pace.new(limits.header_timeout, rate: Float::INFINITY)
       end
 
-      # @return [Boolean]
-      # @raise [Refused] @raise [ClientGone]
       def read_head(client)
         @parser.reset
         @size = 0
@@ -64,9 +55,6 @@ module Pando
         false
       end
 
-      # @param path [String] of the request
-      # @return [Spool, StreamedBody, nil]
-      # @raise [Refused] @raise [ClientGone]
       def read_body(client, path)
         return unless @parser.body?
 
@@ -79,22 +67,13 @@ module Pando
         @buffer.byteslice(@parser.head_size, @size)
       end
 
-      # @return [Boolean]
-      def unfinished?
-        !@inflow.nil? && !@inflow.over?
-      end
+      def unfinished? = !@inflow.nil? && !@inflow.over?
 
-      # @return [String]
-      def rest
-        @inflow ? @inflow.rest : behind_head
-      end
+      def rest = @inflow ? @inflow.rest : behind_head
 
       private
 
       # Reads the client's address from the header of a proxy. What follows in the buffer is the beginning of the head.
-      #
-      # @return [Boolean] false if the proxy left before its header was whole
-      # @raise [NoProxy]
       def read_proxy(client, pace)
         size = 0
         header = nil
@@ -145,13 +124,9 @@ module Pando
 
     # Reads requests that the reactor has received, from a {Lane}. The reactor has checked the head already. The same
     # parser parses it once more, because a worker does not trust shared memory.
-    #
-    # @api private
     class LaneReader < RequestReader
       PORTION = 65_536
 
-      # @param limits [Limits]
-      # @param lane [Lane]
       def initialize(limits, lane)
         super(limits)
         @lane = lane
@@ -164,8 +139,6 @@ module Pando
         @lane.take(@buffer)
       end
 
-      # @return [true]
-      # @raise [Refused] @raise [ClientGone]
       def read_head(client)
         read_head_from(client.receive_file) if @lane.all_in_file?
         verdict = @parser.parse(@buffer)
@@ -176,8 +149,6 @@ module Pando
         true
       end
 
-      # @return [ReceivedBody, Spool, nil]
-      # @raise [ClientGone]
       def read_body(client, _path)
         return read_rest_of_file if @file
         return unless @parser.body?

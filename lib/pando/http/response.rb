@@ -7,37 +7,24 @@ module Pando
   module HTTP
     # Sends an application's response, as its body, the request and the status demand. The caller closes the body. Made
     # by {Connection} for responses that {.deliver} cannot send in one step.
-    #
-    # @api private
     class Response
       # An answer of the server's own.
       #
       # @param request [Request, nil] nil if it was not understood
-      # @param status [Integer]
-      # @param fields [Hash{String => String}] beside the usual ones
-      # @return [Response]
       def self.plain(client, request, status, fields = {})
         text = "#{status} #{StatusLine::PHRASES[status]}\n"
         new(client, request || Request::UNKNOWN, status, { "content-type" => "text/plain", **fields }, [text])
       end
 
       # As {#deliver}, but in one step if nothing about the answer is special, as in most.
-      #
-      # @raise [ClientGone] @raise [InvalidResponse]
       def self.deliver(client, request, status, fields, body)
-        deliver_plainly(client, request, status, fields, body) || new(client, request, status, fields, body).deliver
+        line = StatusLine::BEFORE_BODY[status]
+        return if line && body.instance_of?(Array) && !request.head? &&
+                  client.answer(line, fields, body, ResponseHead.ending(client, request))
+
+        new(client, request, status, fields, body).deliver
       end
 
-      def self.deliver_plainly(client, request, status, fields, body)
-        line = StatusLine.before_body(status)
-        line && body.instance_of?(Array) && !request.head? &&
-          client.answer(line, fields, body, ResponseHead.ending(client, request))
-      end
-      private_class_method :deliver_plainly
-
-      # @param client [Client]
-      # @param request [Request]
-      # @param status [Integer] @param fields [#each] @param body [#each, #call, #to_ary]
       # @raise [InvalidResponse] before a byte is sent
       def initialize(client, request, status, fields, body)
         @client = client
@@ -46,12 +33,13 @@ module Pando
         @body = body
       end
 
-      # @raise [ClientGone]
       # @raise [InvalidResponse] if the body turns out to be too short
       def deliver
         return deliver_upgrade if @head.interim?
         return deliver_head if @request.head? || @head.bodiless?
-        raise InvalidResponse, "the body has neither each nor call" unless body?
+        unless @body.respond_to?(:each) || @body.respond_to?(:call) || @head.hijack
+          raise InvalidResponse, "the body has neither each nor call"
+        end
 
         @head.ordinary? ? deliver_ordinary : deliver_otherwise
       end
@@ -62,16 +50,14 @@ module Pando
       def deliver_ordinary
         return deliver_parts(@body) if @body.instance_of?(Array)
 
-        deliver_file || deliver_array || deliver_pieces
+        deliver_file || deliver_array || stream_to(sink)
       end
 
       def deliver_otherwise
-        return deliver_nothing if @head.status == 205
+        return @client.transmit_last([head(0)]) if @head.status == 205 # RFC 9110 section 15.3.6
 
-        @head.hijack ? deliver_hijacked : deliver_encoded
+        @head.hijack ? deliver_hijacked : stream_to(encoded_sink)
       end
-
-      def body? = @body.respond_to?(:each) || @body.respond_to?(:call) || !@head.hijack.nil?
 
       # RFC 9110 section 15.2.2: from here on it is not HTTP, and the application owns the connection.
       def deliver_upgrade
@@ -108,16 +94,7 @@ module Pando
         @client.transmit_last([head(@head.status == 204 ? nil : @head.length)])
       end
 
-      # RFC 9110 section 15.3.6
-      def deliver_nothing
-        @client.transmit_last([head(0)])
-      end
-
       # The application has chunked its body itself, which HTTP/1.0 does not know.
-      def deliver_encoded
-        stream_to(encoded_sink)
-      end
-
       def encoded_sink
         raise InvalidResponse, "transfer-encoding in a response to HTTP/1.0" if @request.minor.zero?
 
@@ -148,7 +125,6 @@ module Pando
         deliver_parts(@body.to_ary) if @body.respond_to?(:to_ary)
       end
 
-      # @return [true]
       def deliver_parts(parts)
         size = Wire.bytes(parts)
         if @head.length && @head.length != size
@@ -157,10 +133,6 @@ module Pando
           @client.transmit_last(parts.size == 1 ? [head(size), parts.first] : [head(size), *parts])
         end
         true
-      end
-
-      def deliver_pieces
-        stream_to(sink)
       end
 
       def sink

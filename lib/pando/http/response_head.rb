@@ -6,8 +6,6 @@ require "pando/http/errors"
 module Pando
   module HTTP
     # Status lines and the phrases in them (RFC 9110 section 15).
-    #
-    # @api private
     module StatusLine
       PHRASES = {
         101 => "Switching Protocols", 103 => "Early Hints",
@@ -33,21 +31,9 @@ module Pando
       LINES = PHRASES.to_h { |status, phrase| [status, "HTTP/1.1 #{status} #{phrase}\r\n"] }.freeze
       # Without interim responses, and without those that have no body.
       BEFORE_BODY = LINES.except(101, 103, 204, 205, 304).freeze
-      private_constant :LINES, :BEFORE_BODY
 
-      class << self
-        # @param status [Object]
-        # @return [String, nil] with CRLF; nil if there is anything special about that status
-        def before_body(status)
-          BEFORE_BODY[status]
-        end
-
-        # @param status [Integer] three digits
-        # @return [String] with CRLF; the phrase may be empty (RFC 9112 section 4)
-        def for(status)
-          LINES.fetch(status) { "HTTP/1.1 #{status} \r\n" }
-        end
-      end
+      # @return [String] with CRLF; the phrase may be empty (RFC 9112 section 4)
+      def self.for(status) = LINES.fetch(status) { "HTTP/1.1 #{status} \r\n" }
     end
 
     # The head of a response as the application wants it: checked, and without the fields that say where the body ends,
@@ -55,8 +41,6 @@ module Pando
     #
     # Field names and values that could end their line early are refused, so that no data of the application becomes a
     # field (RFC 9110 section 5.5).
-    #
-    # @api private
     class ResponseHead
       FINAL = (200..999)
       # Not an answer to the request, or not in HTTP: 101 Switching Protocols, 103 Early Hints.
@@ -64,7 +48,6 @@ module Pando
       # RFC 9110 sections 15.3.5 and 15.4.5. Not 205: it says that its body is empty.
       BODILESS = [204, 304].freeze
       LINES = "the value of %s holds a line feed; several values are an Array in Rack 3"
-      private_constant :FINAL, :INTERIM, :BODILESS, :LINES
 
       # What becomes of the connection (RFC 9112 section 9.3), and the end of the head.
       CLOSE = "connection: close\r\n\r\n"
@@ -73,23 +56,18 @@ module Pando
       UPGRADE = "connection: upgrade\r\n\r\n"
 
       # The end of a head, with what becomes of the connection (RFC 9112 sections 9.3 and 9.6, appendix C.2.2).
-      #
-      # @param client [Client] @param request [Request]
-      # @return [String]
       def self.ending(client, request)
         return CLOSE unless client.persistent?
 
         request.minor.zero? ? KEEP_1_0 : KEEP
       end
 
-      # @return [Integer]
       attr_reader :status
       # @return [Integer, nil] the Content-Length that the application gave
       attr_reader :length
       # @return [#call, nil] what the response field `rack.hijack` holds
       attr_reader :hijack
 
-      # @param status [Integer, String]
       # @param fields [#each] names with a String, or an Array of them
       # @raise [InvalidResponse]
       def initialize(status, fields)
@@ -104,31 +82,20 @@ module Pando
       end
 
       # @return [Boolean] whether this is no final status
-      def interim?
-        INTERIM.include?(@status)
-      end
+      def interim? = INTERIM.include?(@status)
 
       # @return [Boolean] whether this status never has a body
-      def bodiless?
-        BODILESS.include?(@status)
-      end
+      def bodiless? = BODILESS.include?(@status)
 
       # @return [Boolean] whether nothing but the body's own kind says how it is to be sent
-      def ordinary?
-        @encoding.nil? && @hijack.nil? && @status != 205
-      end
+      def ordinary? = @encoding.nil? && @hijack.nil? && @status != 205
 
       # @return [Boolean] whether the application has encoded the body itself
-      def encoded?
-        !@encoding.nil?
-      end
+      def encoded? = !@encoding.nil?
 
       # @return [Boolean] whether the application wants the connection closed
-      def close?
-        @close
-      end
+      def close? = @close
 
-      # @return [String] the whole head of an interim response
       def interim
         Head.complete(StatusLine.for(@status), @lines, nil, KEEP, true)
       end
@@ -137,8 +104,6 @@ module Pando
       #
       # @param body [Integer, :chunked, :encoded, nil] bytes of the body, or how it is
       #   delimited; nil if by the end of the connection, or by having none
-      # @param persistence [String] {CLOSE}, {KEEP} or {KEEP_1_0}
-      # @return [String] the whole head
       def complete(body, persistence = CLOSE)
         Head.complete(StatusLine.for(@status), @lines, delimiter(body), persistence, @dated)
       end
@@ -168,8 +133,6 @@ module Pando
       end
 
       # The server writes these itself. A nil is ignored, as in any other field.
-      #
-      # @return [nil]
       def note(kind, name, value)
         case value && kind
         when :connection then @close ||= close_option?(value)

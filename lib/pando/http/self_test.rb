@@ -16,9 +16,7 @@ module Pando
     # Requests that a worker sends itself: through the whole of HTTP and the application, with a deadline as any other.
     # In each new worker before it takes traffic, if `self_test` is set; in a canary on a quiet server for each of the
     # paths that the configuration calls safe.
-    #
-    # @api private
-    class SelfTest
+    module SelfTest
       # The application's answer was wrong; the worker must not become ready.
       class Failed < Pando::Error; end
 
@@ -28,92 +26,62 @@ module Pando
 
       class << self
         # @param request [String, nil] "GET /up"; nil: there is none
-        # @param worker [Cluster::Worker]
         # @yieldparam descriptor [Integer] of the socket that the request comes from, which is now the block's
-        # @raise [Failed]
         def run(request, worker, &serve)
-          apart(worker) { new(request, "the self-test").run(&serve) } if request
+          ask(request, worker, "the self-test", &serve) if request
         end
 
-        # @param paths [Array<String>]
-        # @param worker [Cluster::Worker]
-        # @yieldparam descriptor [Integer] as for {run}
         # @return [String] each request and the status of its answer; empty: there were none
-        # @raise [Failed]
         def replay(paths, worker, &serve)
-          answers = paths.map do |path|
-            request = "GET #{path}"
-            "#{request} #{apart(worker) { new(request, "the replay of").run(&serve) }}"
-          end
-          answers.join(", ")
+          paths.map { |path| "GET #{path} #{ask("GET #{path}", worker, "the replay of", &serve)}" }.join(", ")
         end
 
         private
 
         # Such a request does not count, because it is not a client's. If clients' requests came first, it counts like
         # them: their record cannot be kept without it.
-        def apart(worker)
+        def ask(request, worker, purpose, &serve)
           first = worker.requests.zero?
-          yield
+          status = answer(request, &serve).to_s[%r{\AHTTP/1\.\d (\d{3})}, 1]&.to_i
+          raise Failed, "#{purpose} #{request} had no response" unless status
+          raise Failed, "#{purpose} #{request} was answered with #{status}" if status >= 500
+
+          status
         ensure
           worker.forget_jobs if first
         end
+
+        # The thread reads answers that are larger than a socket's buffer.
+        def answer(request)
+          ours, theirs = UNIXSocket.pair
+          theirs.nonblock = true
+          ours.write("#{request} #{FIELDS}")
+          reader = Thread.new { read(ours) }
+          yield Sys.disown(theirs)
+          reader.value
+        ensure
+          ours&.close
+          reader&.join
+        end
+
+        def read(socket)
+          head = socket.read(HEAD)
+          nil while head && socket.read(65_536)
+          head
+        rescue SystemCallError, IOError
+          head
+        end
       end
-
-      # @param request [String] @param purpose [String] for the message of a failure
-      def initialize(request, purpose)
-        @request = request
-        @purpose = purpose
-      end
-
-      # @return [Integer] the status
-      # @raise [Failed]
-      def run(&serve)
-        status = status(answer(&serve))
-        raise Failed, "#{@purpose} #{@request} had no response" unless status
-        raise Failed, "#{@purpose} #{@request} was answered with #{status}" if status >= 500
-
-        status
-      end
-
-      private
-
-      # The thread reads answers that are larger than a socket's buffer.
-      def answer
-        ours, theirs = UNIXSocket.pair
-        theirs.nonblock = true
-        ours.write("#{@request} #{FIELDS}")
-        reader = Thread.new { read(ours) }
-        yield Sys.disown(theirs)
-        reader.value
-      ensure
-        ours&.close
-        reader&.join
-      end
-
-      def read(socket)
-        head = socket.read(HEAD)
-        nil while head && socket.read(65_536)
-        head
-      rescue SystemCallError, IOError
-        head
-      end
-
-      def status(head) = head && head[%r{\AHTTP/1\.\d (\d{3})}, 1]&.to_i
     end
 
     # One request to an application of our own, in the mold of a cold boot. What Ruby caches when code runs for the
     # first time (where a method is, what a constant means) then lies in memory that all workers share, and not in each
     # one's.
-    #
-    # @api private
     module WarmUp
       REQUEST = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
       APP = ->(_env) { [200, { "content-type" => "text/plain" }, ["well"]] }
 
-      # @param config [Config]
       # @param listener [Socket, nil] whose address the request names
-      # @return [nil] also if it failed: nothing depends on it
       def self.run(config, listener)
         return unless listener
 
@@ -129,8 +97,7 @@ module Pando
 
       def self.serve(config, listener, socket)
         limits = Limits.new(config)
-        context = WorkerContext.new(APP, NoWorker, NoWorker, limits, SocketReader.new(limits),
-                                    SoftTimeout.new(NoWorker), Process.pid, Sys.forks)
+        context = WorkerContext.for(NoWorker, APP, limits, SocketReader.new(limits), SoftTimeout.new(NoWorker))
         client = SocketClient.new(Sys.disown(socket.dup), limits.write_timeout) # which closes it
         Connection.new(context).serve(client, Environment.new(listener))
       end

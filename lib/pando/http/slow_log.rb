@@ -10,13 +10,7 @@ module Pando
     # Writes where a slow request stands. The monitor finds slow requests in the scoreboard, and sends the signal of
     # {SoftTimeout}, whose handler calls this. Owned by a SoftTimeout: one for each thread that serves, in a worker. A
     # request that is not slow never comes here.
-    #
-    # @api private
     class SlowLog
-      # @param terms [SlowEntry::Terms, nil]
-      # @param worker [Cluster::Worker]
-      # @param record [Cluster::JobRecord] of the thread's requests
-      # @return [SlowLog, nil]
       def self.for(terms, worker, record) = (new(terms, worker, record) if terms)
 
       def initialize(terms, worker, record)
@@ -47,9 +41,7 @@ module Pando
 
       # The request has ended.
       #
-      # @param env [Hash] of the request
       # @param status [Integer, nil] nil: it got no answer
-      # @param seconds [Float] that it took
       def over(env, status, seconds)
         @entries.write({ ended: true, **place, **request(env), seconds: seconds.round(3), status: status })
         report(:slow_over, @since, "#{(seconds * 1000).round} #{status}")

@@ -8,8 +8,6 @@ require "pando/sys"
 module Pando
   module HTTP
     # The client of one connection in direct mode: its socket, with a limit on every wait. See {Client}.
-    #
-    # @api private
     class SocketClient
       include Client
 
@@ -23,19 +21,12 @@ module Pando
       # tcp(7): bytes that the peer has not acknowledged.
       SIOCOUTQ = 0x5411
 
-      # @return [Integer] bytes of the response sent so far
-      attr_reader :sent
-      # @return [Integer, nil] bytes a second that it took once it was waited for, if that was too slow
-      attr_reader :slow_rate
-      # @return [String, nil] the address; nil on a UNIX socket. A PROXY header replaces it.
+      attr_reader :sent, :slow_rate
+      # A PROXY header replaces it.
       attr_accessor :remote
-      # @return [Timeout, nil] stopped while this client is waited for
       attr_writer :timeout
 
       # @param descriptor [Integer] of a socket in non-blocking mode, which is now the client's
-      # @param write_timeout [Float] seconds
-      # @param remote [String, nil] the address of the peer
-      # @param proxied [Boolean] whether a PROXY header comes first
       def initialize(descriptor, write_timeout, remote = nil, proxied = false) # rubocop:disable Style/OptionalBooleanParameter -- as Connection#close
         @fd = descriptor
         @write_timeout = write_timeout
@@ -45,7 +36,6 @@ module Pando
         @ended = @silent = false
       end
 
-      # @param env [Hash] @param reader [SocketReader] that has read the head
       def introduce(env, reader)
         @reader = reader
         @silent = !reader.parser.keep_alive?
@@ -53,28 +43,18 @@ module Pando
         env["pando.queue_time"] = waited if waited
       end
 
-      # @return [Boolean] whether a PROXY header comes first
       def proxied? = @proxied
-
-      # @return [false]
       def persistent? = false
-
-      # @return [nil]
       def last! = nil
-
-      # @return [Boolean]
       def over? = @fd.nil?
 
-      # @return [Boolean] as far as the kernel knows
+      # As far as the kernel knows.
       def connected? = !@fd.nil? && !Wire.gone?(@fd)
-
-      # @return [Boolean]
       def half_closed? = @fd.nil? || Wire.half_closed?(@fd)
 
       # Receives bytes behind the first `offset` ones of buffer.
       #
       # @return [Integer] how many; 0 if the client sends no more
-      # @raise [ClientGone]
       def receive(buffer, offset, max, pace)
         until (count = Wire.receive(@fd, buffer, offset, max))
           while_suspended { pace.wait { |seconds| Wire.wait_readable(@fd, seconds) } }
@@ -87,11 +67,6 @@ module Pando
       end
 
       # The answer travels with the connection's end, for which it waits a little: {#finish} must come at once.
-      #
-      # @param line [String] the status line @param fields [Object] @param body [Array]
-      # @param ending [String] of the head
-      # @return [Boolean] false: nothing was done
-      # @raise [ClientGone]
       def answer(line, fields, body, ending)
         refuse_if_over
         sent = Wire.answer(@fd, line, fields, body, ending)
@@ -103,8 +78,6 @@ module Pando
         gone(e)
       end
 
-      # @param parts [Array<String>]
-      # @raise [ClientGone]
       def transmit(parts)
         send_all(parts)
       end
@@ -112,17 +85,12 @@ module Pando
       # {#finish} comes next.
       alias transmit_last transmit
 
-      # @param text [String]
-      # @raise [ClientGone]
       def inform(text)
         send_all([text])
         @sent = @taken = 0 # last: an interruption before this line counts as a begun answer
       end
 
-      # Sends a file's first `size` bytes without reading them.
-      #
-      # @return [Integer] bytes sent; less than size if the file has shrunk
-      # @raise [ClientGone]
+      # Sends the bytes without reading them.
       def transmit_file(file, size)
         done = 0
         while done < size
@@ -155,7 +123,6 @@ module Pando
         release { |descriptor| abort(descriptor) }
       end
 
-      # @return [TCPSocket, UNIXSocket]
       def take_over
         release do |descriptor|
           @handed_over = true
@@ -165,7 +132,6 @@ module Pando
 
       private
 
-      # @param done [Integer] bytes of them that were sent already
       def send_all(parts, done = 0)
         refuse_if_over
         total = Wire.bytes(parts)
@@ -268,11 +234,8 @@ module Pando
 
     # The client of an answer that has outlived its request: a partial hijack whose callback has returned. Owned by the
     # {Stream} that the application holds, and used in the application's threads while the worker serves others.
-    #
-    # @api private
     class DetachedClient < SocketClient
       # @param socket [BasicSocket] closed with this client, or by the garbage collector
-      # @param write_timeout [Float] seconds
       def initialize(socket, write_timeout)
         super(socket.fileno, write_timeout)
         @socket = socket
@@ -293,13 +256,8 @@ module Pando
 
     # A client that the reactor has handed over when it had the head of the request, because the body is to be streamed:
     # from there on as in direct mode. Owned by a {Connection}.
-    #
-    # @api private
     class ForwardedClient < SocketClient
-      # @param descriptor [Integer] @param write_timeout [Float] seconds
       # @param received [String] all that was received, the head first
-      # @param lane [Lane] that has taken the request
-      # @param origin [LaneClient] that has taken the descriptor
       def initialize(descriptor, write_timeout, received, lane, origin)
         super(descriptor, write_timeout, lane.remote)
         @received = received
@@ -308,7 +266,6 @@ module Pando
         @origin = origin
       end
 
-      # @param env [Hash] @param reader [SocketReader]
       def introduce(env, reader)
         super
         QueueTime.tell(env, @queue_time, nil)

@@ -7,21 +7,14 @@ module Pando
   module HTTP
     # Sends a response body piece by piece. The head travels with the first piece. This class is for a body that the end
     # of the connection ends. Owned by a {Response} or a {Stream}.
-    #
-    # @api private
     class Sink
-      # @return [Client]
       attr_accessor :client
 
-      # @param client [Client]
-      # @param head [String] of the response
       def initialize(client, head)
         @client = client
         @head = head
       end
 
-      # @param piece [String]
-      # @raise [ClientGone]
       def write(piece)
         transmit(piece) unless piece.empty?
       end
@@ -32,9 +25,7 @@ module Pando
       end
 
       # The body is complete.
-      def finish
-        flush
-      end
+      def finish = flush
 
       private
 
@@ -58,8 +49,6 @@ module Pando
 
     # For a body whose length the head has announced: bytes beyond it are dropped, and a missing one is an error,
     # because the client waits for it.
-    #
-    # @api private
     class SizedSink < Sink
       def initialize(client, head, length)
         super(client, head)
@@ -80,8 +69,6 @@ module Pando
     end
 
     # The chunked transfer coding (RFC 9112 section 7.1).
-    #
-    # @api private
     class ChunkedSink < Sink
       def write(piece)
         transmit(Head.chunk_line(piece.bytesize), piece, "\r\n") unless piece.empty?
@@ -100,9 +87,9 @@ module Pando
     # The stream that a streaming body (one that answers `call`, Rack 3) or a partial hijack gets: writes are the
     # response's body, reads the request's. A partial hijack may use it in a thread, and for longer than its request
     # lasts.
+    #
+    # @api public
     class Stream
-      # @param sink [Sink]
-      # @param input [#read] the request's body
       # @api private
       def initialize(sink, input)
         @sink = sink
@@ -191,14 +178,10 @@ module Pando
       end
 
       # @return [Boolean]
-      def closed?
-        !@readable && !@writable
-      end
+      def closed? = !@readable && !@writable
 
       # The request ends here, the answer when this stream is closed.
       #
-      # @param client [Client]
-      # @raise [ClientGone]
       # @api private
       def detach(client)
         @lock.synchronize { @sink.client = @detached = client.detach if @writable }

@@ -8,6 +8,8 @@ module Pando
   module HTTP
     # `rack.input` of a request whose body is read while the application runs (setting `stream_bodies`): each read waits
     # for the client. It cannot be rewound.
+    #
+    # @api public
     class StreamedBody
       # @return [Integer, nil] bytes, if the client has announced them
       attr_reader :size
@@ -109,17 +111,11 @@ module Pando
 
     # The body of a request as its client sends it, portion by portion, decoded. It receives nothing before it is asked.
     # Owned by a {SocketReader}.
-    #
-    # @api private
     class Inflow
       PORTION = 65_536
       # RFC 9110 section 10.1.1
       CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n"
 
-      # @param client [SocketClient]
-      # @param reader [SocketReader] that has read the head
-      # @param limits [Limits]
-      # @raise [Refused] it is larger than it may be
       def initialize(client, reader, limits)
         @client = client
         @parser = reader.parser
@@ -135,8 +131,6 @@ module Pando
       end
 
       # @return [String, nil] another String each time; nil at the end of the body
-      # @raise [Refused] malformed, too large, too slow or cut off
-      # @raise [ClientGone]
       def next
         return if @over
 
@@ -146,14 +140,10 @@ module Pando
       end
 
       # @return [String] what was received and not returned by {#next}; at the end of the body, what came behind it
-      def rest
-        @rest.empty? ? @input : @rest
-      end
+      def rest = @rest.empty? ? @input : @rest
 
       # @return [Boolean] whether {#next} has returned all of the body
-      def over?
-        @over || @left&.zero? || false
-      end
+      def over? = @over || @left&.zero? || false
 
       private
 

@@ -18,14 +18,7 @@ module Pando
     #
     # A client costs its own connection only. If there are too many, a newcomer replaces the oldest one whose request
     # has not arrived yet; if all of them are being answered, the newcomer is the one that is closed.
-    #
-    # @api private
     class ThreadServer
-      # Replaces SoftTimeout, whose signal reaches the main thread only.
-      class NoTimeout
-        def during(_timeout) = yield
-      end
-
       # A connection: its thread, its socket, and whether its request has arrived.
       Served = Struct.new(:thread, :socket, :answering)
 
@@ -35,9 +28,7 @@ module Pando
       PATIENCE = 2.0
 
       # @param app [#call] the Rack application; finds its listener in `pando.listener`
-      # @param listeners [Array<TCPServer, UNIXServer>] closed at the end
       # @param limits [Limits, nil] nil: the default settings'
-      # @param most [Integer] connections at once
       def initialize(app, listeners, limits: nil, most: 1024)
         @app = app
         @listeners = listeners
@@ -47,7 +38,6 @@ module Pando
       end
 
       # Serves until its thread is killed or the process ends.
-      # @return [void]
       def run
         environments = @listeners.to_h { |listener| [listener, Environment.new(listener, multithread: true)] }
         loop do
@@ -117,8 +107,7 @@ module Pando
           env["pando.listener"] = listener
           @app.call(env)
         end
-        WorkerContext.new(app, NoWorker, NoWorker, @limits, SocketReader.new(@limits), NoTimeout.new, Process.pid,
-                          Sys.forks)
+        WorkerContext.for(NoWorker, app, @limits, SocketReader.new(@limits), SoftTimeout.new(NoWorker))
       end
 
       def end_threads

@@ -11,6 +11,8 @@ module Pando
     # Before a fork the lanes close, the requests end, and the threads are joined: no other thread may live then, since
     # the child would not have it. Afterwards they start again.
     class ThreadedHandler < ReactorHandler
+      attr_reader :patience
+
       # Seconds that the requests have to end before a fork, at most; the monitor then asks another worker.
       DRAIN = 30.0
       # Seconds that the application has to notice that its streams have ended, when the server stops.
@@ -22,9 +24,7 @@ module Pando
       # Seconds between two looks at the threads in a worker that ends.
       LOOK = 0.05
       ONE = [1].pack("Q").freeze # what an eventfd is written (eventfd(2))
-      private_constant :ONE
 
-      # @param config [Config]
       def initialize(app, listeners, config, channel, self_test: config.self_test)
         super
         @counts_lock = config.threads == :auto
@@ -32,7 +32,6 @@ module Pando
         @patience = [DRAIN, *@limits.hard_timeout].min
       end
 
-      # (see ReactorHandler#start)
       def start(worker)
         @bell = IO.for_fd(Channel.eventfd, "r+b")
         prepare_environments(multithread: true)
@@ -52,24 +51,14 @@ module Pando
         ring # the threads start when the worker has reported ready: before that, the monitor lets it not leave
       end
 
-      # (see ReactorHandler#step_forward)
-      def step_forward = lanes.each(&:step_forward)
-
-      # (see ReactorHandler#step_back)
-      def step_back = lanes.each(&:step_back)
-
-      # (see ReactorHandler#app=)
       def app=(app)
         @context.app = app
         @servers.each { |server| server.app = app }
       end
 
-      # @return [Array<Array(IO, Symbol)>] to watch, and in which manner (Sys::Poller)
       def sources = [[@bell, :edge]]
 
       # A thread or the monitor's signal has called.
-      #
-      # @return [void]
       def ready(_bell)
         silence
         @timeouts.each(&:interrupt)
@@ -77,44 +66,28 @@ module Pando
         count_connections
       end
 
-      # Called now and then without an event: a wake-up, or the message that a thread sleeps, may have been lost.
-      #
-      # @return [void]
+      # Also the message that a thread sleeps may have been lost.
       def idle
         lanes.each { |lane| lane.nudge if lane.offered? && lane.asleep? }
         ready(@bell)
       end
 
-      # (see Handler#rest?)
       def rest?
         stop_threads
         super && @threads.none?(&:alive?)
       end
 
-      # @return [Float] seconds that {#rest?} takes, at most
-      attr_reader :patience
-
-      # (see Handler#go_on)
       def go_on
         super
         start_threads
       end
 
-      # (see Handler#abandon)
       def abandon = @bell&.close
-
-      # The worker was about to leave, and goes on.
-      #
-      # @return [void]
       def resume = start_threads
 
-      # As {Handler#try_out}; the threads serve meanwhile.
-      #
-      # @return [String] see SelfTest.replay
-      # @raise [SelfTest::Failed]
+      # The threads serve meanwhile.
       def try_out = SelfTest.replay(@safe_paths, worker) { |descriptor| serve_self_test(descriptor) }
 
-      # (see Handler#drained?)
       def drained?
         @drains = true
         stop_threads
@@ -122,8 +95,6 @@ module Pando
         !connected? && ended
       end
 
-      # (see ReactorHandler#stop)
-      #
       # Streams end a little before the monitor stops waiting; at once if they have had the time of `drain`.
       #
       # @param by [Float, nil] monotonic seconds; nil: this worker is replaced, and has the time of `stop_timeout`
@@ -145,16 +116,12 @@ module Pando
       # For requests of its own, on the main thread.
       def prepare_own(worker)
         timeout = SoftTimeout.new(worker)
-        @context = WorkerContext.for(worker, @app, @limits, SocketReader.new(@limits), soft_timeout: timeout)
+        @context = WorkerContext.for(worker, @app, @limits, SocketReader.new(@limits), timeout)
         @connection = Connection.new(@context)
         trap(SoftTimeout::SIGNAL) do
           timeout.interrupt
           ring
         end
-      end
-
-      def serve_self_test(descriptor)
-        @connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)
       end
 
       # Also after a rest that was given up: a thread that is still at a request goes on, for a lane has one thread.

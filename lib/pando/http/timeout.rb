@@ -11,6 +11,8 @@ module Pando
     #
     # It writes to the worker's scoreboard row. The monitor watches the row and sends a signal, by which {SoftTimeout}
     # interrupts. Used in the request's thread. After the request it returns nil and changes nothing.
+    #
+    # @api public
     class Timeout
       MESSAGE = "the request outlived its timeout"
       private_constant :MESSAGE
@@ -83,25 +85,22 @@ module Pando
       # For logs of the environment: without the worker and all that it refers to.
       def inspect = "#<#{self.class} remaining=#{remaining&.round(3).inspect}>"
 
+      # All that follows is the server's own: no part of the public API.
+
       # @return [Boolean] whether RequestTimeout was raised
-      # @api private
       def fired? = !@fired.nil?
 
       # @return [Boolean] whether it was raised, and {#handled!} was not called
-      # @api private
       def exceeded? = !@fired.nil? && !@handled
 
       # Before the head of the application's answer is sent.
       #
       # @raise [RequestTimeout] it comes too late
-      # @api private
       def check
         raise error if exceeded?
       end
 
       # The head of the answer was sent: from here on `timeout_streaming` counts.
-      #
-      # @api private
       def answering
         return if @answering || @over
 
@@ -115,15 +114,12 @@ module Pando
 
       # @param other [Exception, nil] what the application raised in its place; nil: it answered
       # @return [RequestTimeout] with the backtrace of the moment when it was raised in the application
-      # @api private
       def error(other = nil)
         RequestTimeout.new([MESSAGE, *outcome(other)].join("; ")).tap { |error| error.set_backtrace(@fired) }
       end
 
       # Stops the clock while the server waits for a slow client: that has a limit of its own, and is not the
       # application's fault. A worker that has not come back long after this limit was stopped by somebody.
-      #
-      # @api private
       def suspend
         return yield if @over || @deadline.nil?
 
@@ -142,7 +138,6 @@ module Pando
       # Raises in the request's thread, once. Called by {SoftTimeout}, in the main thread.
       #
       # @param backtrace [Array<String>, nil] where the request is
-      # @api private
       def fire(backtrace = nil)
         return if @fired || @over || @suspended
 
@@ -150,24 +145,19 @@ module Pando
         @thread.raise(RequestTimeout, MESSAGE, backtrace)
       end
 
-      # @api private
       def finish
         @over = true
       end
 
       # @return [Hash, nil] the environment of the request
-      # @api private
       attr_reader :env
       # @return [SlowLog, nil] nil: it has no entry of this request
-      # @api private
       attr_accessor :slow
 
       # @return [Array<String>, nil] where the request is, with all frames
-      # @api private
       def stack = @thread.backtrace
 
       # @return [Array<String>, nil] where the request is
-      # @api private
       def backtrace = @thread.backtrace(0, SoftTimeout::FRAMES)
 
       private
@@ -185,8 +175,6 @@ module Pando
     # Turns the monitor's signal into RequestTimeout, only while the application runs. The handler asks the scoreboard
     # whether the deadline of the running request has passed, because a signal may come late. One per worker; for
     # requests on the main thread, where the handler runs between two instructions of the request.
-    #
-    # @api private
     class SoftTimeout
       SIGNAL = "URG"
       # Lines of the backtrace that is kept.
@@ -232,8 +220,6 @@ module Pando
     # The same for requests on another thread. That thread runs on while the main thread looks at the deadline, and Ruby
     # delivers the exception some time later. So the thread accepts it only within {#during}, and what comes too late
     # for one request must not hit the next.
-    #
-    # @api private
     class ThreadTimeout < SoftTimeout
       # Ruby copies other hashes at each call.
       NEVER = { RequestTimeout => :never }.compare_by_identity.freeze

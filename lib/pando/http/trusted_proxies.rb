@@ -7,8 +7,6 @@ module Pando
     # Takes the client's address and the request's scheme from the fields of proxies that are trusted. The fields of
     # other peers change nothing, but they stay in the environment for the application. Owned by a handler, one per
     # worker.
-    #
-    # @api private
     class TrustedProxies
       # The words of the setting; the addresses are those of RFC 1918, 3927, 4193 and 4291.
       NETWORKS = {
@@ -28,7 +26,6 @@ module Pando
       # "192.0.2.1", "192.0.2.1:80", "2001:db8::1" and "[2001:db8::1]:80"
       ADDRESS = /\A(?:(\d+\.\d+\.\d+\.\d+)(?::\d{1,5})?|\[(\h*:[\h:.]+)\](?::\d{1,5})?|([\h:.]+))\z/
 
-      # @param names [Array<String>] as the setting has them
       # @return [TrustedProxies, nil] nil: no proxy is trusted
       def self.of(names)
         new(names) unless names.empty?
@@ -53,11 +50,7 @@ module Pando
         secure(env) if scheme ? scheme_of(scheme) == "https" : ssl&.casecmp?("on")
       end
 
-      # @param peer [String, nil] an address; nil on a UNIX socket
-      # @return [Boolean]
-      def trust?(peer)
-        peer ? look_up(peer).last : @unix
-      end
+      def trust?(peer) = peer ? look_up(peer).last : @unix
 
       private
 

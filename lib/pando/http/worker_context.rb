@@ -8,13 +8,8 @@ module Pando
     # What a connection needs of its worker: the application, the worker object, the record of its jobs
     # (Cluster::JobRecord), {Limits}, the {RequestReader}, the {SoftTimeout}, its pid and how many forks led to it. One
     # for each thread that serves.
-    #
-    # @api private
     WorkerContext = Struct.new(:app, :worker, :record, :limits, :reader, :soft_timeout, :pid, :forks) do
-      # @param worker [Cluster::Worker] of this process
-      # @param record [Cluster::JobRecord] by default the worker's own
-      # @param soft_timeout [SoftTimeout] by default one that interrupts the main thread
-      def self.for(worker, app, limits, reader, record: worker, soft_timeout: SoftTimeout.new(record).install)
+      def self.for(worker, app, limits, reader, soft_timeout, record: worker)
         new(app, worker, record, limits, reader, soft_timeout, Process.pid, Sys.forks)
       end
 
@@ -24,8 +19,6 @@ module Pando
 
     # Stands for the worker in a process that answers requests without being one: a mold that warms itself up, and a
     # test process that serves system tests. It records nothing.
-    #
-    # @api private
     module NoWorker
       module_function
 

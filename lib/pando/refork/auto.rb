@@ -79,8 +79,6 @@ module Pando
       #   patience  seconds to wait for a quiet moment
       #   lull      seconds without requests after which the server counts as idle
       #   worth     whether the first refork must be worth its price; false if something else waits for it
-      #
-      # @api private
       Rules = Struct.new(:rate, :share, :floor, :most, :patience, :lull, :worth, keyword_init: true) do
         # @param scale [Numeric] seconds of production that a second stands for
         def self.for(prefer = :balanced, scale: 1, worth: true)
@@ -96,8 +94,6 @@ module Pando
       # One generation's life so far: how its memory has grown, and what its start has cost. Sizes are bytes of all
       # workers, ages are requests of a worker, CPU time is seconds of a worker. Pure arithmetic. Owned by Auto, in the
       # monitor.
-      #
-      # @api private
       class Cycle
         extend Cluster::Serializable
 
@@ -214,7 +210,6 @@ module Pando
         begin_anew
       end
 
-      # (see Policy#measures?)
       def measures? = true
 
       def phase = @warm ? :paying : :warming

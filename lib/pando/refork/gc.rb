@@ -8,8 +8,6 @@ module Pando
   module Refork
     # Prepares the heap of a mold before it forks: once, instead of in each of its workers, where it would make shared
     # pages private. In the mold.
-    #
-    # @api private
     module Preparation
       # Collections that an object survives before it counts as old.
       AGES = 3
@@ -25,14 +23,12 @@ module Pando
       #   share is warm
       def self.warm? = !!@warm
 
-      # @param ruby [String] a version
       # @return [:promote, :warmup] what `:auto` stands for. New objects fill the free places of the heap: the fewer
       #   pages those are on, the more pages stay shared. So the heap is compacted where that is safe.
       def self.usual(ruby = RUBY_VERSION)
         (ruby.split(".").map(&:to_i) <=> COMPACTS).negative? ? :promote : :warmup
       end
 
-      # @param manner [:auto, :promote, :warmup, nil] the `gc mold:` setting
       def self.run(manner)
         @first ||= Process.pid
         @warm = Process.pid != @first
@@ -47,7 +43,6 @@ module Pando
       # Makes all objects old. The first collection is a major one, for all garbage; the others are minor.
       def self.promote = AGES.times { |time| GC.start(full_mark: time.zero?) }
 
-      # @return [Float]
       def self.time_minor_gc
         before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
         GC.start(full_mark: false)
@@ -57,8 +52,6 @@ module Pando
     end
 
     # What Ruby tells about major collections of this process, those that mark the whole heap, and what it can be told.
-    #
-    # @api private
     module MajorGC
       # GC.config, from Ruby 3.4 on, and not with every garbage collector that Ruby can be built with.
       POSTPONABLE = GC.respond_to?(:config) && GC.config.key?(:rgengc_allow_full_mark)
@@ -115,7 +108,6 @@ module Pando
       end
 
       # In the new worker.
-      # @param worker [Cluster::Worker] the one that asks to be replaced
       def start(worker)
         wished = @setting == :postpone || (@setting == :auto && MajorGC.unshares?)
         @on = wished && @warm.call && MajorGC.obstacle.nil?
@@ -189,8 +181,6 @@ module Pando
       # find too little garbage, and Ruby would take more memory in place of a major one, which takes longer than these.
       DEFERRED = 3
 
-      # @param percent [Numeric, nil] of the worker's CPU time; nil: only Ruby collects
-      # @param deferral [MajorGCDeferral, nil] checked between jobs
       def initialize(percent, deferral = nil, major_gc: MajorGC)
         @share = percent && (percent / 100.0)
         @deferral = deferral
@@ -199,7 +189,6 @@ module Pando
 
       # In the new worker. If its mold has measured the cost of a collection, the worker need not measure it at once, in
       # the midst of its first requests, which are expensive enough.
-      # @param worker [Cluster::Worker, nil] for the deferral
       def start(worker = nil)
         return unless @share
 

@@ -56,7 +56,6 @@ module Pando
       # @return [Leak, nil] nil: none is known
       attr_reader :leak
 
-      # @param boot [Float, nil] seconds of CPU that the boot took; nil: it was not measured
       def initialize(boot = nil)
         @boot = boot || GUESS
         @births = []
@@ -71,12 +70,9 @@ module Pando
       def size = @births.last&.bytes.to_i
 
       # A mold is born.
-      # @param number [Integer] of its generation
       # @param ancestor [Integer, nil] the generation of the worker that it was forked from; nil: it has booted from
       #   cold
       # @param requests [Integer] that this worker had served
-      # @param bytes [Integer] @param cpu [Float] @param served [Integer] see Birth
-      # @return [self]
       def add(number, ancestor, requests, bytes, cpu: 0.0, served: 0)
         before = @births.select { |one| ancestor && one.number <= ancestor }.max_by(&:number)
         birth = Birth.new(number, before&.requests.to_i + requests, bytes, cpu, served)
@@ -93,7 +89,6 @@ module Pando
       end
 
       # The cost of a cold boot: seconds of CPU of the boot, and of warming up once more.
-      # @return [Float]
       def price
         start = start_of_window or return @boot
         last = @births.last
@@ -105,10 +100,8 @@ module Pando
       # @return [Boolean] whether the memory that a cold boot frees is worth its price
       def pays?(pss, cpu) = !leak.nil? && pss.positive? && leak.grown * cpu >= RHO * price * pss
 
-      # (see Cluster::Serializable)
       def serialized_fields = super.merge(Birth.members.to_h { |name| [name, @births.map(&name)] })
 
-      # (see Cluster::Serializable)
       def take_up(record, prefix = "")
         super
         lists = Birth.members.map { |name| record.read("#{prefix}#{name}", name == :cpu ? :numbers : :integers).to_a }
@@ -119,7 +112,6 @@ module Pando
 
       private
 
-      # @return [self]
       def look
         suspected = suspect
         @seen_at = 0 unless suspected
@@ -186,8 +178,6 @@ module Pando
     # anonymous memory, shared or not: a new mold has all that its source had, and the kernel keeps that count for free.
     #
     # Owned by Cluster::Generations::ColdBoots, in the monitor.
-    #
-    # @api private
     class Ancestry
       include Cluster::Brief
       extend Cluster::Serializable

@@ -9,13 +9,9 @@ module Pando
     # that have served, so a failed refork needs no undoing.
     #
     # Owned by Cluster::Generations::Reforks, in the monitor.
-    #
-    # @abstract
     class Policy
-      # @param _reforks [Integer] reforks finished since the last cold boot; 0
-      #   asks about the first one
-      # @return [Integer, nil] the requests that a worker of the current
-      #   generation must have served to be promoted; nil for never
+      # @param _reforks [Integer] reforks finished since the last cold boot
+      # @return [Integer, nil] requests that a worker must have served to be promoted; nil for never
       def threshold(_reforks) = nil
 
       # @return [Boolean] whether it decides by memory and CPU time
@@ -28,9 +24,7 @@ module Pando
       # @return [Object, nil] the one to promote, nil when there is none
       def choose(workers) = Warmth.warmest(workers)
 
-      # @param worker [Object] that was chosen
-      # @param workers [Array] those that it was chosen from
-      # @return [String] why, for an event
+      # @return [String] why this one of them was chosen, for an event
       def justify(worker, workers)
         "#{workers.size > 1 ? "the warmest of #{workers.size}" : "the only one to choose from"}: #{Warmth.new(worker)}"
       end
@@ -39,19 +33,14 @@ module Pando
       def manual? = true
 
       # The state that must survive an upgrade of the monitor, see Cluster::Serializable. By default there is none.
-      # @return [Hash{Symbol => Object}]
       def serialized_fields = {}
-
-      # @return [self]
       def take_up(_record, _prefix = "") = self
     end
 
     # `refork after: [500, 750, 1000]`: one request count for each generation.
     # The last one repeats for ever; a final `false` ends the reforking instead.
     class Schedule < Policy
-      # @param list [Array<Integer, false>]
-      # @raise [ArgumentError] unless they are positive Integers, the last one
-      #   possibly false
+      # @raise [ArgumentError] unless they are positive Integers, the last one possibly false
       def initialize(list)
         super()
         @ends = list.last == false
@@ -61,7 +50,6 @@ module Pando
         raise ArgumentError, "refork after: needs positive request counts, false only as the last, not #{list.inspect}"
       end
 
-      # (see Policy#threshold)
       def threshold(reforks)
         @counts.fetch(reforks) { @ends ? nil : @counts.last }
       end
@@ -72,7 +60,6 @@ module Pando
 
     # `refork false`: never, even when a user asks. The first mold stays.
     class Off < Policy
-      # (see Policy#manual?)
       def manual? = false
     end
 
@@ -93,7 +80,6 @@ module Pando
       attr_reader :worker
 
       # @param workers [Array<#requests, #sample>] whose samples are Sys::Sample, or nil
-      # @return [Object, nil] one of `workers`, the first of equals
       def self.warmest(workers)
         all = workers.map { |worker| new(worker) }
         known = FIGURES.select { |figure| all.all?(&figure) && all.any? { |one| one.public_send(figure).positive? } }

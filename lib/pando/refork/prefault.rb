@@ -14,8 +14,6 @@ module Pando
     #
     # Made in a mold that boots, and inherited by all that is forked from it. A worker forgets the set once it is used,
     # so that a mold that it becomes begins without one.
-    #
-    # @api private
     class Prefault
       def initialize(bytes:, milliseconds:)
         @bytes = bytes
@@ -23,7 +21,6 @@ module Pando
         @hot_set = Sys::HotSet.new
       end
 
-      # @param pagemap [Integer] a descriptor of /proc/PID/pagemap of one of its workers
       def observe(mold, pagemap)
         began = Sys.now
         @hot_set.observe(pagemap)

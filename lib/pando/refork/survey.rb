@@ -11,8 +11,6 @@ module Pando
     # CPU time of its workers, and its memory. It pauses while a worker starts or leaves.
     #
     # Owned by Cluster::Generations::Reforks, in the monitor.
-    #
-    # @api private
     class Survey
       include Cluster::Brief
       extend Cluster::Serializable
@@ -182,7 +180,6 @@ module Pando
         end
 
         # Measures one more process, if the budget allows it.
-        # @param members [Array<Child>] workers and mold
         # @param leavers [Array<Child>] those that share memory with them and will not stay
         # @param idle [Boolean] whether nothing was served since the last time
         def measure(members, leavers, idle: false, now: Sys.now)

@@ -8,8 +8,6 @@ module Pando
   class Server
     # Decides in the monitor, before each cold boot, which malloc the application gets. A cold boot is an exec, so it
     # can load jemalloc before the C library. Then forked processes keep more memory shared (docs/sharing.md).
-    #
-    # @api private
     class Allocator
       PRELOAD = "LD_PRELOAD"
       CONF = "MALLOC_CONF"
@@ -20,11 +18,8 @@ module Pando
       PAGE = 4096
       PACKAGE = "Debian and Ubuntu have it as libjemalloc2, Fedora as jemalloc"
 
-      # @param wanted [:auto, :jemalloc, :glibc]
-      # @param environment [Hash{String => String}] of this process
       # @param library [Jemalloc, nil] the newest there is
       # @param loaded [String, nil] the version that this process has loaded itself
-      # @param page [Integer] bytes
       def initialize(wanted, environment: ENV.to_h, library: Jemalloc.newest, loaded: Sys.jemalloc,
                      page: Etc.sysconf(Etc::SC_PAGESIZE))
         @wanted = wanted
@@ -67,8 +62,6 @@ module Pando
     end
 
     # A jemalloc in a file, which is read without loading it. Made by Allocator.
-    #
-    # @api private
     class Jemalloc
       FOLDERS = %w[/usr/local/lib /usr/lib/*-linux-gnu* /usr/lib64 /usr/lib].freeze
       FILE = "libjemalloc.so.2"
@@ -82,7 +75,6 @@ module Pando
       MACHINE = 18..19
 
       class << self
-        # @param folders [Array<String>] patterns
         # @return [Jemalloc, nil] the newest that this Ruby could load
         def newest(folders = FOLDERS)
           return if musl?
@@ -97,7 +89,6 @@ module Pando
         def musl? = RUBY_PLATFORM.include?("musl")
       end
 
-      # @return [String]
       attr_reader :path
 
       def initialize(path)
@@ -107,7 +98,6 @@ module Pando
       # @return [String, nil] "5.3.0"
       def version = (number.join(".") if number.any?)
 
-      # @return [Boolean]
       def safe? = number.any? && (number.first(2) <=> SAFE) >= 0
 
       # @return [Boolean] whether it is for the same kind of process as this one

@@ -7,15 +7,11 @@ module Pando
   class Server
     # The variables from which frameworks read the name of the environment and the number of threads. The monitor
     # compares the names with the configuration, and the mold sets the variables before it loads the application.
-    #
-    # @api private
     class AppEnvironment
       VARIABLES = Config::Settings::ENVIRONMENT_VARIABLES
       # Connections to a database by Rails' own config/database.yml, where RAILS_MAX_THREADS is not set.
       CONNECTIONS = 5
 
-      # @param config [Config]
-      # @param variables [Hash{String => String}, ENV]
       def initialize(config, variables = ENV)
         @config = config
         @variables = variables

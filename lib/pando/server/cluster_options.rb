@@ -13,11 +13,7 @@ require "pando/sys/control_group"
 module Pando
   class Server
     # Translates a configuration into options of the cluster, which knows nothing of it. Made by a Payload.
-    #
-    # @api private
     class ClusterOptions
-      # @param config [Config]
-      # @return [Cluster::Options]
       def self.of(config) = new(config).options
 
       # @param folders [Array<String>] where the Pando of a new release is
@@ -35,7 +31,6 @@ module Pando
         @config = config
       end
 
-      # @return [Cluster::Options]
       def options
         Cluster::Options.new(
           workers: @config.workers, auto_workers: auto?,
@@ -91,8 +86,6 @@ module Pando
 
     # As ClusterOptions, for a pool of some paths. Its first mold is forked from that of the first pool, so that the
     # application is in memory once.
-    #
-    # @api private
     class PathOptions < ClusterOptions
       def options
         super.tap do |options|
@@ -108,11 +101,7 @@ module Pando
     end
 
     # As ClusterOptions, for one kind of job nodes.
-    #
-    # @api private
     class NodeOptions < ClusterOptions
-      # @param config [Config] @param kind [Config::NodeKind]
-      # @return [Cluster::Options]
       def self.of(config, kind) = new(config, kind).options
 
       def initialize(config, kind)
@@ -150,8 +139,6 @@ module Pando
 
     # The scale of a load test: one of its seconds stands for many of production. `refork :auto` and the canary divide
     # their seconds by it (docs/lab.md). Read in the monitor.
-    #
-    # @api private
     module TimeScale
       VARIABLE = "PANDO_TIME_SCALE"
 

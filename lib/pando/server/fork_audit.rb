@@ -10,8 +10,6 @@ module Pando
     # Applies the configuration to the findings of the audit: in a worker that is about to be promoted, in each new mold
     # before it is ready, and in the processes that are forked from it. ThreadWatch deals with Ruby threads. Made by
     # ForkCare in a mold that boots, and inherited by all that is forked from it. See docs/audit.md.
-    #
-    # @api private
     class ForkAudit
       # A process must not go on, or a worker must not be promoted.
       class Refused < Pando::Error; end
@@ -36,8 +34,6 @@ module Pando
         ForkSafety::Audit.trace if @config.fork_safety_trace
       end
 
-      # @param role [Cluster::Role] that forks @param of [Symbol] the role of the new process
-      # @raise [Refused]
       def before_fork(role, of)
         ForkSafety::Audit.census
         return unless of == :mold && role.role == :worker
@@ -48,7 +44,6 @@ module Pando
       end
 
       # @param role [Cluster::Role] of a process that is almost ready
-      # @raise [Refused]
       def examine(role)
         mold = role.role == :mold
         return unless mold || connection?(role)
@@ -88,7 +83,6 @@ module Pando
 
       def policy(finding) = SETTINGS.key?(finding.kind) ? @config.public_send(SETTINGS[finding.kind]) : :report
       def wanted(report) = report.findings.reject { |one| one.kind == :lost_thread || policy(one) == :allow }
-      def thread?(finding) = finding.kind == :native_thread
 
       # A note is no reason to act, unless it is a connection: there the setting applies to all.
       def grave?(finding) = finding.severity != :note || finding.kind == :shared_socket
@@ -98,7 +92,7 @@ module Pando
       def forbidden?(finding)
         return false unless grave?(finding)
 
-        policy(finding) == :fail || (policy(finding) == :refuse && !(thread?(finding) && cold?))
+        policy(finding) == :fail || (policy(finding) == :refuse && !(finding.kind == :native_thread && cold?))
       end
 
       def close(report, findings)

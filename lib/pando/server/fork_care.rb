@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "forwardable"
 require "pando/fork_safety"
 require "pando/fork_safety/libraries"
 require "pando/fork_safety/queued_work"
@@ -12,11 +13,10 @@ module Pando
     # What the server does around each of its forks, so that a child shares nothing that it must not share and lacks
     # nothing that it needs: the audit, threads, process state, and the needs of the app's libraries. Made by Payload in
     # a mold that boots, and inherited by all that is forked from it.
-    #
-    # @api private
     class ForkCare
+      extend Forwardable
+
       Libraries = ForkSafety::Libraries
-      private_constant :Libraries
 
       # Seconds that clients have to close their connections, and libraries to finish their queues, before a worker
       # ends.
@@ -25,9 +25,7 @@ module Pando
       LEAST = 0.5
       # Seconds between two checks.
       INTERVAL = 0.01
-      private_constant :EXIT_TIMEOUT, :LEAST, :INTERVAL
 
-      # @param server [Server]
       def initialize(server)
         @server = server
         @config = server.config
@@ -39,12 +37,18 @@ module Pando
         Libraries.prepare_environment
       end
 
-      # Before the application is loaded.
-      def begin
-        @audit.begin
-      end
+      # Before the application is loaded; in a mold, now and then.
+      def_delegators :@audit, :begin, :tick
+      # In a worker that is to be promoted, before the user's hooks.
+      def_delegator :@state, :hand_down
+      # In a worker: another one has made the change with this token, too.
+      def_delegator :@state, :seen, :state_seen
+      # In a worker, between two requests.
+      def_delegator :@threads, :tick, :watch
+      # In a worker: forked processes lack the thread with this key.
+      def_delegator :@threads, :lost, :lost_thread
 
-      # When it has been.
+      # When the application has been loaded.
       def loaded
         report_libraries
         @threads.loaded
@@ -55,26 +59,7 @@ module Pando
         ForkSafety::SelfCheck.run(&step) if @config.self_check
       end
 
-      # In a mold, now and then.
-      def tick(role) = @audit.tick(role)
-
-      # In a worker, between two requests.
-      def watch(worker) = @threads.tick(worker)
-
-      # In a worker.
-      # @param key [String] of a thread that forked processes lack, see ThreadWatch
-      def lost_thread(worker, key) = @threads.lost(worker, key)
-
-      # In a worker.
-      # @param token [String] of a change that another worker has made too, see StateWatch
-      def state_seen(token) = @state.seen(token)
-
-      # In a worker that is to be promoted, before the user's hooks.
-      def hand_down = @state.hand_down
-
       # In the forker, after the user's hooks.
-      # @param role [Cluster::Role] of this process @param of [Symbol] the new one's
-      # @raise [ForkAudit::Refused, ForkDeclined]
       def before_fork(role, of)
         @audit.before_fork(role, of)
         @threads.before_fork(role, of)
@@ -106,7 +91,6 @@ module Pando
       end
 
       # In the new process, when it is almost ready.
-      # @raise [ForkAudit::Refused, ThreadWatch::Refused]
       def audit(role)
         @audit.examine(role)
         @threads.boot if role.role == :mold && @audit.cold?
@@ -117,7 +101,6 @@ module Pando
       # In a worker that leaves: closes its WebSockets, and waits while they close.
       #
       # @param by [Float, nil] monotonic seconds: the latest end
-      # @return [nil]
       def say_goodbye(by)
         by = [Sys.now + EXIT_TIMEOUT, by].compact.min
         sleep(INTERVAL) until Libraries.say_goodbye || Sys.now >= by
@@ -127,7 +110,6 @@ module Pando
       # waits a moment for their clients. A write may block, so a thread of its own does it.
       #
       # @param stopping [Boolean] see ForkSafety::Libraries.hang_up @param by [Float, nil] as above
-      # @return [nil]
       def hang_up(stopping, by)
         return if ForkSafety.connections.zero?
 
@@ -141,7 +123,6 @@ module Pando
       # In a worker that leaves, after the user's hooks and all that may queue work.
       #
       # @param role [Cluster::Role] @param by [Float, nil] as above
-      # @return [nil]
       def before_exit(role, by)
         seconds = (by ? by - Sys.now : EXIT_TIMEOUT).clamp(LEAST, EXIT_TIMEOUT)
         Libraries.before_exit(seconds) do |library, unfinished|
@@ -153,7 +134,6 @@ module Pando
       #
       # @param role [Cluster::Role] @param by [Float] monotonic seconds
       # @yield the worker's last hook
-      # @return [nil]
       def finish_queues(role, by)
         ForkSafety::QueuedWork.wait(by, failure(role)) { role.row.beat }
         yield
@@ -206,35 +186,29 @@ module Pando
     # memory it has. What takes too long is left to the first request. It knows ActiveRecord.
     #
     # Made by Payload in a mold that boots, and inherited by all that is forked from it.
-    #
-    # @api private
     class Reconnection
       # Seconds that a worker waits for its connections before it serves. The attempt goes on beside its requests.
       WITHIN = 0.5
 
-      # @param within [Float] seconds
       def initialize(within: WITHIN)
         @within = within
         @databases = []
       end
 
       # In a worker that is about to fork a mold, before the connections are closed.
-      # @return [void]
       def note
-        @databases = pools.connected if known?
+        @databases = pools.connected if ForkSafety::Libraries::Known.loaded?("activerecord")
       rescue StandardError
         @databases = []
       end
 
       # In a new worker.
-      # @return [void]
       def run
         Thread.new { connect }.join(@within) unless @databases.empty?
       end
 
       private
 
-      def known? = ForkSafety::Libraries::Known.loaded?("activerecord")
       def pools = ForkSafety::Libraries::ActiveRecordPools
 
       # A failure will appear in a request, which can report it.

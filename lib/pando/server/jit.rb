@@ -8,8 +8,6 @@ module Pando
     # Ruby's just-in-time compiler, as the setting `jit` wants it: on in all workers, or only in the trainee until the
     # first refork, after which the other workers come from it. Made by Payload in a mold that boots from cold, and
     # inherited by all that is forked from it.
-    #
-    # @api private
     class Jit
       # @return [Boolean] whether it can be enabled in a running Ruby
       def self.possible? = defined?(RubyVM::YJIT) && RubyVM::YJIT.respond_to?(:enable)
@@ -40,7 +38,6 @@ module Pando
         enable if @setting == :all
       end
 
-      # @param worker [#slot, #generation]
       def train(worker)
         return unless @setting == :trainee && enable
 

@@ -7,20 +7,14 @@ module Pando
   class Server
     # The kinds of worker in a configuration, by the names of their pools: first HTTP workers, unless there are none,
     # then those for some paths, then job nodes, each in the order of the file.
-    #
-    # @api private
     module Kinds
       WEB = "web"
 
       class << self
-        # @param config [Config]
-        # @return [Array<String>]
         def names(config)
           [*(WEB unless config.workers.zero?), *config.pools.map(&:name), *config.nodes.map(&:name)]
         end
 
-        # @param name [String]
-        # @return [Refork::Policy]
         def policy(config, name)
           require "pando/server/cluster_options"
           refork = (node(config, name) || pool(config, name)&.config)&.refork
@@ -29,10 +23,6 @@ module Pando
           Refork.policy(refork.nil? ? config.refork : refork, rules)
         end
 
-        # @param server [Server]
-        # @param name [String]
-        # @return [Payload]
-        # @raise [BootError] there is no such kind
         def payload(server, name)
           require "pando/server/payload"
           return Payload.new(server) if name == WEB
@@ -42,7 +32,6 @@ module Pando
           raise BootError, "the configuration has no #{name}, but #{names(server.config).join(", ")}"
         end
 
-        # @param server [Server]
         # @return [Array<Cluster::Pools::Plan>] of all pools but the first
         def companions(server)
           names(server.config).drop(1).map do |name|

@@ -10,8 +10,6 @@ require "rbconfig"
 module Pando
   class Server
     # How to start a clean process of this Ruby, with this Pando or that of a new release.
-    #
-    # @api private
     module Launch
       SCRIPT = File.expand_path("cold_mold.rb", __dir__)
       LIBRARY = File.expand_path("../..", __dir__)
@@ -23,21 +21,17 @@ module Pando
 
       # Starts a mold.
       # @param folders [Array<String>] where its Pando is
-      # @return [Cluster::ColdBootCommand]
       # @raise [BootError] it cannot be as it was asked for
       def mold(config, *folders)
         Cluster::ColdBootCommand.new(command(config, *folders), Allocator.new(config.allocator).variables)
       end
 
-      # @return [Array<String>] for exec
       def command(config, *folders) = image("pando/server/cold_mold.rb", config, folders)
 
       # Reads the configuration of a new release, see ProbedRelease.
-      # @return [Array<String>] for exec
       def probe(config) = image("pando/server/probe.rb", config, [])
 
       # Finds out where a process is stuck.
-      # @return [Array<String>] for exec, before a pid
       def examination
         [RbConfig.ruby, "--disable=gems", "-W0", "-I", LIBRARY, EXAMINATION]
       end
@@ -54,7 +48,6 @@ module Pando
 
       # Yields what the server would be if it were started now, by the same command in the same folder: a link may lead
       # to another release by now, with another Gemfile and another Pando. The block runs in that folder.
-      # @param config [Config] in use
       # @yieldparam command [Array<String>] @yieldparam variables [Hash{String => String}]
       # @raise [Pando::Error, SystemCallError]
       def successor(config)
@@ -84,7 +77,6 @@ module Pando
       # The flags that put Pando's library on the load path. The extension of an installed gem may live in a
       # folder of its own.
       # @param features [Array<String>] the files that this process has loaded
-      # @return [Array<String>]
       def load_path(features = $LOADED_FEATURES)
         [LIBRARY, *features.filter_map { |path| path[EXTENSION, 1] }].uniq.flat_map { |folder| ["-I", folder] }
       end
@@ -100,8 +92,6 @@ module Pando
     # How this server was started: the program and the folders of code on the command line, with links as they were
     # given. The monitor cannot see them itself, because it has executed itself without RubyGems (ReexecWithoutGems). An
     # upgrade starts the same program again (Launch.successor).
-    #
-    # @api private
     class Origin
       # In the environment of the image without gems.
       PROGRAM = "PANDO_PROGRAM"
@@ -112,7 +102,6 @@ module Pando
         attr_reader :noted
 
         # Called first, in the folder in which the command was run.
-        # @param folder [String] as the user sees it
         def note(folder, environment = ENV)
           program, libraries = [PROGRAM, LIBRARIES].map { |name| environment.delete(name) }
           @noted = new(program || File.expand_path($PROGRAM_NAME, folder), libraries&.split(":") || own_libraries)
@@ -130,17 +119,13 @@ module Pando
         end
       end
 
-      # @return [String]
-      attr_reader :program
-      # @return [Array<String>]
-      attr_reader :libraries
+      attr_reader :program, :libraries
 
       def initialize(program, libraries)
         @program = program
         @libraries = libraries
       end
 
-      # @return [Hash{String => String}]
       def environment = { PROGRAM => program, LIBRARIES => libraries.join(":") }
     end
   end

@@ -12,8 +12,6 @@ module Pando
   class Server
     # A Rack application as the cluster carries it, see Cluster::Payload. In the monitor it only answers for options and
     # hooks; the mold loads the application, and all that is forked from it inherits the payload.
-    #
-    # @api private
     class Payload < Cluster::Payload
       extend Forwardable
 
@@ -32,7 +30,6 @@ module Pando
 
       def options = @options ||= options_of(@config)
 
-      # @param listen [Array<String>]
       # @return [Hash{Symbol => String}] the environment, and the URL of the first address that a browser can open
       def introduction(listen)
         address = listen.find { |name| name.match?(/:\d+\z/) && !name.start_with?("unix:") }
@@ -40,17 +37,13 @@ module Pando
         { environment: @config.environment, url: url }.compact
       end
 
-      def find_folder
-        ReleaseDirectory.find(@config.directory)
-      end
+      def find_folder = ReleaseDirectory.find(@config.directory)
 
-      # @return [Renewal]
       def renew(poller)
         require "pando/server/renewal"
         Renewal.new(@server, @config, @first, poller)
       end
 
-      # @param renewal [Renewal]
       def adopt(renewal)
         renewal.settle
         @config = own(renewal.config)
@@ -251,10 +244,7 @@ module Pando
 
     # The same application in workers that serve some paths only, with settings of their own. A mold that is forked from
     # the first pool's shares its heap, which is prepared already: to compact it again would copy it.
-    #
-    # @api private
     class PathPayload < Payload
-      # @param pool [Config::PathPool]
       def initialize(server, pool)
         super(server)
         @pool = pool
@@ -282,10 +272,7 @@ module Pando
     end
 
     # Job nodes of one kind as the cluster carries them: there is no Rack application, and no listener.
-    #
-    # @api private
     class NodePayload < Payload
-      # @param kind [Config::NodeKind]
       def initialize(server, kind)
         super(server)
         @kind = kind

@@ -9,16 +9,12 @@ module Pando
   class Server
     # Reads the configuration of a new release and reports it line by line to the monitor (Renewal). It runs in a helper
     # process, because the configuration may hang or end its process.
-    #
-    # @api private
     class ProbedRelease
       ORDER = "PANDO_PROBE" # the monitor's pid, its protocol, and 1 in the release's own Pando
       ANSWER = 3
       HERE = File.expand_path("../..", __dir__)
       SCRIPT = "pando/server/probe.rb"
 
-      # @param argv [Array<String>] the server's
-      # @return never
       def self.tell(argv) = new(argv, *ENV.delete(ORDER).to_s.split(":").map(&:to_i)).tell
 
       def initialize(argv, monitor, protocol, other = 0)
@@ -97,13 +93,9 @@ module Pando
 
     # A configuration as lines of text, for the monitor, which must not run the file: each setting as a flag would give
     # it, and the names of services. Config.replay reads them.
-    #
-    # @api private
     class Transcript
       LONGEST = Cluster::Control::Line::VALUE_LIMIT
 
-      # @param config [Config]
-      # @return [Array<String>]
       def self.of(config) = new(config).lines
 
       def initialize(config)
@@ -112,6 +104,8 @@ module Pando
 
       def lines
         settings = @config.in_file.flat_map { |name, entries| entries.map { |entry| set(Config::Settings[name], entry) } }
+        pools = @config.pool_lines.map { |pool| line("pool", **pool.to_h) }
+        nodes = @config.node_lines.map { |node| line("node", **node.to_h) }
         settings + services + pools + nodes + blocks_of_monitor
       end
 
@@ -134,9 +128,6 @@ module Pando
         @config.blocks.select { |block| block.kind == :service }
                .map { |block| line("service", name: block.name, source: block.source) }
       end
-
-      def pools = @config.pool_lines.map { |pool| line("pool", **pool.to_h) }
-      def nodes = @config.node_lines.map { |node| line("node", **node.to_h) }
 
       def blocks_of_monitor
         block = @config.blocks.find { |one| one.kind == :event || Hooks::OF_MONITOR.include?(one.name) }

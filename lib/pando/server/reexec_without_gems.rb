@@ -9,8 +9,6 @@ module Pando
     # fresh Ruby under `bundle exec`, and the monitor shares no memory with the mold. It happens before the monitor
     # opens anything; process, arguments and configuration stay the same. If the configuration turns out to need a gem,
     # the monitor executes itself with gems again.
-    #
-    # @api private
     module ReexecWithoutGems
       # Set in the image without gems: the former RUBYOPT, for the processes that it starts.
       DONE = "PANDO_SLIM"
@@ -22,10 +20,6 @@ module Pando
 
       class << self
         # Returns in the image that is to be the monitor.
-        #
-        # @param argv [Array<String>] of the command
-        # @yieldreturn [Config]
-        # @return [Config]
         def enter(argv)
           restore_options if (slim = ENV.key?(DONE))
           config = yield

@@ -5,16 +5,11 @@ module Pando
     # The release directory: the working directory of the monitor and the molds that it boots, with the Gemfile and lock
     # file in it. A release directory is often named by a symbolic link that may lead elsewhere by now. Made in the
     # monitor.
-    #
-    # @api private
     class ReleaseDirectory
       GEMFILE = "BUNDLE_GEMFILE"
       LOCKFILE = "BUNDLE_LOCKFILE" # set by Bundler from version 4 on
-      private_constant :GEMFILE, :LOCKFILE
 
       # Goes to the directory if the current one was removed.
-      # @param directory [String]
-      # @return [nil]
       def self.find(directory)
         Dir.pwd
         nil
@@ -27,14 +22,12 @@ module Pando
         nil
       end
 
-      # @param directory [String] as it was given, with its links
       def initialize(directory)
         @directory = directory
       end
 
       # Goes there for the time of the block.
       # @yieldparam before [String] the former directory
-      # @raise [SystemCallError] it is not there
       def within
         folder = self.folder
         files = [GEMFILE, LOCKFILE].to_h { |name| [name, ENV.fetch(name, nil)] }
@@ -55,8 +48,6 @@ module Pando
       end
 
       # Bundler names the Gemfile by its real path, which is that of the old release.
-      # @param path [String]
-      # @param before [String] the former directory
       # @return [String] where that is now
       def moved(path, before)
         return path unless inside?(before, path)

@@ -14,8 +14,6 @@ module Pando
     # The configuration that is now in the release folder, beside the one in use. Made by Payload for a reload, in the
     # monitor, and either adopted or given up. A helper process runs the file first, because it may hang. The monitor
     # takes its settings from there, and runs the file itself only if it has blocks that run in the monitor.
-    #
-    # @api private
     class Renewal
       # Settings that the monitor and the reactor read only at their start.
       AT_START = %i[reactor pidfile].freeze
@@ -32,10 +30,8 @@ module Pando
       # @return [Config] once it is #ready?
       attr_reader :config
 
-      # @param server [Server]
       # @param old [Config] in use
       # @param first [Config] that the server was started with
-      # @raise [SystemCallError] the release folder is gone
       def initialize(server, old, first, poller)
         @server = server
         @old = old
@@ -46,7 +42,6 @@ module Pando
 
       # Called at each turn of the monitor's loop until it is true.
       # @raise [ConfigError] the new one is wrong
-      # @raise [SystemCallError] the release folder is gone
       def ready?
         return true if @config
         return false unless @reader.proceed
@@ -62,19 +57,15 @@ module Pando
       def within(&block) = @release.within(&block)
 
       # @return [Cluster::ColdBootCommand] that starts the new release's mold
-      # @raise [BootError]
       def command = @command ||= Launch.mold(config, *(@folders if @folders.any?))
 
       def policy = policy_of(Kinds.names(config).first)
 
-      # @param name [String] of a pool
       def policy_of(name) = Kinds.policy(config, name)
       def listen = @server.listen(config)
 
-      # @return [Cluster::Control::Spec, nil]
       def control = ClusterOptions.of(config).control
 
-      # @return [Cluster::AdminSupervisor::Spec, nil]
       def admin = ClusterOptions.admin(config, *@folders)
 
       # @return [Array<Symbol, String>] settings that differ from those at the server's start, and need a restart
@@ -91,7 +82,6 @@ module Pando
 
       private
 
-      # @param name [String] of a pool that only the new configuration has
       def restart_for(name) = Kinds.pool(config, name) ? "pool #{name}" : "node #{name} (or pando upgrade)"
 
       # What the reactor reads of a pool at its start.
@@ -104,9 +94,7 @@ module Pando
         end
       end
 
-      def same?(name)
-        @first.public_send(name) == config.public_send(name)
-      end
+      def same?(name) = @first.public_send(name) == config.public_send(name)
 
       def environment
         ENV.to_h.merge(ProbedRelease::ORDER => "#{Process.pid}:#{Cluster::PROTOCOL}")

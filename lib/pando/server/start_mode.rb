@@ -7,17 +7,11 @@ module Pando
   class Server
     # Decides by the environment whether this process starts a server, continues one whose monitor another image of the
     # same process was, or only tries whether it could.
-    #
-    # @api private
     module StartMode
       Resumption = Cluster::Upgrade::Resumption
       Rehearsal = Cluster::Upgrade::Rehearsal
-      private_constant :Resumption, :Rehearsal
 
       class << self
-        # @yieldparam start [Cluster::Start]
-        # @yieldreturn [Cluster::Monitor]
-        # @return [Cluster::Monitor] that is prepared
         def enter(environment = ENV)
           @manner, reason = [Resumption::VARIABLE, Resumption::REASON].map { |name| environment.delete(name) }
           return yield(Cluster::Start.new).prepare unless @manner
@@ -27,9 +21,6 @@ module Pando
         end
 
         # No monitor has begun to serve. Gives a running cluster back to the former image. Returns if there is none.
-        #
-        # @param error [Exception]
-        # @return [nil]
         def refuse(error, environment = ENV)
           manner = @manner || environment[Resumption::VARIABLE] or return
           reason = error.is_a?(Pando::Error) ? error.message : "#{error.message} (#{error.class})"

@@ -13,15 +13,11 @@ module Pando
     # change declines the promotion. See docs/audit.md.
     #
     # Made by ForkCare in the mold of a cold boot, and inherited by all that is forked from it.
-    #
-    # @api private
     class StateWatch
       State = ForkSafety::ProcessState
       # Changes that are reported at once.
       MOST = 20
-      private_constant :State, :MOST
 
-      # @param config [Config]
       def initialize(config)
         policy = config.fork_safety_state
         @policy = policy.is_a?(Hash) ? policy[:otherwise] : policy
@@ -31,7 +27,6 @@ module Pando
       end
 
       # In a new worker, and in a mold, after the user's hooks. An equal state is kept once.
-      # @param role [Cluster::Role]
       def born(role)
         return if @policy == :allow
 
@@ -46,8 +41,6 @@ module Pando
       end
 
       # In a process that forks, after the user's hooks.
-      # @param role [Cluster::Role] of this process @param of [Symbol] the new one's
-      # @raise [ForkDeclined]
       def before_fork(role, of)
         @to_restore = []
         changes = wanted(role) if role.role == :worker && of == :mold && @state && @before
@@ -55,7 +48,6 @@ module Pando
       end
 
       # In the new process, first of all.
-      # @raise [SystemCallError]
       def after_fork
         @to_restore.each(&:put_back)
         @to_restore = []

@@ -14,8 +14,6 @@ module Pando
     #
     # Made by ForkCare in the mold of a cold boot, and inherited by all that is forked from it. It reports to the
     # monitor (Cluster::Generations::LostThreads), which decides.
-    #
-    # @api private
     class ThreadWatch
       # The configuration forbids this boot.
       class Refused < Pando::Error; end
@@ -25,7 +23,6 @@ module Pando
 
       # Threads of one origin that have begun in a worker: the requests before the first, and the number of threads.
       Begun = Struct.new(:earliest, :times) do
-        # @param requests [Integer] that the worker has served
         # @return [Integer] requests until one begins
         def interval(requests) = [earliest + 1, (requests.fdiv(times).ceil if times > 1)].compact.max
       end
@@ -45,7 +42,6 @@ module Pando
       SETTLE = 0.1
       PAUSE = 0.005
 
-      # @param config [Config]
       def initialize(config)
         policy = config.fork_safety_threads
         @policy = policy.is_a?(Hash) ? policy[:otherwise] : policy
@@ -66,14 +62,12 @@ module Pando
       end
 
       # In the mold of a cold boot, when it is almost ready.
-      # @raise [Refused]
       def boot
         one = current.first if @policy == :fail
         raise Refused, "#{one.origin.message}. #{one.advice} (refused by fork_safety threads:)" if one
       end
 
       # In the process that forks, after the user's hooks.
-      # @param role [Cluster::Role] of this process @param of [Symbol] the new one's
       def before_fork(role, of)
         return promote(role) if role.role == :worker && of == :mold
         return unless @loaded
@@ -96,9 +90,7 @@ module Pando
       end
 
       # In a new worker, after the user's hooks: threads that live by now have come back.
-      def born(worker)
-        living.each { |key| come_back(worker, key) }
-      end
+      def born(worker) = living.each { |key| come_back(worker, key) }
 
       # In a worker, between two requests.
       def tick(worker)

@@ -18,7 +18,7 @@ class HTTPContractsTest < Minitest::Test
 
   CLIENT = asked(%w[connection client_handle response response_head stream], %w[@client client @detached])
   READER = asked(%w[connection], %w[reader @context\.reader])
-  BODY = asked(%w[request connection], %w[body @body]) - %i[respond_to?]
+  BODY = asked(%w[connection], %w[body @body]) - %i[respond_to?]
 
   { [HTTP::SocketClient, HTTP::LaneClient, HTTP::ForwardedClient, HTTP::DetachedClient] => CLIENT,
     [HTTP::SocketReader, HTTP::LaneReader] => READER,

@@ -44,6 +44,10 @@ class HTTPReactorSetupTest < Minitest::Test
     assert_operator open_descriptors, :<=, before # those of an earlier test may be collected meanwhile
   end
 
+  def test_a_reactor_that_has_not_begun_holds_nothing
+    assert_equal({ connections: 0, requests: 0 }, @setup.in_flight)
+  end
+
   def open_descriptors = Dir.children("/proc/self/fd").size
 
   def test_nothing_waits

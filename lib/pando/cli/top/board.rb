@@ -13,7 +13,6 @@ module Pando
         # A line, and how it stands out: :title, :head, :selected, :warning, :dim or nil.
         Line = Struct.new(:text, :style)
         Column = Struct.new(:key, :title, :right)
-        private_constant :Column
 
         TABLE = [["role", "PROCESS", false], ["generation", "GEN", true], ["pid", "PID", true],
                  ["state", "STATE", false], ["requests", "REQS", true], ["rate", "REQ/S", true], ["pss", "PSS", true],
@@ -30,16 +29,12 @@ module Pando
         # Lines of generations and policies that may be shown at most.
         NOTES = 6
 
-        # @param records [Array<Array(String, Hash)>] typed
-        # @param results [Measurements::Results]
         def initialize(records, results) # rubocop:disable Lint/MissingSuper
           @records = records
           @results = results
           @memory = results.memory
         end
 
-        # @param order [String] one of ORDERS
-        # @return [Array<Array(String, Hash)>] processes, as shown from top to bottom
         def rows(order = ORDERS.first)
           return processes if order == "process"
 
@@ -47,7 +42,6 @@ module Pando
         end
 
         # @param width [Integer, nil] nil: as wide as it gets @param height [Integer, nil] nil: everything
-        # @param events [Array<String>] the last ones
         # @return [Array<Line>] at most `height`
         def lines(width: nil, height: nil, order: ORDERS.first, selected: nil, events: [])
           top = height ? summary.first([height / 2, 1].max) : summary
@@ -80,7 +74,6 @@ module Pando
         end
 
         def draining? = one("server")["state"] == "draining"
-        def server_pid = one("server")["pid"]
 
         # @return [String] printable ASCII, cut to the width
         def self.fit(text, width)
@@ -99,14 +92,10 @@ module Pando
         def processes
           @processes ||= [["monitor", one("server").slice("pid", "state")], *children].map do |role, pairs|
             usage = @memory[pairs["pid"]]
+            held = pairs["connections"].to_i + pairs["streams"].to_i
             [role, { **pairs, "rate" => @results.rates[pairs["pid"]], "pss" => usage&.pss, "private" => usage&.private,
-                              "held" => held_count(pairs) }.compact]
+                              "held" => (held if held.positive?) }.compact]
           end
-        end
-
-        def held_count(pairs)
-          number = pairs["connections"].to_i + pairs["streams"].to_i
-          number if number.positive?
         end
 
         def measure(pairs, order)
@@ -153,7 +142,9 @@ module Pando
         end
 
         def pools_and_generations
-          lines = [*plain(pool_lines), *generations, *plain(reforking), *warnings]
+          warnings = [*throttled_restarts, *lost_threads, *changed_states, *refused_paths]
+          lines = [*plain(pool_lines), *generations, *plain(reforking),
+                   *warnings.map { |text| Line.new(text, :warning) }]
           return lines if lines.size <= NOTES
 
           [*lines.first(NOTES - 1), Line.new("(#{lines.size - NOTES + 1} more: pando status)", :dim)]
@@ -168,11 +159,6 @@ module Pando
                    "#{duration(one["age"])} old#{standing(one)}"
             Line.new(text, (:head unless one["state"] == "current"))
           end
-        end
-
-        def warnings
-          texts = [*throttled_restarts, *lost_threads, *changed_states, *refused_paths]
-          texts.map { |text| Line.new(text, :warning) }
         end
 
         # How many processes and which events fit.
@@ -269,10 +255,8 @@ module Pando
           known << ["requests/s", format("%.1f", pairs["rate"])] if pairs["rate"]
           usage = @memory[pairs["pid"]]
           known.concat(%i[pss private rss].map { |key| [key.to_s, mebibytes(usage[key])] }) if usage
-          known.map { |key, value| fact(key, value) }
+          known.map { |key, value| "#{key.tr("_", " ").ljust(14)} #{value}" }
         end
-
-        def fact(key, value) = "#{key.tr("_", " ").ljust(14)} #{value}"
       end
     end
   end

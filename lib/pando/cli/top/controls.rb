@@ -28,7 +28,6 @@ module Pando
         # Events that are kept.
         EVENTS = 500
         STEPS = { :up => -1, "k" => -1, :down => 1, "j" => 1, :page_up => -10, :page_down => 10 }.freeze
-        private_constant :HELP, :KEYS, :BELOW, :STEPS
 
         # A command that waits for its confirmation.
         Question = Struct.new(:text, :word, :pairs)
@@ -41,10 +40,8 @@ module Pando
           @targets = {}
         end
 
-        # @return [Boolean] whether the user has had enough
         def over? = !!@over
 
-        # @param messages [Array<Array>] of the Feed
         def receive(messages)
           messages.each do |kind, *facts|
             case kind

@@ -26,7 +26,6 @@ module Pando
         # @return [IO] that is readable when a message has come
         attr_reader :bell
 
-        # @param path [String] of the control socket
         # @param patience [Float] seconds for a command
         def initialize(path, patience: 300.0, measurements: Measurements.new)
           @path = path
@@ -38,8 +37,6 @@ module Pando
           @number = 0
         end
 
-        # @return [Array] the message
-        # @raise [UsageError] no server is there @raise [ControlClient::Silent]
         def ask(everything: false)
           records = []
           outcome, said = ControlClient.new(@path).ask("status", timeout: ANSWER) do |word, pairs|
@@ -58,7 +55,6 @@ module Pando
           [*@threads, *@commands.values].each(&:kill).each(&:join)
         end
 
-        # @return [Array<Array>] all messages that wait
         def messages
           @bell.read_nonblock(BACKLOG, exception: false)
           Array.new(@inbox.size) { @inbox.pop }
@@ -74,9 +70,7 @@ module Pando
         end
 
         # Wakes the main thread, also from a signal's handler.
-        def ring
-          @ringer.write_nonblock(".", exception: false)
-        end
+        def ring = @ringer.write_nonblock(".", exception: false)
 
         private
 

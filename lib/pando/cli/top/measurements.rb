@@ -14,18 +14,16 @@ module Pando
         WINDOW = 5.0
         # Seconds of measuring memory each time; a large process takes some milliseconds. The rest waits for next time.
         BUDGET = 0.03
-        # What the counts of an `answers` record are.
+        # What the counts of a `responses` record are.
         CLASSES = %w[other 1xx 2xx 3xx 4xx 5xx].freeze
         # One answer of the server.
         Sample = Struct.new(:at, :requests, :answers, :times)
-        private_constant :Sample
 
         # What was computed for one answer of the server.
         # `rates`: requests per second by pid; `classes`: per second by class of the status; `latency`: [p50, p99] in
         # seconds by kind; `memory`: Sys::Memory::Usage by pid.
         Results = Struct.new(:rates, :classes, :latency, :memory, keyword_init: true)
 
-        # @param usage [#call] gives the memory of a process by its pid
         def initialize(usage: Sys::Memory.method(:usage), clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
           @usage = usage
           @clock = clock
@@ -33,9 +31,7 @@ module Pando
           @memory = {}
         end
 
-        # @param records [Array<Array(String, Hash)>] of `status`, typed
         # @param everything [Boolean] whether the memory of all processes is measured, however long it takes
-        # @return [Results]
         def take(records, everything: false)
           now = sample(records)
           @samples.clear if restarted?(records)

@@ -14,7 +14,6 @@ module Pando
         COLORS = { title: :COLOR_CYAN, head: :COLOR_GREEN, warning: :COLOR_RED }.freeze
         # Milliseconds in which an arrow key's bytes arrive after its escape character.
         ESCAPE = 50
-        private_constant :KEYS, :NAMES, :COLORS, :ESCAPE
 
         # @raise [UsageError] the gem is missing
         def self.load
@@ -25,9 +24,7 @@ module Pando
         end
 
         # Whatever ends the block, the terminal is given back.
-        # @param colored [Boolean]
         def self.open(colored:)
-          load
           Curses.ESCDELAY = ESCAPE
           Curses.init_screen
           yield new(colored)
@@ -55,8 +52,6 @@ module Pando
           Curses.clear
         end
 
-        # @yieldparam columns [Integer] @yieldparam lines [Integer]
-        # @yieldreturn [Array<Board::Line>]
         def draw
           lines = yield(Curses.cols, Curses.lines)
           @window.erase
