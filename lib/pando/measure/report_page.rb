@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/html_page/picture"
+require "pando/html_page"
 require "pando/measure/report"
 require "pando/table"
 

@@ -32,7 +32,6 @@ module Pando
         refuse(descriptors)
       end
 
-      # @return [nil]
       def self.refuse(descriptors)
         descriptors.each { |fd| Sys.close_fd(fd) }
         nil
@@ -49,11 +48,11 @@ module Pando
         @jobs = []
       end
 
-      # @return [Recorder, nil]
       def start
         @facts = { pid: Process.pid, slot: @worker.slot, generation: @worker.generation, served: @worker.requests,
                    ruby: RUBY_DESCRIPTION, minor_gcs: GC.stat(:minor_gc_count), major_gcs: GC.stat(:major_gc_count) }
-        @compiler = Compiler.of_this_ruby
+        @yjit = YJIT.enabled? && RubyVM::YJIT.respond_to?(:runtime_stats)
+        @blocks = compiled_blocks
         Sys.watch_pages
         @wanted.zero? ? finish : self
       rescue StandardError => e
@@ -64,7 +63,9 @@ module Pando
       # @return [Recorder, nil] nil: it is over
       def job_finished(request)
         Sys.watch_next_job
-        @jobs << { request: request.to_a.join(" "), compiled: @compiler&.blocks_since }
+        before = @blocks
+        @blocks = compiled_blocks
+        @jobs << { request: request.to_a.join(" "), compiled: (@blocks - before if @yjit) }
         @progress.write_nonblock(".", exception: false)
         @jobs.size < @wanted ? self : finish
       rescue StandardError => e # the command has gone, for instance
@@ -90,13 +91,24 @@ module Pando
       private
 
       def recording(steps, pages, more)
-        facts = @facts.merge(more, jit: @compiler&.name, jit_code: @compiler&.code_bytes,
-                                   jit_metadata: @compiler&.metadata_bytes, seconds: (Sys.now - @began).round(3),
-                                   minor_gcs_after: GC.stat(:minor_gc_count), major_gcs_after: GC.stat(:major_gc_count))
+        facts = @facts.merge(more, compiler_facts, seconds: (Sys.now - @began).round(3),
+                                                   minor_gcs_after: GC.stat(:minor_gc_count),
+                                                   major_gcs_after: GC.stat(:major_gc_count))
         Recording.new("facts" => record("facts", facts), "jobs" => @jobs.map { |job| record("job", job) }.join,
                       "maps" => File.binread("/proc/self/maps"), "heap" => Sys.heap_pages,
                       "steps" => steps, "pages" => pages)
       end
+
+      # The metadata (where each compiled block begins, what jumps to it) is in malloc's memory, where it cannot be told
+      # from other data.
+      def compiler_facts
+        return {} unless @yjit
+
+        { jit: "YJIT", jit_code: compiler_stats[:code_region_size], jit_metadata: compiler_stats[:yjit_alloc_size] }
+      end
+
+      def compiled_blocks = compiler_stats[:compiled_block_count].to_i
+      def compiler_stats = (@yjit && RubyVM::YJIT.runtime_stats) || {}
 
       def record(name, pairs) = Cluster::Control::Line.encode(name, pairs)
 
@@ -107,44 +119,10 @@ module Pando
         close
       end
 
-      # @return [nil]
       def close
         [@file, @progress].each(&:close)
         nil
       end
-    end
-
-    # Ruby's compiler: how much it has compiled, and how much memory it uses. Its metadata (where each block begins,
-    # what jumps to it) is in malloc's memory, where it cannot be told from other data.
-    class Compiler
-      # @return [Compiler, nil] nil: none is on, or it has no figures
-      def self.of_this_ruby
-        new(RubyVM::YJIT) if YJIT.enabled? && RubyVM::YJIT.respond_to?(:runtime_stats)
-      end
-
-      def initialize(yjit)
-        @yjit = yjit
-        @blocks = blocks
-      end
-
-      def name = "YJIT"
-
-      # @return [Integer] blocks compiled since the last call
-      def blocks_since
-        before = @blocks
-        @blocks = blocks
-        @blocks - before
-      end
-
-      # @return [Integer, nil]
-      def code_bytes = stats[:code_region_size]
-      # @return [Integer, nil]
-      def metadata_bytes = stats[:yjit_alloc_size]
-
-      private
-
-      def blocks = stats[:compiled_block_count].to_i
-      def stats = @yjit.runtime_stats || {}
     end
   end
 end

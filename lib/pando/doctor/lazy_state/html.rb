@@ -2,7 +2,7 @@
 
 require "json"
 require "pando/doctor/lazy_state/result"
-require "pando/html_page/picture"
+require "pando/html_page"
 require "pando/table"
 
 module Pando

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/doctor/lazy_state/html"
-require "pando/html_page/picture"
+require "pando/html_page"
 require "pando/table"
 
 module Pando
