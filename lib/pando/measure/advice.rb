@@ -7,7 +7,6 @@ module Pando
     # Nothing could be measured; the message says why, and what to do. The command exits with status 2.
     class NotMeasured < Error
       # @param subjects [Array<Subject>] that have failed
-      # @param summary [String]
       # @return [NotMeasured] with the end of their output, and what to do about it
       def self.because_of(subjects, summary)
         said = subjects.reject { |subject| subject.last_words.empty? }.flat_map do |subject|
@@ -19,8 +18,6 @@ module Pando
     end
 
     # Advice for an application that does not boot or answer, chosen by its output.
-    #
-    # @api private
     module Advice
       SECRET = "The application has no secret_key_base in the %<environment>s environment. For the measurement, " \
                "set SECRET_KEY_BASE_DUMMY=1 (Rails 7.1 or newer) or SECRET_KEY_BASE to any long text. To measure in " \
@@ -40,21 +37,17 @@ module Pando
       BACKTRACE = /^\s+from .*\n?/
       LINES = 20
       KNOWN = { /secret_key_base/ => SECRET, KEYS_MISSING => MASTER_KEY, NO_DATABASE => DATABASE }.freeze
-      private_constant :KNOWN, :KEYS_MISSING, :NO_DATABASE, :BACKTRACE, :LINES
 
-      # @param output [String] of the application
       # @return [String, nil]
       def self.on(output, environment)
         words = KNOWN.find { |pattern, _| output.match?(pattern) }&.last
         words && format(words, environment: environment)
       end
 
-      # @param output [String]
-      # @return [String] its end, without backtraces
+      # The end of the output, without backtraces.
       def self.last_words(output) = output.gsub(BACKTRACE, "").lines.last(LINES).join.strip
 
-      # @param path [String] of a file with a process's output
-      # @return [String] empty if there is no such file
+      # The output of a process; empty if there is no such file.
       def self.read(path)
         File.exist?(path) ? File.read(path, mode: "rb").force_encoding(Encoding::UTF_8).scrub : ""
       end

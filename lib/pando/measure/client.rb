@@ -7,14 +7,9 @@ module Pando
   module Measure
     # Several clients, each on its own thread. Each keeps a connection for some requests, and sends its next request as
     # soon as it has the answer. The order of the requests is fixed, so every server gets the same.
-    #
-    # @api private
     class Client
-      # The outcome of a request.
-      #
-      # @!attribute seconds [Float, nil] until the last byte; nil: no complete answer came
-      # @!attribute status [Integer, nil]
-      # @!attribute trouble [String, nil] what was wrong
+      # The outcome of a request: the seconds until the last byte (nil: no complete answer came), and what was wrong, if
+      # anything was.
       Answer = Struct.new(:request, :seconds, :status, :location, :trouble, keyword_init: true) do
         def redirected? = (300..399).cover?(status)
         def server_error? = (500..599).cover?(status)
@@ -26,10 +21,8 @@ module Pando
       ADDRESS = "127.0.0.1"
       CLOSED = "the server closed the connection before the answer was complete"
       REFUSED = "the server refused the connection"
-      private_constant :KEPT_FOR, :REPLY_WITHIN, :ADDRESS, :CLOSED, :REFUSED
 
-      # @param port [Integer] @param headers [Hash{String => String}] of each request
-      # @param clients [Integer]
+      # @param headers [Hash{String => String}] of each request
       def initialize(port, headers:, clients:)
         @port = port
         @headers = { "Host" => "#{ADDRESS}:#{port}", "User-Agent" => "pando measure", "Accept" => "*/*",
@@ -38,7 +31,6 @@ module Pando
       end
 
       # Sends the requests, and returns when all are answered.
-      #
       # @param requests [Array<Doctor::Request>]
       # @return [Array<Answer>] in the order in which they came
       def run(requests)

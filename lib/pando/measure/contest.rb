@@ -8,8 +8,6 @@ module Pando
   module Measure
     # The load. Both servers run all the time and get the same requests in slices, in turn, so that other work on the
     # machine affects both alike. After each slice, reads the memory and the CPU time of the server that answered it.
-    #
-    # @api private
     class Contest
       # Readings, in addition to the one before the load.
       SLICES = 40
@@ -17,7 +15,6 @@ module Pando
       SHORTEST = 20
       # Bytes of memory that the machine must keep for other processes.
       SPARE = 200 * 1_048_576
-      private_constant :SLICES, :SHORTEST, :SPARE
 
       # @return [Array<Side>] the other server first, Pando last
       attr_reader :sides
@@ -36,7 +33,6 @@ module Pando
         end
       end
 
-      # @return [self]
       # @raise [NotMeasured]
       def call
         sides.each { |side| look(side, 0) }

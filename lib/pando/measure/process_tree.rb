@@ -7,8 +7,6 @@ module Pando
   module Measure
     # A server's processes as /proc shows them: the root process and all its descendants. A process whose parent has
     # ended becomes a child of its nearest subreaper: Pando's monitor, or the process of the command.
-    #
-    # @api private
     class ProcessTree
       # The memory and CPU time of the processes at a moment.
       #
@@ -25,10 +23,6 @@ module Pando
       # Fields of /proc/PID/stat behind the command's name (proc(5)): its own CPU time, and that of its children that
       # have ended and been waited for.
       TIMES = (11..14)
-      private_constant :Entry, :TICK, :TIMES
-
-      # @return [Integer]
-      attr_reader :root
 
       # @param root [Integer] pid
       # @param worker [Regexp] that matches the titles of workers
@@ -41,7 +35,7 @@ module Pando
       def pids = entries.map(&:pid)
 
       # @return [Array<Integer>]
-      def workers = entries.map(&:pid).select { |pid| title(pid).match?(@worker) }
+      def workers = pids.select { |pid| title(pid).match?(@worker) }
 
       # @return [Reading]
       def read
@@ -54,7 +48,7 @@ module Pando
 
       # @return [String, nil] the name of the malloc that replaces the C library's
       def allocator
-        maps = File.read("/proc/#{workers.first || root}/maps")
+        maps = File.read("/proc/#{workers.first || @root}/maps")
         maps[/lib(jemalloc|tcmalloc|mimalloc)/, 1]
       rescue SystemCallError
         nil
@@ -65,7 +59,7 @@ module Pando
       def entries
         all = Dir.each_child("/proc").grep(/\A\d+\z/).filter_map { |pid| entry(pid.to_i) }
         children = all.group_by(&:parent)
-        found = all.select { |entry| entry.pid == root }
+        found = all.select { |entry| entry.pid == @root }
         found.each { |entry| found.concat(children.fetch(entry.pid, [])) }
       end
 

@@ -8,8 +8,6 @@ module Pando
   module Measure
     # The first pass: sends each of the different requests once to each server. A request that one server fails is left
     # out for both.
-    #
-    # @api private
     class Rehearsal
       include Wording
 
@@ -25,15 +23,12 @@ module Pando
       # @return [String, nil] how the application is broken; nil: it is not
       attr_reader :broken
 
-      # @param subjects [Array<Subject>] @param selection [Selection]
-      # @param headers [Hash{String => String}]
       def initialize(subjects, selection, headers)
         @subjects = subjects
         @selection = selection
         @headers = headers
       end
 
-      # @return [self]
       # @raise [NotMeasured] no request is left
       def call
         answers = ask_all
@@ -49,7 +44,7 @@ module Pando
         self
       end
 
-      # @return [Boolean] whether requests have the header of a TLS proxy
+      # Whether requests have the header of a TLS proxy.
       def tls? = headers.key?(TLS.keys.first)
 
       private

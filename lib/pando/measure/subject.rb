@@ -1,20 +1,23 @@
 # frozen_string_literal: true
 
-require "fileutils"
+require "json"
 require "rbconfig"
 require "socket"
+require "pando/config"
 require "pando/measure/advice"
 require "pando/measure/process_tree"
+require "pando/server/cluster_options"
 require "pando/server/launch"
+require "pando/server/reexec_without_gems"
 require "pando/sys"
+require "pando/version"
 
 module Pando
   module Measure
     # A server under measurement: a real one, with the user's application, on a free port of the loopback interface.
     # Its pid file, its control socket and its output are in a temporary folder. Owned by the process of the command,
-    # and ends with it. A subclass says how the server is started.
-    #
-    # @api private
+    # and ends with it. A subclass says how the server is started, has its `name`, and its `facts`: the settings in
+    # effect once it is ready.
     class Subject
       LAUNCHER = File.expand_path("launcher.rb", __dir__)
       A_MOMENT = 0.05 # seconds
@@ -23,24 +26,14 @@ module Pando
       FOREIGN = %w[PORT PIDFILE WEB_CONCURRENCY SOLID_QUEUE_IN_PUMA NOTIFY_SOCKET LISTEN_FDS LISTEN_PID LISTEN_FDNAMES
                    WATCHDOG_USEC WATCHDOG_PID].freeze
 
-      # @return [Integer]
-      attr_reader :port
-      # @return [ProcessTree]
-      attr_reader :tree
+      attr_reader :port, :tree
 
-      # @param config [Config] of the application
-      # @param workers [Integer]
       # @param folder [String] that is empty
       def initialize(config, workers:, folder:)
         @config = config
         @workers = workers
         @folder = folder
       end
-
-      # @!method name
-      #   @return [String] "Puma"
-      # @!method facts
-      #   @return [Hash{Symbol => Object}] its settings, once it is ready
 
       # Starts the server, which then loads the application.
       def start
@@ -67,11 +60,7 @@ module Pando
         end
       end
 
-      # @return [Boolean]
       def alive? = @waiter&.alive? || false
-
-      # @param summary [String]
-      # @return [NotMeasured]
       def failure(summary) = NotMeasured.because_of([self], summary)
 
       # @return [String, nil] what to do about the errors in its output
@@ -97,7 +86,6 @@ module Pando
         @waiter.join
       end
 
-      # @param pid [Integer]
       def self.kill(pid)
         Process.kill(:KILL, pid)
       rescue Errno::ESRCH
@@ -127,6 +115,156 @@ module Pando
 
       # The output of the server and the application.
       def output = [output_path, error_path].map { |file| Advice.read(file) }.join("\n").strip
+    end
+
+    # Puma of the application's bundle, with its config file, except for addresses and files. A plug-in that runs jobs
+    # is left out. Without a config file Puma preloads the application and runs the given number of workers.
+    class PumaSubject < Subject
+      # Config files that Puma evaluates before the user's file and after it.
+      BEFORE = <<~RUBY
+        def plugin(name) = name.to_s == "solid_queue" ? puts("pando measure: plugin :solid_queue is left out") : super
+      RUBY
+      AFTER = <<~RUBY
+        %i[pidfile state control_url control_auth_token redirect_stdout redirect_stderr daemon]
+          .each { |name| @options.delete(name) }
+        @options[:binds] = []
+      RUBY
+      LEFT_OUT = /pando measure: (.*) is left out/
+
+      # @return [String, nil] Puma's program, from the bundle if there is one; nil: Puma is not installed
+      def self.program
+        Gem.bin_path("puma", "puma")
+      rescue Gem::Exception, LoadError # the latter from Bundler
+        nil
+      end
+
+      def name = "Puma"
+
+      # Puma prints the settings that are in effect, whatever the file says.
+      def facts
+        said = output
+        { version: said[/Puma version: (\S+)/, 1] || Gem.loaded_specs["puma"]&.version&.to_s, config: user_file,
+          workers: said[/Workers: (\d+)/, 1]&.to_i || @workers, threads: threads(said),
+          preloaded: said.include?("Preloading application"), allocator: tree.allocator,
+          left_out: said.scan(LEFT_OUT).flatten.uniq }
+      end
+
+      private
+
+      # Workers that load the application themselves have their title before they have loaded it.
+      def ready?
+        return false unless super
+
+        said = output
+        said.include?("Preloading application") || said.scan(/Worker (\d+) .*booted/).uniq.size >= @workers
+      end
+
+      def worker = /\Apuma: cluster worker\b/
+
+      def threads(said)
+        %w[Min Max].map { |word| said[/#{word} threads: (\d+)/, 1]&.to_i }
+      end
+
+      # The file that Puma reads by default.
+      def user_file
+        ["config/puma/#{@config.environment}.rb", "config/puma.rb"]
+          .find { |name| File.file?(File.join(@config.directory, name)) }
+      end
+
+      def command
+        files = [write("before.rb", BEFORE), user_file, write("after.rb", AFTER)].compact
+        [*ruby, PumaSubject.program, *files.flat_map { |file| ["-C", file] }, "-e", @config.environment,
+         "-w", @workers.to_s, "-b", address, *("--preload" unless user_file), @config.rackup]
+      end
+
+      def address = "tcp://127.0.0.1:#{port}"
+      def write(name, text) = path(name).tap { |file| File.write(file, text) }
+      def environment = super.merge("WEB_CONCURRENCY" => @workers.to_s)
+    end
+
+    # Pando with the user's config file, except for addresses and files. Job nodes and services are left out: their work
+    # is not compared, and the user's regular server does it already.
+    class PandoSubject < Subject
+      OURS = %i[listen control admin pidfile workers environment log_format log_level config_file].freeze
+      # A minute of the load stands for many of production, see Server::TimeScale.
+      TIME_SCALE = "10"
+      WITHOUT_NODES = <<~RUBY
+        def node(*, **) = nil
+        def service(*) = nil
+        def admin(*, **) = nil
+        eval(File.read(%<path>s), binding, %<path>s, 1)
+      RUBY
+
+      def name = "Pando"
+
+      def facts
+        { version: VERSION, config: @config.config_file&.delete_prefix("#{@config.directory}/"), workers: @workers,
+          threads: [1, 1], preloaded: true, allocator: tree.allocator, refork: refork, scale: scale,
+          left_out: left_out, reforks: events("refork.finished"), discarded: events("generation.discarded") }
+      end
+
+      # @return [String] the errors in its log, each once
+      def last_words = Advice.last_words(output.each_line.filter_map { |line| plain(line) }.uniq.join)
+
+      private
+
+      # @param line [String] of the application's output, or of the log, which is in JSON
+      # @return [String, nil] the line for a human; nil: it is not needed
+      def plain(line)
+        return line unless line.start_with?("{") && (event = JSON.parse(line)).key?("event")
+        return if event["level"] == "info"
+
+        error = event["error"]
+        error.is_a?(Hash) ? "#{event["event"]}: #{brief(error)}\n" : line
+      rescue JSON::ParserError
+        line
+      end
+
+      def brief(error)
+        place = Array(error["backtrace"]).first
+        "#{error["class"]}: #{error["message"]}#{" (#{place})" if place}"
+      end
+
+      def worker = /\Apando worker\b/
+
+      def command
+        flags = Config::Flags.parse(@config.argv)
+        given = flags.given.reject { |one| OURS.include?(one.setting.name) }
+        positional, flagged = given.partition { |one| one.flag.nil? }
+        [*ruby, *Server::Launch.load_path, Server::ReexecWithoutGems::PROGRAM, "serve", *flagged.flat_map(&:argv),
+         *own_flags, *positional.flat_map(&:argv)]
+      end
+
+      def own_flags
+        ["-e", @config.environment, "-w", @workers.to_s, "-l", "127.0.0.1:#{port}",
+         "--control", path("control"), "--pidfile", path("pid"), "--log-format", "json", "--log-level", "info",
+         *(["-c", config_file] if @config.config_file)]
+      end
+
+      def environment = super.merge(Server::TimeScale::VARIABLE => scale)
+      def scale = ENV.fetch(Server::TimeScale::VARIABLE, TIME_SCALE)
+
+      def config_file
+        return @config.config_file if left_out.empty?
+
+        path("pando.rb").tap { |file| File.write(file, format(WITHOUT_NODES, path: @config.config_file.dump)) }
+      end
+
+      def left_out
+        [*@config.node_lines.map { |line| "node #{line.name.inspect}" },
+         *@config.services.keys.map { |name| "service #{name.inspect}" }]
+      end
+
+      def refork = @config.entries(:refork).last.then { |entry| Config::Settings[:refork].write(entry.value) }
+
+      # The log has a line for each event, with the application's lines in between.
+      def events(name)
+        Advice.read(error_path).each_line.count do |line|
+          line.start_with?("{") && line.include?("\"#{name}\"") && JSON.parse(line)["event"] == name
+        rescue JSON::ParserError
+          false
+        end
+      end
     end
   end
 end

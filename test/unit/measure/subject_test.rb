@@ -3,7 +3,7 @@
 require "test_helper"
 require "json"
 require "tmpdir"
-require "pando/measure/pando_subject"
+require "pando/measure/subject"
 
 # What is shown of Pando's output when it has failed.
 class MeasurePandoSubjectTest < Minitest::Test
