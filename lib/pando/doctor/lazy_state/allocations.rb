@@ -13,39 +13,31 @@ module Pando
       #
       # @api private
       class Allocations
-        # @param places [Places]
         def initialize(places)
           @places = places
           @starts = []
         end
 
-        # @return [nil]
         def start
           collect
           @traced_already = !ObjectSpace.allocation_sourcefile(Object.new).nil?
           ObjectSpace.trace_object_allocations_start
           Origins.start(@places.own, @places.foreign)
-          nil
         end
 
         # Begins a window, and ends the one before.
-        # @return [nil]
         def open_window
           collect
           @starts << GC.count
-          nil
         end
 
-        # @return [nil]
         def stop
-          collect
-          @starts << GC.count # later objects belong to no window
+          open_window # later objects belong to no window
           Origins.stop
-          nil
         end
 
         # Groups the live objects, and ends the trace (unless it had been started by somebody else).
-        # @yieldparam address [Integer] @yieldparam group [Group] one of {#groups}
+        # @yieldparam address [Integer] @yieldparam group [Group]
         # @return [Array<Group>]
         def read(&each)
           groups = {}
@@ -103,10 +95,8 @@ module Pando
         # Objects that the VM makes of code.
         CODE = %i[iseq ment cref ast].freeze
 
-        # @return [String] of the innermost frame
-        attr_reader :file
-        # @return [Integer]
-        attr_reader :line
+        # Of the innermost frame.
+        attr_reader :file, :line
         # @return [Array(String, Integer), nil] the innermost line of the application
         attr_reader :origin
         # @return [String, Symbol] of the class; a Symbol for the VM's internal objects
@@ -124,7 +114,6 @@ module Pando
           @bytes = Array.new(windows, 0)
         end
 
-        # @param window [Integer] @param bytes [Integer]
         def add(window, bytes)
           @objects[window] += 1
           @bytes[window] += bytes
@@ -180,7 +169,6 @@ module Pando
         TYPES = { "CLASS" => "Class", "MODULE" => "Module", "ICLASS" => "(included module)" }.freeze
         INSPECT = Module.instance_method(:inspect)
         SINGLETON = Module.instance_method(:singleton_class?)
-        private_constant :TYPES, :INSPECT, :SINGLETON
 
         def initialize
           @classes = {}
@@ -210,6 +198,68 @@ module Pando
           return name unless name.include?("0x")
 
           "(anonymous #{known.is_a?(Class) ? name_of(known.superclass) : "module"})"
+        end
+      end
+
+      # Counts the entries of each Array, Hash and long String, by address. A container that grows by numbers, symbols
+      # or older objects has no new object that a trace of allocations would show.
+      #
+      # @api private
+      class Containers
+        # Bytes; shorter strings are not counted.
+        LONG = 1024
+
+        SIZES = { Array => Array.instance_method(:size), Hash => Hash.instance_method(:size) }.freeze
+        BYTES = String.instance_method(:bytesize)
+
+        # A container's entries before the first window, and its gain in each window.
+        Growth = Struct.new(:address, :before, :gains) do
+          # Whether each request after the first one adds entries.
+          def steady? = gains.size > 3 && gains[1..-2].all?(&:positive?)
+          # Whether only the first one does.
+          def once? = gains.first.positive? && gains.drop(1).all?(&:zero?)
+
+          # Entries (bytes of a String) that each request, or the first one, adds.
+          def gain = steady? ? (gains[1..-2].sum.to_f / (gains.size - 2)).ceil : gains.first
+        end
+
+        def initialize
+          @growths = {}
+          @windows = 0
+        end
+
+        # Called before the first window and at the end of each.
+        def count
+          sizes = {}
+          each_size { |one, size| sizes[Origins.address(one)] = size }
+          compare(sizes) if @last
+          @last = sizes
+        end
+
+        # @return [Array<Growth>] of containers that existed before and have never shrunk
+        def growths = @growths.values
+
+        private
+
+        def each_size
+          SIZES.each { |kind, size| ObjectSpace.each_object(kind) { |one| yield one, size.bind_call(one) } }
+          ObjectSpace.each_object(String) do |one|
+            bytes = BYTES.bind_call(one)
+            yield one, bytes if bytes >= LONG
+          end
+        end
+
+        def compare(sizes)
+          @growths.select! { |address, growth| (sizes[address] || -1) >= growth.before + growth.gains.sum }
+          sizes.each do |address, size|
+            gain = size - (@last[address] || size)
+            next if gain.zero? && !@growths.key?(address)
+            next if gain.negative?
+
+            growth = @growths[address] ||= Growth.new(address, size - gain, Array.new(@windows, 0))
+            growth.gains << gain
+          end
+          @windows += 1
         end
       end
     end

@@ -3,7 +3,6 @@
 require "io/wait"
 require "json"
 require "pando/doctor/lazy_state/observation"
-require "pando/doctor/lazy_state/places"
 require "pando/doctor/lazy_state/result"
 require "pando/sys"
 
@@ -23,7 +22,6 @@ module Pando
         CHUNK = 65_536
         # `reader` is the pipe with its answer, `deadline` a time of the monotonic clock.
         Child = Struct.new(:pid, :reader, :deadline)
-        private_constant :CHUNK, :Child
 
         # See {LazyState.examine}.
         def initialize(requests:, root:, timeout:, prepare: nil, parallel: true)
@@ -137,7 +135,6 @@ module Pando
       class PrivateMemory
         USES = %i[ruby_heap malloc compiled_code library_data stack].freeze # of memory
         REQUESTS = 10
-        private_constant :REQUESTS
 
         # @return [Array<Hash{Symbol => Object}>] private bytes by use: after the fork, each request, and a full
         #   garbage collection, which writes to much of the heap that no request has touched
@@ -167,9 +164,7 @@ module Pando
       class Calls
         LATER = 2 # requests that the first one is compared with
         SHOWN = 100
-        private_constant :LATER, :SHOWN
 
-        # @param root [String] the application's folder
         def initialize(root)
           @places = Places.new(root)
         end

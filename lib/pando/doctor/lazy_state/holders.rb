@@ -14,10 +14,8 @@ module Pando
         CONSTANTS, GET, PENDING, VARIABLES, VARIABLE, NAME =
           %i[constants const_get autoload? class_variables class_variable_get inspect]
           .map { |name| Module.instance_method(name) }
-        INSTANCE_VARIABLES, INSTANCE_VARIABLE, CLASS =
-          %i[instance_variables instance_variable_get class].map { |name| Kernel.instance_method(name) }
-        private_constant :STEPS, :CONSTANTS, :GET, :PENDING, :VARIABLES, :VARIABLE, :NAME,
-                         :INSTANCE_VARIABLES, :INSTANCE_VARIABLE, :CLASS
+        INSTANCE_VARIABLES, INSTANCE_VARIABLE =
+          %i[instance_variables instance_variable_get].map { |name| Kernel.instance_method(name) }
 
         # A name and its object.
         Holder = Struct.new(:name, :object, :owner, :constant) do

@@ -31,7 +31,6 @@ module Pando
         COLOURS = { ruby_heap: "#b3261e", malloc: "#4f6bb0", compiled_code: "#2e7d4f", library_data: "#8a6d00",
                     stack: "#666666" }.freeze
         STYLE = HtmlPage.colours(COLOURS)
-        private_constant :TABLES, :COLOURS
 
         class << self
           # @param figures [Hash{Symbol => Object}] of a {Result}; keys may have become Strings

@@ -10,23 +10,21 @@ module Pando
       class Loading
         # A file that was loaded, with the files that it loaded in turn; `place` is the line that caused it.
         Load = Struct.new(:window, :path, :place, :constant, :feature, :files) do
-          # @return [Boolean] whether the first use of its constant loaded it
+          # Whether the first use of its constant loaded it.
           def autoload? = !constant.nil?
-          # @return [String] the constant, or the argument of require
+          # The constant, or the argument of require.
           def title = constant || feature
         end
         # Code from a string, compiled in the windows given.
         Compiled = Struct.new(:path, :line, :place, :windows)
 
         TOP = /\A<(?:top|main)/
-        private_constant :TOP
 
         # @return [Array<Load>]
         attr_reader :loads
         # @return [Array<Compiled>]
         attr_reader :compiled
 
-        # @param places [Places]
         def initialize(places)
           @places = places
           @autoloads = Autoloads.new
@@ -37,25 +35,16 @@ module Pando
           @features = $LOADED_FEATURES.to_h { |path| [path, true] }
         end
 
-        # @return [nil]
         def start
           @point = TracePoint.new(:script_compiled) { |point| note_script(point) }
           @point.enable
-          nil
         end
 
-        # @param window [Integer] counts from 0
-        def open_window(window) = @window = window
-
-        # @return [nil]
-        def stop
-          @point&.disable
-          nil
-        end
+        def next_window = @window += 1
+        def stop = @point&.disable
 
         # No script is compiled for a library in machine code. The objects that it makes tell which line loaded it.
         # @param groups [Array<Group>]
-        # @return [nil]
         def add_libraries(groups)
           made = groups.group_by(&:file)
           $LOADED_FEATURES.each do |path|
@@ -65,7 +54,6 @@ module Pando
           end
         end
 
-        # @param path [String]
         # @return [Load, nil] which this file was part of
         def load_of(path) = @roots[path]
 
@@ -134,7 +122,6 @@ module Pando
         NAME = Module.instance_method(:inspect)
         SINGLETON = Kernel.instance_method(:singleton_class)
         SINGLETON_NAMES = Kernel.instance_method(:singleton_methods)
-        private_constant :PUBLIC, :PRIVATE, :METHOD, :NAME, :SINGLETON, :SINGLETON_NAMES
 
         def initialize
           @known = {}.compare_by_identity
@@ -175,7 +162,6 @@ module Pando
         CONSTANTS = Module.instance_method(:constants)
         PENDING = Module.instance_method(:autoload?)
         NAME = Module.instance_method(:name)
-        private_constant :CONSTANTS, :PENDING, :NAME
 
         def initialize
           @by_base = Hash.new { |all, base| all[base] = [] }
@@ -211,7 +197,6 @@ module Pando
       #
       # @api private
       module ZeitwerkFiles
-        # @param path [String]
         # @return [Zeitwerk::Loader, nil] that manages this file
         def self.loader_of(path)
           return unless defined?(::Zeitwerk::Registry)
@@ -223,13 +208,12 @@ module Pando
           found
         end
 
-        # @return [Boolean] in an environment of Rails that does not eager load
+        # In an environment of Rails that does not eager load.
         def self.loaded_when_needed?
           defined?(::Rails.env) && %w[development test].include?(::Rails.env.to_s)
         end
 
-        # @param path [String]
-        # @return [String, nil] the constant that it defines
+        # @return [String, nil] the constant that the file defines
         def self.constant_of(path)
           loader = loader_of(path)
           loader.cpath_expected_at(path) if loader.respond_to?(:cpath_expected_at)

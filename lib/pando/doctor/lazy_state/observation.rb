@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
+require "rbconfig"
 require "pando/doctor/lazy_state/allocations"
 require "pando/doctor/lazy_state/analysis"
-require "pando/doctor/lazy_state/containers"
 require "pando/doctor/lazy_state/loading"
-require "pando/doctor/lazy_state/places"
 require "pando/doctor/lazy_state/result"
 require "pando/sys"
 require "pando/yjit"
@@ -44,7 +43,6 @@ module Pando
 
         # Called before the first request, in the fiber that has booted the application, because each fiber has a
         # Thread.current[] of its own.
-        # @return [nil]
         def start
           @definitions = Definitions.new
           @loading = Loading.new(@places)
@@ -53,14 +51,13 @@ module Pando
           @allocations = Allocations.new(@places)
           @began = Sys.now
           watch
-          @window = -1
           open_window
         end
 
         # Called between two requests.
-        # @return [nil]
         def next_request
           close_window
+          @loading.next_window
           open_window
         end
 
@@ -100,7 +97,6 @@ module Pando
         end
 
         def open_window
-          @loading.open_window(@window += 1)
           @allocations.open_window
           @counters.open_window
         end
@@ -120,7 +116,6 @@ module Pando
       # @api private
       class Counters
         GARBAGE = %i[total_allocated_objects heap_allocated_pages].freeze
-        private_constant :GARBAGE
 
         # @return [Array<Hash{Symbol => Integer}>] by request; which counters there are depends on the Ruby:
         #   constant_cache_misses (filled inline caches of constants) since 3.2, for example
@@ -131,17 +126,11 @@ module Pando
           counters # the first call makes the counters' names, which must not count for a request
         end
 
-        # @return [nil]
-        def open_window
-          @before = counters
-          nil
-        end
+        def open_window = @before = counters
 
-        # @return [nil]
         def close_window
           after = counters
           @figures << after.to_h { |name, count| [name, count - @before[name]] }
-          nil
         end
 
         private
@@ -155,6 +144,70 @@ module Pando
 
           RubyVM::YJIT.runtime_stats.slice(:code_region_size, :inline_code_size, :outlined_code_size)
         end
+      end
+
+      # Tells the application's own files from those of gems, of Ruby and of Pando.
+      #
+      # @api private
+      class Places
+        # Pando's own files never cause a finding.
+        OWN_LIBRARY = "#{File.expand_path("../../..", __dir__)}/".freeze
+        # Code between a require or a constant and the file that is loaded for it.
+        LOADERS = Regexp.union(
+          /\A<internal:/, "/rubygems/", "/bundler/", "/bundled_gems.rb", "/zeitwerk/", "/bootsnap/", "/polyglot",
+          "/active_support/dependencies"
+        ).freeze
+
+        # @return [Array<String>] prefixes of the application's paths, and of other paths, perhaps below the former
+        attr_reader :own, :foreign
+
+        # @param root [String] the application's folder
+        def initialize(root)
+          root = File.realpath(root)
+          @own = ["#{root.chomp("/")}/"].freeze
+          @foreign = [*Gem.path, *RbConfig::CONFIG.values_at("rubylibdir", "sitelibdir", "vendorlibdir"),
+                      File.join(root, "vendor", "bundle"), bundle]
+                     .compact.reject(&:empty?).map { |path| "#{File.expand_path(path)}/" }.push(OWN_LIBRARY).uniq.freeze
+        end
+
+        def own?(path) = !path.nil? && path.start_with?(*own) && !path.start_with?(*foreign)
+
+        def pando?(path) = !path.nil? && path.start_with?(OWN_LIBRARY)
+
+        # @return [String, nil] the gem's name
+        def library(path) = own?(path) ? nil : path[%r{/gems/([^/]+)-\d[^/]*/}, 1]
+
+        # Relative to the application's folder, its gem's or one of $LOAD_PATH.
+        def short(path)
+          folder = own.find { |one| path.start_with?(one) } if own?(path)
+          folder ||= path[%r{\A.*/gems/(?=[^/]+-\d[^/]*/)}] || load_folder(path)
+          path.delete_prefix(folder.to_s)
+        end
+
+        # The argument of require for a loaded file.
+        def feature(path)
+          folder = load_folder(path)
+          (folder ? path.delete_prefix(folder) : short(path)).sub(/\.(?:rb|so)\z/, "")
+        end
+
+        def loader?(path) = !path.nil? && LOADERS.match?(path)
+
+        # @param frames [Array<Thread::Backtrace::Location>] the innermost first
+        # @return [Array(String, Integer), nil] the line to show: the innermost of the application, if there is one
+        def line_of(frames)
+          frame = frames.find { |one| own?(one.path) } ||
+                  frames.find { |one| !loader?(one.path) && !pando?(one.path) }
+          frame && [frame.path, frame.lineno]
+        end
+
+        private
+
+        def load_folder(path)
+          folder = $LOAD_PATH.map(&:to_s).select { |one| path.start_with?("#{one}/") }.max_by(&:size)
+          folder && "#{folder}/"
+        end
+
+        def bundle = defined?(::Bundler) && ::Bundler.respond_to?(:bundle_path) ? ::Bundler.bundle_path.to_s : nil
       end
     end
   end

@@ -18,7 +18,6 @@ module Pando
           @report = report
         end
 
-        # @return [String]
         def to_s
           HtmlPage.render(title: "pando doctor: #{@report.application[:rackup]}", lead: lead, sections: sections,
                           style: LazyState::Html::STYLE)
@@ -80,7 +79,9 @@ module Pando
         def libraries = @report.libraries.map { |one| one.values_at(:name, :version, :verdict, :note) }
 
         # A row for each generation: its mold, which is a child of a worker of the row above, and its workers.
-        class Generations < HtmlPage::Picture
+        class Generations
+          include HtmlPage::Picture
+
           WIDTH = 150
           HEIGHT = 34
           GAP = 30
@@ -88,7 +89,6 @@ module Pando
 
           # @param generations [Array<Hash>] see Report#generations
           def initialize(generations)
-            super()
             @generations = generations
           end
 
@@ -135,7 +135,9 @@ module Pando
         end
 
         # A row for each descriptor, with a dot for each process that has it.
-        class Sharing < HtmlPage::Picture
+        class Sharing
+          include HtmlPage::Picture
+
           LABEL = 430
           COLUMN = 120
           ROW = 22
@@ -143,7 +145,6 @@ module Pando
 
           # @param descriptors [Array<Hash>] see Report#descriptors
           def initialize(descriptors)
-            super()
             @descriptors = descriptors
           end
 
