@@ -5,20 +5,12 @@ require "pando/fork_safety/finding"
 module Pando
   module Doctor
     # Turns the evidence of an examination into findings. Runs in the command's process.
-    #
-    # @api private
     module Checks
       # The base of all checks: a check is a class, used as `new(evidence).findings`.
-      #
-      # @abstract
       class Check
-        # @param evidence [Evidence]
         def initialize(evidence)
           @evidence = evidence
         end
-
-        # @return [Array<ForkSafety::Finding>]
-        def findings = raise(NoMethodError, "#{self.class} must find")
 
         private
 

@@ -1,15 +1,12 @@
 # frozen_string_literal: true
 
 require "socket"
-require "pando/doctor/journal"
 require "pando/sys"
 require "pando/doctor/subject/wire"
 
 module Pando
   module Doctor
     # Sends one worker requests and questions (see Subject::Handler). Runs in the command's process.
-    #
-    # @api private
     class Conversation
       # The outcome of a request: its status, nil if the connection was closed without one. If no answer came in time:
       # the worker's stack, `stuck_in` (:sleep, :lock, nil for anything else), and the pid that was killed.
@@ -31,8 +28,6 @@ module Pando
         @path = File.join(stage.folder, "#{actor.slot}.#{actor.generation}.#{actor.pid}")
       end
 
-      # @param request [Request]
-      # @return [Answer]
       def request(request)
         deadline = Sys.now + @patience
         socket = UNIXSocket.new("#{@path}.http")
@@ -56,13 +51,11 @@ module Pando
         socket.connect(Addrinfo.unix("#{@path}.ask"))
         socket.send(question, 0)
         @stage.await(@patience, from) { |fact| fact if fact[:pid] == @actor.pid && yield(fact) }
-      rescue SystemCallError, Journal::Silence
+      rescue SystemCallError, Stage::Silence
         nil
       ensure
         socket&.close
       end
-
-      private_constant :C_METHOD
 
       private
 

@@ -19,11 +19,7 @@ module Pando
       # A check that was made with some of the requests only.
       Limited = Struct.new(:check, :requests, :of)
 
-      attr_reader :generations, :sent, :counts, :memory, :lazy
-      # @return [Array<Undone>]
-      attr_reader :undone
-      # @return [Array<Limited>]
-      attr_reader :limits
+      attr_reader :generations, :sent, :counts, :memory, :undone, :limits
       # @return [Array<Hash>] the processes' reports, in the order of their arrival
       attr_accessor :facts
       # @return [Array<Hash>] lines that made native threads and descriptors, from the second, traced run
@@ -32,15 +28,15 @@ module Pando
       attr_accessor :missing
       # @return [Float, nil] seconds that one worker took for all requests once
       attr_accessor :round_seconds
+      # @return [Hash, nil] a worker's report about lazy state
+      attr_accessor :lazy_state
 
-      # @param directory [String] of the application
       def initialize(directory)
         @directory = Subject::Wire.clean(directory) # locations are reported cleaned too
         @generations = []
         @sent = []
         @counts = []
         @memory = []
-        @lazy = []
         @facts = []
         @origins = []
         @undone = []
@@ -48,30 +44,18 @@ module Pando
       end
 
       # Notes that a check could not be made: the examination is incomplete.
-      # @param check [String] its name, for a human
       def could_not(check, reason) = @undone |= [Undone.new(check, reason)]
 
       # Notes that a check saw some of the requests only.
       def limited(check, requests, all) = @limits << Limited.new(check, requests, all)
 
-      # @return [Array<Hash>] snapshots of one moment, of a generation, of a role
-      def snapshots(moment, generation: nil, role: nil)
-        facts.select do |fact|
-          fact[:snapshot] == moment.to_s && (generation.nil? || fact[:generation] == generation) &&
-            (role.nil? || fact[:role] == role.to_s)
-        end
-      end
-
-      # @return [Array<Hash>] events of these names
+      # @param moment [Symbol] :fork, :served
+      def snapshots(moment) = facts.select { |fact| fact[:snapshot] == moment.to_s }
       def events(*names) = facts.select { |fact| names.include?(fact[:event]) }
-
-      # @return [Array<Hash>] the last report of each section
-      def last_sections
-        facts.select { |fact| fact.key?(:section) }.group_by { |fact| fact[:section] }.map { |_, facts| facts.last }
-      end
-
-      # @return [Array<Hash>]
       def records(kind) = facts.select { |fact| fact[:record] == kind.to_s }
+
+      # @return [Hash, nil] the last mold's report about libraries, which includes those that requests have loaded
+      def libraries = facts.reverse_each.find { |fact| fact[:section] == "libraries" }
 
       # @yieldparam forker [Hash] its snapshot before the fork
       # @yieldparam child [Hash] the snapshot of one of its descendants after that had served

@@ -48,7 +48,6 @@ module Pando
       # @return [Request, nil] nil: the line holds none that can be sent
       attr_reader :request
 
-      # @param line [String]
       def initialize(line)
         @line = line.dup.force_encoding(Encoding::UTF_8).scrub("?").strip
         request = understand unless empty?

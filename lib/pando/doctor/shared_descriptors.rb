@@ -1,14 +1,13 @@
 # frozen_string_literal: true
 
-require "pando/doctor/process_info"
+require "pando/native"
 require "pando/sys"
+require "pando/sys/memory"
 
 module Pando
   module Doctor
     # Finds the descriptors that a mold still shares with its workers once the workers have served: a library that
     # reopens its connection after a fork has done so by then. Used by the examination while the processes live.
-    #
-    # @api private
     class SharedDescriptors
       # `open` is the mold's ProcessInfo::Descriptor, `io` what the mold's Ruby reports of it (nil: it belongs to C
       # code), `holders` the Actors that have it open, `uses` the report of Subject::Use from each worker that used it.
@@ -36,7 +35,6 @@ module Pando
 
       STDIO = [0, 1, 2].freeze
 
-      # @param evidence [Evidence] @param generation [Evidence::Generation]
       def initialize(evidence, generation)
         @evidence = evidence
         @generation = generation
@@ -125,6 +123,144 @@ module Pando
       end
 
       def process_group(pid) = File.read("/proc/#{pid}/stat")[/\) . \d+ (\d+)/, 1]
+    end
+
+    # What /proc shows of a process from outside: its descriptors, threads and memory. Runs in the command's process.
+    class ProcessInfo
+      # An open descriptor: its number, the target of its link in /proc, and its fdinfo.
+      Descriptor = Struct.new(:number, :link, :facts) do
+        def flags = facts["flags"].to_s.to_i(8)
+        def append? = flags.anybits?(File::APPEND)
+        # A POSIX lock does not count: it belongs to its process, and a fork does not inherit it.
+        def locked? = facts["lock"].to_s.match?(/FLOCK|OFDLCK/)
+        def inode = link[/\[(\d+)\]\z/, 1]
+        def regular? = link.start_with?("/") && !link.start_with?("/dev/") && !link.start_with?("/proc/")
+      end
+
+      attr_reader :pid
+
+      # @return [ProcessInfo, nil] nil if the process is gone
+      def self.of(pid)
+        new(pid).tap(&:descriptors)
+      rescue Errno::ENOENT, Errno::ESRCH, Errno::EACCES
+        nil
+      end
+
+      def initialize(pid)
+        @pid = pid
+      end
+
+      # @return [Hash{Integer => Descriptor}] by number
+      def descriptors
+        @descriptors ||= Dir.children("/proc/#{pid}/fd").filter_map { |number| descriptor(number) }.to_h
+      end
+
+      # @return [Boolean] whether the other process holds the same open file under the same number
+      def shares?(number, other)
+        mine = descriptors[number]
+        theirs = other.descriptors[number]
+        return false unless mine && theirs && mine.link == theirs.link
+
+        Sys.open_file_shared?(pid, number, other.pid, number)
+      rescue Errno::ENOSYS, Errno::EPERM
+        mine.facts.slice("flags", "pos") == theirs.facts.slice("flags", "pos")
+      rescue SystemCallError
+        false
+      end
+
+      # @return [Hash{Symbol => Integer}] bytes: rss, pss, uss (private to this process); empty if the process is
+      #   gone
+      def memory
+        usage = Sys::Memory.usage(pid)
+        usage ? { rss: usage.rss, pss: usage.pss, uss: usage.private } : {}
+      end
+
+      private
+
+      def descriptor(number)
+        link = File.readlink("/proc/#{pid}/fd/#{number}")
+        facts = File.read("/proc/#{pid}/fdinfo/#{number}").scan(/^([\w -]+?):\s*(.*)$/).to_h
+        [number.to_i, Descriptor.new(number.to_i, link, facts)]
+      rescue Errno::ENOENT
+        nil
+      end
+    end
+
+    # The kernel's tables of sockets (/proc/PID/net) at one moment, by inode. A connection that its peer has reset is no
+    # longer in them.
+    class SocketTable
+      # `kind` is :stream, :listener, :datagram or :idle; `peer` is the other end's address, for a human.
+      Socket = Struct.new(:kind, :peer, :family) do
+        def tcp? = family == :tcp
+      end
+
+      ESTABLISHED = %w[01 02 03 04 05 06 08 09 0B].freeze
+      LISTENING = "0A"
+      UNIX_LISTENS = 0x10000
+      UNIX_CONNECTED = "03"
+      UNIX_DATAGRAM = "0002"
+      private_constant :ESTABLISHED, :LISTENING, :UNIX_LISTENS, :UNIX_CONNECTED, :UNIX_DATAGRAM
+
+      # @param pid [Integer] a process in the network namespace
+      def initialize(pid)
+        @pid = pid
+        @table = %w[tcp tcp6].flat_map { |name| internet(name) { |fields| tcp(fields) } }
+                             .concat(%w[udp udp6].flat_map { |name| internet(name) { |fields| udp(fields) } })
+                             .concat(unix).to_h
+      end
+
+      def [](inode) = @table[inode]
+
+      private
+
+      def lines(name)
+        File.readlines("/proc/#{@pid}/net/#{name}").drop(1).map(&:split)
+      rescue SystemCallError
+        []
+      end
+
+      def internet(name)
+        lines(name).map { |fields| [fields[9], yield(fields)] }
+      end
+
+      def tcp(fields)
+        local, remote, state = fields.values_at(1, 2, 3)
+        return Socket.new(:listener, address(local), :tcp) if state == LISTENING
+
+        Socket.new(ESTABLISHED.include?(state) ? :stream : :idle, address(remote), :tcp)
+      end
+
+      def udp(fields)
+        remote = fields[2]
+        Socket.new(remote.match?(/\A0+:0+\z/) ? :idle : :datagram, address(remote))
+      end
+
+      def unix
+        lines("unix").map do |fields|
+          flags, type, state, inode, path = fields.values_at(3, 4, 5, 6, 7)
+          [inode, Socket.new(unix_kind(flags, type, state), path || "a UNIX socket")]
+        end
+      end
+
+      def unix_kind(flags, type, state)
+        return :listener if flags.to_i(16).anybits?(UNIX_LISTENS)
+        return :datagram if type == UNIX_DATAGRAM
+
+        state == UNIX_CONNECTED ? :stream : :idle
+      end
+
+      # @param text [String] such as "0100007F:1F90": words in the machine's byte order
+      def address(text)
+        host, port = text.split(":")
+        bytes = host.scan(/.{8}/).flat_map { |word| [word.hex].pack("L").bytes }
+        "#{bytes.size == 4 ? bytes.join(".") : "[#{ipv6(bytes)}]"}:#{port.hex}"
+      end
+
+      def ipv6(bytes)
+        require "ipaddr"
+        address = IPAddr.new_ntoh(bytes.pack("C*"))
+        (address.ipv4_mapped? ? address.native : address).to_s
+      end
     end
   end
 end

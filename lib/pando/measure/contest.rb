@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/measure/advice"
+require "pando/measure/subject"
 require "pando/measure/client"
 require "pando/measure/figures"
 

@@ -27,9 +27,7 @@ module Pando
       NAMES = { /\[heap|malloc|jemalloc/ => :malloc, /yjit|zjit|jit/i => :code, /stack/ => :stack }.freeze
       private_constant :Area, :ARENA, :VARIABLES, :NAMES
 
-      # @param maps [String] the text of /proc/PID/maps
       # @param heap [Array<Integer>] addresses of Ruby's heap pages
-      # @param page [Integer] bytes of a page
       def initialize(maps, heap, page: PAGE)
         @page = page
         @heap = heap.to_h { |address| [address / HEAP_PAGE, true] }
@@ -40,7 +38,6 @@ module Pando
       end
 
       # Fastest if the pages are asked for in rising order.
-      # @param number [Integer] of a page
       # @return [Symbol] one of {KINDS}
       def kind(number, of_file)
         return :file if of_file

@@ -25,10 +25,8 @@ module Pando
         def name = to.zero? ? "before" : [from, to].uniq.join(" to ")
       end
 
-      # @return [PrivatePages]
       attr_reader :pages
 
-      # @param pages [PrivatePages]
       def initialize(pages)
         @pages = pages
       end
@@ -85,7 +83,6 @@ module Pando
       # @param fact [String] bytes
       def size(fact) = facts[fact] && format("%.1f MiB", facts[fact].to_i / MIB)
 
-      # @return [Hash{Symbol => Object}] values that JSON knows
       def to_h
         both = bytes(pages.by_kind_and_cause).map { |(kind, cause), size| { kind: kind, cause: cause, bytes: size } }
         { worker: facts.to_h { |name, text| [name, value(name, text)] },

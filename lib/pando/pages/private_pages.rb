@@ -15,10 +15,8 @@ module Pando
       # Pages of one kind and cause that became private in one step.
       Cell = Struct.new(:kind, :cause, :step, :pages)
 
-      # @return [Recording]
       attr_reader :recording
 
-      # @param recording [Recording]
       # @param mold [Pagemap, nil] of the worker's mold
       # @param worker [Pagemap, nil] of the worker, to count its shared pages
       def initialize(recording, mold: nil, worker: nil)
@@ -30,7 +28,6 @@ module Pando
         @shared = count_shared(worker) if worker
       end
 
-      # @return [Array<Cell>]
       def cells = @cells.map { |(kind, cause, step), pages| Cell.new(kind, cause, step, pages) }
 
       # @return [Hash{Symbol => Integer}] pages by kind
@@ -111,7 +108,6 @@ module Pando
       AHEAD = 512 # entries that are read ahead
       LARGEST = 1 << 24 # pages; a larger mapping is only reserved address space
 
-      # @param pid [Integer]
       # @return [Pagemap, nil] nil: forbidden, or there is no such process
       def self.of(pid)
         new(File.open("/proc/#{pid}/pagemap", "rb"))

@@ -34,3 +34,34 @@ class MeasurePandoSubjectTest < Minitest::Test
     end
   end
 end
+
+# What to do about an application that does not answer.
+class MeasureAdviceTest < Minitest::Test
+  Advice = Pando::Measure::Advice
+
+  def test_by_what_the_application_has_said
+    { "ArgumentError: Missing `secret_key_base` for 'production' environment" => /SECRET_KEY_BASE_DUMMY=1/,
+      "ActiveSupport::MessageEncryptor::InvalidMessage" => /RAILS_MASTER_KEY/,
+      "ActiveRecord::NoDatabaseError: We could not find your database" => /RAILS_ENV=production bin.rails db:prepare/,
+      "ActiveRecord::StatementInvalid (Could not find table 'posts')" => /db:prepare/,
+      "SQLite3::SQLException: no such table: posts" => /db:prepare/ }.each do |said, advice|
+      assert_match(advice, Advice.on(said, "production"))
+    end
+    assert_nil(Advice.on("NoMethodError: undefined method 'title'", "production"))
+  end
+
+  def test_by_what_it_answered_everywhere
+    assert_match(/--header "Host: /, Advice.on_statuses([403, 403]))
+    assert_match(/--header "Cookie: /, Advice.on_statuses([200, 401]))
+    assert_nil(Advice.on_statuses([403, 500]))
+    assert_nil(Advice.on_statuses([]))
+  end
+
+  def test_last_words_are_those_of_the_error
+    said = "#{"line\n" * 30}config.ru:1:in `boot': no database (RuntimeError)\n#{"\tfrom a.rb:1:in `b'\n" * 50}"
+    words = Advice.last_words(said)
+
+    assert(words.end_with?("no database (RuntimeError)"), words)
+    assert_equal(20, words.lines.size)
+  end
+end

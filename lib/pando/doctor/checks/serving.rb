@@ -83,7 +83,6 @@ module Pando
       class Serving < Check
         ENDS = %w[worker.lost mold.lost worker.failed mold.failed].freeze
         REASONS = 3 # the last ones are shown
-        CHANGE_SEVERITIES = { "warning" => :warning, "note" => :note }.freeze
         CALLED_AT = /\Acalled at (\S+:\d+)/
 
         def findings = lost + unsafe + missing + growth + changed_states + reported
@@ -144,28 +143,26 @@ module Pando
           changes = evidence.records(:changed_state).uniq { |one| one.values_at(:request, :key) }
           changes.map do |one|
             finding(:changed_state, subject: "#{one[:request]}: #{one[:key]}", advice: one[:advice],
-                                    severity: CHANGE_SEVERITIES[one[:severity]],
+                                    severity: severity_named(one[:severity]),
                                     message: "#{one[:request]} changes its process: #{one[:change]}")
           end
         end
 
-        # The last mold's findings about libraries include those that requests have loaded.
         def reported
-          revive_all(evidence.last_sections) { nil } +
-            revive_all(evidence.lazy) { |location| severity_of(location) }
+          libraries = evidence.libraries.to_h[:findings].to_a.filter_map { |one| revive(one) }
+          lazy = evidence.lazy_state.to_h[:findings].to_a
+          libraries + lazy.filter_map { |one| revive(one, severity_of(one[:location])) }
         end
 
-        # @yieldparam location [String] @yieldreturn [Symbol, nil] replaces the reported severity
-        def revive_all(facts)
-          facts.flat_map { |fact| fact[:findings].to_a }.filter_map { |one| revive(one, yield(one[:location])) }
-        end
-
-        def revive(one, other)
+        # @param severity [Symbol, nil] replaces the reported one
+        def revive(one, severity = nil)
           kind = ForkSafety::Finding::KINDS.keys.find { |name| name.to_s == one[:kind] } or return
-          severity = other || ForkSafety::Finding::SEVERITIES.find { |name| name.to_s == one[:severity] }
           finding(kind, subject: one[:subject].to_s, message: one[:message].to_s, location: one[:location],
-                        advice: one[:advice], severity: severity, details: one[:details] || {})
+                        advice: one[:advice], severity: severity || severity_named(one[:severity]),
+                        details: one[:details] || {})
         end
+
+        def severity_named(name) = ForkSafety::Finding::SEVERITIES.find { |one| one.to_s == name }
       end
     end
   end

@@ -10,8 +10,6 @@ module Pando
       # the end. Ruby records each object's line and the number of garbage collections before its birth; a collection
       # between two windows makes that number identify the window. Only these objects are dumped, however large the
       # heap is.
-      #
-      # @api private
       class Allocations
         def initialize(places)
           @places = places
@@ -87,8 +85,6 @@ module Pando
       end
 
       # The live objects of one class that one line made, counted by the request that made them.
-      #
-      # @api private
       class Group
         # The VM's inline caches: each request fills those that it passes, and no line of the application causes that.
         CACHES = %i[callcache callinfo constcache].freeze
@@ -162,8 +158,6 @@ module Pando
       end
 
       # Names the classes of objects in a dump, which has only the classes' addresses.
-      #
-      # @api private
       class ClassNames
         # Names of classes and modules themselves.
         TYPES = { "CLASS" => "Class", "MODULE" => "Module", "ICLASS" => "(included module)" }.freeze
@@ -203,8 +197,6 @@ module Pando
 
       # Counts the entries of each Array, Hash and long String, by address. A container that grows by numbers, symbols
       # or older objects has no new object that a trace of allocations would show.
-      #
-      # @api private
       class Containers
         # Bytes; shorter strings are not counted.
         LONG = 1024

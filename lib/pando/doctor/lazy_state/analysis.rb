@@ -8,8 +8,6 @@ module Pando
     module LazyState
       # Turns the traces of an Observation into findings and tables. Attributes each group of objects to what a request
       # did: it loaded a file, compiled code, defined a method, or just built objects.
-      #
-      # @api private
       class Analysis
         # @param groups [Array<Group>]
         # @param addresses [Hash{Integer => Group}] of live objects
@@ -34,7 +32,6 @@ module Pando
             .sort_by { |one| [one.kind == :growth_per_request ? 0 : 1, -one.details.fetch(:bytes, 0)] }
         end
 
-        # @return [Hash{Symbol => Object}]
         def figures = Tables.new(@owners, @loading, holders).to_h
 
         private
@@ -85,8 +82,6 @@ module Pando
 
       # Tables of all that stayed, of which the findings are the largest: by request, line, class, and loaded or
       # compiled code.
-      #
-      # @api private
       class Tables
         ROWS = 50
 

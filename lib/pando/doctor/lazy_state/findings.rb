@@ -1,14 +1,11 @@
 # frozen_string_literal: true
 
 require "pando/doctor/lazy_state/loading"
-require "pando/doctor/lazy_state/result"
 
 module Pando
   module Doctor
     module LazyState
       # Findings about objects: those that the first request built and kept, and those that each request adds.
-      #
-      # @api private
       class MemoryFindings
         SHOWN = 5 # classes and lines in the details of a finding
         ENTRY_BYTES = 16 # of a container's entry, roughly: 8 in an Array, 24 in a Hash
@@ -141,14 +138,11 @@ module Pando
       end
 
       # Findings about code: files loaded, text compiled and methods defined while requests were served.
-      #
-      # @api private
       class CodeFindings
         SHOWN = 20 # files or methods in the details of a finding
 
         # @param loading [Loading] @param defined [Array<Definitions::Defined>]
         # @param owners [Hash{Object => Array<Group>}] groups of objects by what they belong to
-        # @param places [Places]
         def initialize(loading, defined, owners, places)
           @loading = loading
           @defined = defined

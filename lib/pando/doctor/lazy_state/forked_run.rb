@@ -3,7 +3,6 @@
 require "io/wait"
 require "json"
 require "pando/doctor/lazy_state/observation"
-require "pando/doctor/lazy_state/result"
 require "pando/sys"
 
 module Pando
@@ -11,8 +10,6 @@ module Pando
     module LazyState
       # Makes each measurement in a forked child of its own, so that it disturbs neither the others nor this process.
       # Owned by {LazyState.examine}, in the process that calls it.
-      #
-      # @api private
       class ForkedRun
         # A child failed or took too long.
         class Failed < StandardError; end
@@ -130,8 +127,6 @@ module Pando
 
       # Measures how much memory each request makes private, by use. Runs in a forked child whose parent lives, because
       # a page that the child has not written is still shared with the parent.
-      #
-      # @api private
       class PrivateMemory
         USES = %i[ruby_heap malloc compiled_code library_data stack].freeze # of memory
         REQUESTS = 10
@@ -159,8 +154,6 @@ module Pando
       end
 
       # Lists the methods that only the first request calls: they set things up. Methods written in C are not seen.
-      #
-      # @api private
       class Calls
         LATER = 2 # requests that the first one is compared with
         SHOWN = 100

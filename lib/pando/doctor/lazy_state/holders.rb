@@ -7,8 +7,6 @@ module Pando
     module LazyState
       # Finds the names that keep objects alive: a constant, a module's instance or class variable, or an instance
       # variable of an object that one of these holds (a singleton).
-      #
-      # @api private
       class Holders
         STEPS = 200_000 # objects followed from one holder
         CONSTANTS, GET, PENDING, VARIABLES, VARIABLE, NAME =

@@ -5,8 +5,6 @@ module Pando
     module LazyState
       # Traces code that is compiled while requests are served: files that are loaded, with the lines that caused it,
       # and code from strings (templates, class_eval).
-      #
-      # @api private
       class Loading
         # A file that was loaded, with the files that it loaded in turn; `place` is the line that caused it.
         Load = Struct.new(:window, :path, :place, :constant, :feature, :files) do
@@ -20,10 +18,7 @@ module Pando
 
         TOP = /\A<(?:top|main)/
 
-        # @return [Array<Load>]
-        attr_reader :loads
-        # @return [Array<Compiled>]
-        attr_reader :compiled
+        attr_reader :loads, :compiled
 
         def initialize(places)
           @places = places
@@ -110,8 +105,6 @@ module Pando
       end
 
       # Remembers which methods exist, to find those that requests define.
-      #
-      # @api private
       class Definitions
         # The methods that one line has defined.
         Defined = Struct.new(:path, :line, :owners, :names)
@@ -156,8 +149,6 @@ module Pando
       end
 
       # The constants that Module#autoload (which Zeitwerk uses too) will load on first use, by file.
-      #
-      # @api private
       class Autoloads
         CONSTANTS = Module.instance_method(:constants)
         PENDING = Module.instance_method(:autoload?)
@@ -194,8 +185,6 @@ module Pando
 
       # The files that Zeitwerk manages. It declares the constants of a namespace only when the namespace is loaded,
       # which is too late for {Autoloads}.
-      #
-      # @api private
       module ZeitwerkFiles
         # @return [Zeitwerk::Loader, nil] that manages this file
         def self.loader_of(path)

@@ -4,7 +4,6 @@ require "rbconfig"
 require "pando/doctor/lazy_state/allocations"
 require "pando/doctor/lazy_state/analysis"
 require "pando/doctor/lazy_state/loading"
-require "pando/doctor/lazy_state/result"
 require "pando/sys"
 require "pando/yjit"
 
@@ -13,8 +12,6 @@ module Pando
     module LazyState
       # Serves the same request several times in this process, and finds what each leaves behind: objects, loaded code,
       # methods, larger containers. Owned by LazyState or by a ForkedRun's child.
-      #
-      # @api private
       class Observation
         # Objects whose holder is searched for, at most.
         FOLLOWED = 300_000
@@ -112,8 +109,6 @@ module Pando
       end
 
       # By how much each request raises Ruby's own counters.
-      #
-      # @api private
       class Counters
         GARBAGE = %i[total_allocated_objects heap_allocated_pages].freeze
 
@@ -147,8 +142,6 @@ module Pando
       end
 
       # Tells the application's own files from those of gems, of Ruby and of Pando.
-      #
-      # @api private
       class Places
         # Pando's own files never cause a finding.
         OWN_LIBRARY = "#{File.expand_path("../../..", __dir__)}/".freeze

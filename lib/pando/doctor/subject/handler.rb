@@ -15,7 +15,6 @@ module Pando
         State = ForkSafety::ProcessState
         private_constant :State
 
-        # @param app [#call] @param wire [Wire]
         # @param allowed [#call] whether the configuration allows a change
         def initialize(app, wire, allowed)
           @app = app
@@ -31,7 +30,6 @@ module Pando
         end
 
         # Called when the request is over and its body sent.
-        # @return [nil]
         def report_changes
           before = @before or return
           @before = nil
@@ -141,7 +139,6 @@ module Pando
           @payload.wire.tell(lazy: true, pid: Process.pid, findings: [], error: "#{error.message} (#{error.class})")
         end
 
-        # @return [Array<Hash>]
         def shared_state(requests, seconds)
           return [] unless @payload.threads?
 

@@ -169,7 +169,6 @@ module Pando
           @free = next_free
         end
 
-        # @return [nil]
         def start
           TracePoint.new(:c_return) { |point| check(point) }.enable
           nil

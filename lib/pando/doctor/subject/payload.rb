@@ -21,7 +21,6 @@ module Pando
 
         # Called by the stage's monitor and by a cold mold.
         # @param argv [Array<String>] settings
-        # @return [Payload]
         def self.build(argv)
           settings = JSON.parse(ENV.fetch(VARIABLE), symbolize_names: true)
           wire = Wire.new(settings.fetch(:folder))
@@ -47,11 +46,7 @@ module Pando
         end
         private_class_method :subscribe
 
-        # @return [Config]
-        attr_reader :config
-
-        # @return [Wire]
-        attr_reader :wire
+        attr_reader :config, :wire
         # @return [Use, nil] of a worker: which inherited descriptors it uses
         attr_reader :use
 
@@ -149,8 +144,6 @@ module Pando
           end
         end
 
-        # @param moment [Symbol] :fork, :fresh, :served
-        # @return [nil]
         def tell(moment, everything: false)
           facts = everything ? snapshot.take_all : snapshot.take
           wire.tell({ snapshot: moment, role: @role.role, slot: @role.slot, generation: @role.generation,
@@ -180,7 +173,6 @@ module Pando
         end
 
         # @param policy [Symbol, Hash] see Config::Types::ListedPolicy
-        # @return [#call]
         def allowed_by(policy)
           allowed = policy.is_a?(Hash) ? policy[:allow] : []
           everything = (policy.is_a?(Hash) ? policy[:otherwise] : policy) == :allow

@@ -9,7 +9,6 @@ module Pando
         FORMAT = "(.:format)"
 
         class << self
-          # @param application [Rails::Application]
           # @return [Array<String>] paths that GET answers without parameters
           def routes(application)
             application.routes.routes.filter_map do |route|
@@ -22,7 +21,6 @@ module Pando
 
           # Loads all files, as production does. In the environment test Rails loads a file when it is first needed, and
           # what is true of tests only would be reported of the application.
-          # @return [void]
           def eager_load
             application = lazily_loaded or return
             return if application.config.eager_load

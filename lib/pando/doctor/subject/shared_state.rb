@@ -20,7 +20,6 @@ module Pando
         # A place that keeps an environment, and the line to look at.
         Holder = Struct.new(:name, :location)
 
-        # @param app [#call]
         def initialize(app)
           @app = app
         end
@@ -69,7 +68,6 @@ module Pando
           end
         end
 
-        # @return [Array<#call>]
         def chain
           seen = {}.compare_by_identity
           queue = [@app]

@@ -90,7 +90,6 @@ module Pando
         # Ruby remembers from now on which line makes an object.
         def self.trace_origins = ObjectSpace.trace_object_allocations_start
 
-        # @return [Hash{Symbol => Object}] values that JSON knows
         def take
           { pid: Process.pid, ancestors: Instruments.pids, own: @own, ios: ios, threads: threads, natives: natives,
             locks: locks, generators: generators, traps: traps, constants: [], caught: caught }
@@ -102,7 +101,6 @@ module Pando
         # @return [Hash{String => Integer}] number of open IOs by the line that made them
         def io_counts = ios.map { |io| io[:location].to_s }.tally
 
-        # @return [Array<Hash>]
         def ios
           tls = tls_sockets
           folders + ObjectSpace.each_object(IO).filter_map do |io|

@@ -39,7 +39,6 @@ module Pando
         end
 
         # Begins the turn of this process.
-        # @return [nil]
         def start
           Watch.reset
           @before = @inherited.to_h { |one| [one.number, figures(one)] }
@@ -60,7 +59,6 @@ module Pando
         end
 
         # Figures of a descriptor that change when it is used.
-        # @param number [Integer] @param link [String]
         # @return [Object, nil] nil: there are none, or another file has the number by now
         def self.figures(number, link)
           return unless File.readlink("/proc/self/fd/#{number}") == link
@@ -104,7 +102,6 @@ module Pando
           ENDED = [8, 9, 11].freeze
           WAITING = 0x541B # FIONREAD
 
-          # @param socket [BasicSocket]
           # @return [Array(Integer, Integer), nil] written and read
           # @raise [SystemCallError, SocketError] it is no TCP socket
           def self.bytes(socket)
@@ -131,8 +128,6 @@ module Pando
             def once? = interval.zero?
           end
 
-          # @param text [String] of /proc/self/fdinfo
-          # @return [String, Timer]
           def self.state(text)
             left, interval = %w[it_value it_interval].map { |name| seconds(text, name) }
             return Timer.new([interval, text[/^settime flags:.*/]], left, interval) if left

@@ -9,8 +9,6 @@ module Pando
     PLACE_SIGNAL = 50
 
     # Code that runs inside the examined processes.
-    #
-    # @api private
     module Subject
       # Carries reports from the examined processes to the doctor: datagrams on a UNIX socket in the stage's folder, so
       # that the reports of two processes never mix. The monitor and a cold mold open it, their children inherit it. A

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/doctor/process_info"
+require "pando/doctor/shared_descriptors"
 require "socket"
 require "tempfile"
 
