@@ -35,8 +35,6 @@ module Pando
 
     def self.escape(text) = CGI.escapeHTML(text.to_s.scrub("?"))
 
-    # @param title [String] plain text
-    # @param lead [String] HTML below it
     # @param sections [Hash{String => String, nil}] HTML by title; nil: the section is left out
     # @param style [String] CSS in addition to {STYLE}
     def self.render(title:, lead:, sections:, style: "")

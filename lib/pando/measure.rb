@@ -15,20 +15,13 @@ module Pando
   #
   # @api private
   module Measure
-    # The size of the load.
-    #
-    # @!attribute workers [Integer] of each server
-    # @!attribute requests [Integer] of each worker
-    # @!attribute clients [Integer] requests under way at once
-    # @!attribute headers [Hash{String => String}] of each request
-    # @!attribute against [Symbol] :puma, :none
+    # The size of the load: workers of each server, requests of each worker, clients (requests under way at once),
+    # headers of each request. `against` is :puma or :none.
     Plan = Struct.new(:workers, :requests, :clients, :headers, :against, keyword_init: true) do
       # Requests of each server.
       def total = workers * requests
     end
 
-    # @param config [Config] of the application
-    # @param plan [Plan]
     # @param selection [Selection, nil] nil: the routes of a Rails application, / of others
     # @yieldparam words [String] what is being done
     # @yieldparam done [Integer, nil] of the load, how many requests
@@ -77,7 +70,6 @@ module Pando
       end
 
       # Starts the servers, one after the other, so that both boot at the same pace.
-      # @param kinds [Array<Class>]
       # @yieldparam subject [Subject] about to start
       # @return [Array<Subject>] ready
       # @raise [NotMeasured]

@@ -20,7 +20,6 @@ module Pando
       # Numbers of the system call futex(2), in which locks wait, by CPU.
       FUTEX = { "x86_64" => 202, "aarch64" => 98 }.freeze
 
-      # @param stage [Stage] @param actor [Stage::Actor] a worker @param patience [Float] seconds
       def initialize(stage, actor, patience)
         @stage = stage
         @actor = actor

@@ -88,7 +88,6 @@ module Pando
 
       PANDO = File.expand_path("../..", __dir__)
 
-      # @return [Boolean] whether the line is Pando's
       def ours?(location) = !location.nil? && location.start_with?("#{PANDO}/")
     end
   end

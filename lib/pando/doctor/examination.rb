@@ -24,7 +24,6 @@ module Pando
       # Seconds without any request, to see which connections are used in the background.
       QUIET = 1.1
 
-      # @return [Array<Request>] those of a round
       attr_reader :requests
 
       # @param config [Config] @param requests [Array<Request>, :routes] @param reforks [Integer]
@@ -39,13 +38,12 @@ module Pando
       end
 
       # @return [Evidence]
-      # @raise [NotExamined]
       def run
         Stage.open(@config, patience: @patience) do |stage|
           @stage = stage
           @evidence.facts = stage.facts
           @requests = @wanted == :routes ? routes : @wanted
-          0.upto(@reforks) { |number| break unless examine(number) }
+          examine_generations
           @evidence.could_not("libraries", "no mold reported them") if stage.reports(:section).empty?
           stage.stop
         end
@@ -55,7 +53,6 @@ module Pando
 
       private
 
-      # @raise [NotExamined]
       def routes
         paths = @stage.reports(:snapshot).filter_map { |fact| fact[:routes] }.first || []
         raise NotExamined, "--requests routes: no Rails route can be asked without parameters" if paths.empty?
@@ -63,15 +60,12 @@ module Pando
         RequestList.new(paths).requests
       end
 
-      # @return [Boolean] false: the refork that should have made this generation failed
-      def examine(number)
-        unless number.zero? || @stage.refork
-          @evidence.missing = number
-          return false
-        end
+      def examine_generations
+        0.upto(@reforks) do |number|
+          return @evidence.missing = number unless number.zero? || @stage.refork
 
-        examine_generation(number)
-        true
+          examine_generation(number)
+        end
       end
 
       def examine_generation(number)
@@ -99,7 +93,6 @@ module Pando
       end
 
       # @param check [String] the check that needs the answer
-      # @return [Hash, nil]
       def ask(worker, question, check, &)
         @stage.talk_to(worker).ask(question, &).tap do |answer|
           @evidence.could_not(check, "#{worker.title} did not answer within #{@patience.round} s") unless answer
@@ -119,7 +112,6 @@ module Pando
       end
 
       # Sends each request once to the worker of a slot.
-      # @param number [Integer] of the generation
       def round(number, slot, requests = @requests)
         requests.each do |request|
           next if @stuck.include?(request) || @stuck.size >= STUCK_AT_MOST
@@ -132,7 +124,6 @@ module Pando
         end
       end
 
-      # @return [Stage::Actor, nil]
       def worker_in(number, slot) = @stage.workers(number).find { |worker| worker.slot == slot }
 
       # Makes two checks that need no refork, in parallel unless they would use one inherited descriptor: the worker in
@@ -232,9 +223,7 @@ module Pando
       TIMES = [6, 4].freeze
       FEWEST = 5 # requests
 
-      # @param evidence [Evidence] @param requests [Array<Request>] those of a round
       # @param stuck [Array<Request>] those that got no answer
-      # @param patience [Float] seconds for one answer
       # @param parallel [Boolean] false if a request uses an inherited descriptor: then one process could take the bytes
       #   that another one waits for
       def initialize(evidence, requests, stuck, patience, parallel:)
@@ -262,7 +251,6 @@ module Pando
       private
 
       # One request for each path, spread over the whole list, as many as time and space allow.
-      # @return [Array<String>] as sent
       def first_requests
         different = answered.uniq { |request| [request.verb, request.path] }
         texts = different.map { |request| request.to_http.force_encoding(Encoding::UTF_8) }.select(&:valid_encoding?)

@@ -43,7 +43,6 @@ module Pando
       SAFE = %w[GET HEAD].freeze
       # Bytes that would end the request line or the header.
       FORBIDDEN = /[\x00-\x20\x7f]/n
-      private_constant :METHOD, :LOGGED, :STARTED, :LISTED, :VERBS, :TARGETS, :FORBIDDEN
 
       # @return [Request, nil] nil: the line holds none that can be sent
       attr_reader :request
@@ -54,7 +53,7 @@ module Pando
         @request = request if request && sendable?(request)
       end
 
-      # @return [Boolean] blank, or a comment
+      # Blank, or a comment.
       def empty? = @line.empty? || @line.start_with?("#")
 
       # @return [Boolean] from a log, which does not record bodies

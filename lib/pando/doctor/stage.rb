@@ -94,7 +94,6 @@ module Pando
       end
 
       # @param kind [Symbol] :event, :snapshot, :record, :origin, ...
-      # @return [Array<Hash>] facts with that key
       def reports(kind) = @lock.synchronize { facts.select { |fact| fact.key?(kind) } }
 
       # The index of the next fact.
@@ -156,7 +155,6 @@ module Pando
         text[-TAIL..] || text
       end
 
-      # @return [String] why there is nothing to examine
       def failure(summary)
         refused = reports(:refused).first
         return refused[:refused] if refused

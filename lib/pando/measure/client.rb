@@ -22,7 +22,6 @@ module Pando
       CLOSED = "the server closed the connection before the answer was complete"
       REFUSED = "the server refused the connection"
 
-      # @param headers [Hash{String => String}] of each request
       def initialize(port, headers:, clients:)
         @port = port
         @headers = { "Host" => "#{ADDRESS}:#{port}", "User-Agent" => "pando measure", "Accept" => "*/*",

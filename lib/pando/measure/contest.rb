@@ -21,7 +21,6 @@ module Pando
       # @return [String, nil] why it ended early
       attr_reader :cut_short
 
-      # @param rehearsal [Rehearsal] @param plan [Plan]
       # @param tell [#call] gets what is being done, and the number of requests done and the total, of each server
       def initialize(subjects, rehearsal, plan, tell)
         @plan = plan

@@ -18,7 +18,6 @@ module Pando
 
       # The mean height of a curve with straight lines between its points.
       # @param points [Array<Array(Numeric, Numeric)>] in order
-      # @return [Float, nil]
       def average(points)
         return points.first&.last&.to_f if points.size < 2 || points.first.first == points.last.first
 
@@ -27,7 +26,6 @@ module Pando
       end
 
       # @param points [Array<Array(Numeric, Reading)>] requests of a worker, and the memory then
-      # @return [Projection]
       def projection(points)
         Projection.new(average(points.map { |x, reading| [x, reading.pss - (reading.own * reading.workers)] }),
                        average(points.map { |x, reading| [x, reading.own] }))
@@ -37,12 +35,8 @@ module Pando
       def ratio(one, other) = (one.fdiv(other) if one && other&.positive?)
     end
 
-    # What was measured of one server.
-    #
-    # @!attribute subject [Subject]
-    # @!attribute capacity [Integer] workers that it was started with
-    # @!attribute readings [Array<Array(Float, ProcessTree::Reading)>] requests of a worker, and the reading then
-    # @!attribute slices [Array<Array<Client::Answer>>]
+    # What was measured of one server: a Subject, the workers that it was started with, an Array of the requests of a
+    # worker and the ProcessTree::Reading then, and the answers (Client::Answer) of each slice.
     Side = Struct.new(:subject, :capacity, :readings, :slices) do
       def name = subject.name
       # Its settings, first read while the server runs.
@@ -69,7 +63,6 @@ module Pando
       def cpu_each = cpu / [answers.size, 1].max
       def telling_cpu = (cpu_each if cpu >= Side::LEAST_CPU)
 
-      # @return [Float, nil] seconds
       def latency(share, among = answers) = Figures.percentile(among.filter_map(&:seconds), share)
       # @return [Hash{String => Integer}] failures, and how often each occurred
       def errors = answers.filter_map(&:trouble).tally

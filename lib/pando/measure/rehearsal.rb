@@ -14,12 +14,9 @@ module Pando
       # The header by which a TLS proxy satisfies an application that insists on TLS.
       TLS = { "X-Forwarded-Proto" => "https" }.freeze
 
-      # @return [Hash{String => String}] of each request
-      attr_reader :headers
-      # @return [Selection] the remaining requests
-      attr_reader :selection
-      # @return [Integer] requests that were answered with a redirection
-      attr_reader :redirected
+      # The headers of each request, the remaining requests (a Selection), and how many were answered with a
+      # redirection.
+      attr_reader :headers, :selection, :redirected
       # @return [String, nil] how the application is broken; nil: it is not
       attr_reader :broken
 
@@ -78,7 +75,6 @@ module Pando
         answer.redirected? && answer.location.to_s.match?(%r{\Ahttps://[^/]+#{Regexp.escape(answer.request.target)}\z})
       end
 
-      # @return [Hash{Doctor::Request => String}]
       def reasons(answers)
         troubles = answers.flat_map do |subject, given|
           given.select(&:trouble).map { |answer| [answer.request, subject.name, answer] }

@@ -19,7 +19,6 @@ module Pando
       attr_reader :sides
       attr_reader :plan
 
-      # @param config [Config] @param plan [Plan] @param rehearsal [Rehearsal] @param contest [Contest]
       def initialize(config, plan, rehearsal, contest)
         @config = config
         @plan = plan
@@ -28,7 +27,6 @@ module Pando
         @sides = contest.sides
       end
 
-      # @return [Side, nil]
       def other = (sides.first if sides.size > 1)
       def application = File.basename(@config.directory)
       def environment = @config.environment
@@ -37,7 +35,6 @@ module Pando
       # @return [String, nil] how the application is broken, so that the figures mean nothing; nil: it is not
       def broken = @rehearsal.broken
 
-      # @yieldparam side [Side]
       # @return [Float, nil] Pando's as a multiple of the other's
       def ratio = (Figures.ratio(yield(sides.last), yield(other)) if other)
 
@@ -48,7 +45,6 @@ module Pando
           ratio: { memory: ratio(&:average), final: ratio(&:final), cpu: ratio(&:telling_cpu) } }
       end
 
-      # @return [Array<String>]
       def notes
         [broken, cut_short, alone, development, allocators, *left_out, hurry, tls, redirected, *errors, few, short,
          idle].compact

@@ -45,7 +45,6 @@ module Pando
           new(requests, origin, left).bounded
         end
 
-        # @param paths [Array<String>] GET routes
         def of_routes(paths)
           left = { HAZARD => paths.grep(HAZARDOUS), TURBOS => paths.grep(TURBO) }
           taken = paths - left.values.flatten
@@ -65,10 +64,8 @@ module Pando
         end
       end
 
-      # @return [Array<Doctor::Request>]
-      attr_reader :requests
-      # @return [String] where they come from
-      attr_reader :origin
+      # The requests, and where they come from.
+      attr_reader :requests, :origin
       # @return [Hash{String => Array<Object>}] by reason, requests or their names
       attr_reader :left
 
@@ -78,11 +75,9 @@ module Pando
         @left = left.reject { |_, named| named.empty? }
       end
 
-      # @return [Array<Doctor::Request>] each once
       def different = requests.uniq
 
       # @param failed [Hash{Doctor::Request => String}] the reason by request
-      # @return [Selection] without them
       def without(failed)
         more = failed.keys.group_by { |request| failed.fetch(request) }
         Selection.new(requests.reject { |request| failed.key?(request) }, origin, left.merge(more))
@@ -135,7 +130,6 @@ module Pando
       class << self
         def any?(config) = RAILS.all? { |name| File.file?(File.join(config.directory, name)) }
 
-        # @return [Array<String>]
         # @raise [NotMeasured] the application cannot be loaded
         def paths(config, folder)
           result, output = %w[routes routes.output].map { |name| File.join(folder, name) }

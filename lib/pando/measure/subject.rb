@@ -49,7 +49,6 @@ module Pando
       end
 
       # Waits until all its workers run and it answers.
-      # @raise [NotMeasured]
       def await
         deadline = Sys.now + @config.boot_timeout
         until ready?
@@ -66,7 +65,6 @@ module Pando
       # @return [String, nil] what to do about the errors in its output
       def advice = Advice.on(output, @config.environment)
 
-      # @return [String] the end of its output
       def last_words = Advice.last_words(output)
 
       # Asks the server to stop. See {#finish}.
@@ -301,7 +299,6 @@ module Pando
       LINES = 20
       KNOWN = { /secret_key_base/ => SECRET, KEYS_MISSING => MASTER_KEY, NO_DATABASE => DATABASE }.freeze
 
-      # @return [String, nil]
       def self.on(output, environment)
         words = KNOWN.find { |pattern, _| output.match?(pattern) }&.last
         words && format(words, environment: environment)
@@ -316,7 +313,6 @@ module Pando
       end
 
       # @param statuses [Array<Integer>] of requests, all of which have failed
-      # @return [String, nil]
       def self.on_statuses(statuses)
         return LOGIN if statuses.include?(401)
 

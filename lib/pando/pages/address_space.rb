@@ -25,9 +25,7 @@ module Pando
       VARIABLES = 128 << 10
       # Names from the kernel or from PR_SET_VMA_ANON_NAME (prctl(2)).
       NAMES = { /\[heap|malloc|jemalloc/ => :malloc, /yjit|zjit|jit/i => :code, /stack/ => :stack }.freeze
-      private_constant :Area, :ARENA, :VARIABLES, :NAMES
 
-      # @param heap [Array<Integer>] addresses of Ruby's heap pages
       def initialize(maps, heap, page: PAGE)
         @page = page
         @heap = heap.to_h { |address| [address / HEAP_PAGE, true] }

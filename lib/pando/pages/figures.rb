@@ -62,7 +62,6 @@ module Pando
           "#{counted(facts["served"], "request")} after its fork"
       end
 
-      # @return [String, nil] the compiler's memory
       def compiler
         return unless facts["jit"]
 
@@ -80,7 +79,6 @@ module Pando
           "looking took #{format("%.2f", looked)} s"
       end
 
-      # @param fact [String] bytes
       def size(fact) = facts[fact] && format("%.1f MiB", facts[fact].to_i / MIB)
 
       def to_h

@@ -30,16 +30,12 @@ module Pando
 
       def cells = @cells.map { |(kind, cause, step), pages| Cell.new(kind, cause, step, pages) }
 
-      # @return [Hash{Symbol => Integer}] pages by kind
+      # Numbers of private pages: by kind, by cause, by both.
       def private = @private ||= sum(&:kind)
-      # @return [Hash{Symbol => Integer}] pages by cause
       def causes = @causes ||= sum(&:cause)
-      # @return [Hash{Array(Symbol, Symbol) => Integer}] pages by kind and cause
       def by_kind_and_cause = @by_kind_and_cause ||= sum { |cell| [cell.kind, cell.cause] }
-      # @return [Hash{Symbol => Integer}, nil] private pages that the mold has too, by kind; nil: unknown
-      attr_reader :copied
-      # @return [Hash{Symbol => Integer}, nil] shared pages by kind; nil: unknown
-      attr_reader :shared
+      # @return [Hash{Symbol => Integer}, nil] by kind: private pages that the mold has too; shared pages. nil: unknown
+      attr_reader :copied, :shared
       # @return [Array<Array(Integer, Integer, Symbol, Symbol, Integer)>] runs of alike pages: first page, number of
       #   pages, kind, cause, step
       attr_reader :runs

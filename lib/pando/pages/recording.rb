@@ -59,8 +59,6 @@ module Pando
         give_up(e)
       end
 
-      # @param request [Array(String, String), nil] verb and subject
-      # @return [Recorder, nil] nil: it is over
       def job_finished(request)
         Sys.watch_next_job
         before = @blocks
@@ -73,11 +71,9 @@ module Pando
       end
 
       # Called at each turn of the worker's loop.
-      # @return [Recorder, nil] nil: it is over
       def tick = Sys.now < @deadline ? self : finish("its time was over")
 
       # @param cut_short [String, nil] the reason if it ends early
-      # @return [nil]
       def finish(cut_short = nil)
         steps, pages, all = Sys.watched_pages
         cut_short ||= "there is more than a recording can hold" unless all
@@ -144,7 +140,6 @@ module Pando
       CAUSES = %i[before job minor_gc major_gc mixed].freeze
       STEP_BITS = 18
 
-      # @return [Hash{String => String}] by part
       attr_reader :parts
 
       def initialize(parts)

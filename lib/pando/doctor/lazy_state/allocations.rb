@@ -115,7 +115,6 @@ module Pando
           @bytes[window] += bytes
         end
 
-        # @return [Array(String, Integer)] the line to show
         def place = origin || [file, line]
 
         # Growth of open files, sockets and pipes is another check's subject.
@@ -170,7 +169,6 @@ module Pando
           ObjectSpace.each_object(Module) { |one| @classes[Origins.address(one)] = one }
         end
 
-        # @param line [String] of a dump
         # @return [String, Symbol] a Symbol for the VM's internal objects
         def name(line)
           type = line[/"type":"(\w+)"/, 1]

@@ -9,10 +9,7 @@ module Pando
       # Turns the traces of an Observation into findings and tables. Attributes each group of objects to what a request
       # did: it loaded a file, compiled code, defined a method, or just built objects.
       class Analysis
-        # @param groups [Array<Group>]
         # @param addresses [Hash{Integer => Group}] of live objects
-        # @param defined [Array<Definitions::Defined>]
-        # @param growths [Array<Containers::Growth>]
         def initialize(groups:, addresses:, loading:, places:, defined:, growths:)
           @loading = loading
           @places = places

@@ -19,7 +19,6 @@ module Pando
           @holders = holders
         end
 
-        # @return [Array<ForkSafety::Finding>]
         def findings = growing + lazy + containers
 
         private
@@ -187,8 +186,6 @@ module Pando
           files.size >= Thresholds::FILES ? :warning : Thresholds.severity(bytes)
         end
 
-        # @param loads [Array<Loading::Load>] of one library or file
-        # @return [String]
         def load_advice(loads)
           names = loads.map(&:title).first(3).join(", ") + (", ..." if loads.size > 3).to_s
           return "Require at boot: #{names}." unless loads.first.autoload?

@@ -32,7 +32,6 @@ module Pando
 
         # @yieldreturn [String] in a child
         # @return [String] the same
-        # @raise [Failed]
         def once(&block)
           answer(child(&block))
         ensure
@@ -40,8 +39,6 @@ module Pando
         end
 
         # @param sample [#call] serves the requests for the tables
-        # @return [Result]
-        # @raise [Failed]
         def run(sample, &request)
           measurements = [-> { Observation.new(requests: @requests, root: @root).run(&request).to_json },
                           -> { JSON.generate(PrivateMemory.new.observe(&sample)) },
@@ -59,7 +56,6 @@ module Pando
           -> { started || child(&measurement) }
         end
 
-        # @param objects, pages, calls [#call] which return a child
         def result_of(objects, pages, calls)
           Result.parse(answer(objects.call)).tap do |result|
             result.figures[:pages] = table("pages", pages, result)
@@ -82,7 +78,6 @@ module Pando
         end
 
         # @return [String] the result of the child's block
-        # @raise [Failed]
         def answer(child)
           outcome, text = read(child).split("\n", 2)
           return text if outcome == "done"
@@ -162,7 +157,6 @@ module Pando
           @places = Places.new(root)
         end
 
-        # @return [Hash{Symbol => Object}]
         def observe
           first = traced { yield 1 }
           later = Array.new(LATER) { |at| traced { yield at + 2 } }

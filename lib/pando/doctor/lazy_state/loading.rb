@@ -39,7 +39,6 @@ module Pando
         def stop = @point&.disable
 
         # No script is compiled for a library in machine code. The objects that it makes tell which line loaded it.
-        # @param groups [Array<Group>]
         def add_libraries(groups)
           made = groups.group_by(&:file)
           $LOADED_FEATURES.each do |path|
@@ -159,7 +158,6 @@ module Pando
           ObjectSpace.each_object(Module) { |one| note(one) }
         end
 
-        # @param path [String] of a file that has been loaded
         # @return [String, nil] the constant whose first use loaded it
         def constant_of(path)
           plain = path.delete_suffix(".rb")

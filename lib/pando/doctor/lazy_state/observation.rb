@@ -17,7 +17,6 @@ module Pando
         FOLLOWED = 300_000
 
         # @param requests [Integer, nil] for {#run}
-        # @param root [String] the application's folder
         def initialize(root:, requests: nil)
           raise ArgumentError, "a single request cannot be compared with another" if requests && requests < 2
 
@@ -26,7 +25,6 @@ module Pando
           @addresses = {}
         end
 
-        # @return [Result]
         def run
           start
           @requests.times do |at|
@@ -59,7 +57,6 @@ module Pando
         end
 
         # Called after the last request.
-        # @return [Result]
         def finish
           close_window
           stop
@@ -154,7 +151,6 @@ module Pando
         # @return [Array<String>] prefixes of the application's paths, and of other paths, perhaps below the former
         attr_reader :own, :foreign
 
-        # @param root [String] the application's folder
         def initialize(root)
           root = File.realpath(root)
           @own = ["#{root.chomp("/")}/"].freeze
@@ -185,7 +181,6 @@ module Pando
 
         def loader?(path) = !path.nil? && LOADERS.match?(path)
 
-        # @param frames [Array<Thread::Backtrace::Location>] the innermost first
         # @return [Array(String, Integer), nil] the line to show: the innermost of the application, if there is one
         def line_of(frames)
           frame = frames.find { |one| own?(one.path) } ||

@@ -13,7 +13,6 @@ module Pando
       # A Rack application around the examined one: reports requests that change their process's state in the kernel.
       class StateWatch
         State = ForkSafety::ProcessState
-        private_constant :State
 
         # @param allowed [#call] whether the configuration allows a change
         def initialize(app, wire, allowed)
@@ -152,7 +151,6 @@ module Pando
         def serve_all(requests) = requests.each { |request| serve(request.b) }
 
         # With the server's own Rack environment, but without a client.
-        # @return [Hash] that environment
         def serve(request)
           limits = HTTP::Limits.new(@config)
           parser = HTTP::Parser.new(limits.max_header_bytes, limits.max_target_bytes, limits.max_headers)

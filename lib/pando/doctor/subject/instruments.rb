@@ -90,7 +90,7 @@ module Pando
 
           private
 
-          # @return [Module] these methods, which report what they delete
+          # A module with these methods, which report what they delete.
           def deletions(*names)
             Module.new do
               names.each do |name|

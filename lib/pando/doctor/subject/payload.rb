@@ -20,7 +20,6 @@ module Pando
         QUESTION = 400.0
 
         # Called by the stage's monitor and by a cold mold.
-        # @param argv [Array<String>] settings
         def self.build(argv)
           settings = JSON.parse(ENV.fetch(VARIABLE), symbolize_names: true)
           wire = Wire.new(settings.fetch(:folder))
@@ -166,7 +165,6 @@ module Pando
 
         private
 
-        # @return [#call] whether the configuration allows a thread to be lost
         def allowed_threads
           allowed = allowed_by(@config.fork_safety_threads)
           ->(thread) { allowed.call(thread.origin) }

@@ -15,7 +15,6 @@ module Pando
       class SharedState
         LONGEST = 1000 # objects of the application's chain of middleware
         VARIABLES, VALUE = %i[instance_variables instance_variable_get].map { |name| Kernel.instance_method(name) }
-        private_constant :VARIABLES, :VALUE
 
         # A place that keeps an environment, and the line to look at.
         Holder = Struct.new(:name, :location)
@@ -24,10 +23,8 @@ module Pando
           @app = app
         end
 
-        # @param requests [Array<Object>]
         # @yieldparam request [Object] the block serves it to its end
         # @yieldreturn [Hash] its Rack environment
-        # @return [Array<ForkSafety::Finding>]
         def findings(requests)
           overwritten = requests.flat_map { |request| overwritten { yield request } }
           outermost(overwritten.uniq).map do |holder|

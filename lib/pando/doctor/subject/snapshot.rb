@@ -22,7 +22,6 @@ module Pando
 
         module_function
 
-        # @param pids [Array<Integer>] of other processes
         # @return [Array<Hash>] name, location, and text: whether the value is a String
         def holding(pids)
           return [] if pids.empty?
@@ -150,9 +149,7 @@ module Pando
         def threads
           ForkSafety::Audit::LiveThread.all.map do |one|
             thread = one.thread
-            { location: ForkSafety::Audit::LiveThread.site(thread) || origin(thread), name: thread.name,
-              status: thread.status.to_s,
-              native: (thread.native_thread_id if thread.respond_to?(:native_thread_id)), **loss(one) }
+            { location: ForkSafety::Audit::LiveThread.site(thread) || origin(thread), name: thread.name, **loss(one) }
           end
         end
 
@@ -202,7 +199,6 @@ module Pando
           { loaded: (Instruments.loaded_traps || {}).values.map(&:to_h), now: Instruments.traps.values.map(&:to_h) }
         end
 
-        # @return [String] the kernel's mask of signals with a handler
         def caught = File.read("/proc/self/status")[/^SigCgt:\s*(\h+)/, 1].to_s
       end
     end

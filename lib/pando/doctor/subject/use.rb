@@ -15,19 +15,16 @@ module Pando
       # position of a file, the bytes of a TCP connection, the state of an event source). Only the second one sees
       # C code, and it sees no C code that uses a pipe or a UNIX socket.
       class Use
-        # @!attribute number [Integer] @!attribute link [String] as in /proc/self/fd
-        # @!attribute ios [Array<IO>] Ruby's objects for it
+        # The number and the link are those in /proc/self/fd; `ios` are Ruby's objects for it.
         Inherited = Struct.new(:number, :link, :ios) do
           # Processes share only a file's position, which pread(2) does not change.
           def file? = link.start_with?("/")
         end
         STDIO = [0, 1, 2].freeze
-        private_constant :Inherited, :STDIO
 
         Watch = Testing::Strict::Watch
 
         # @param own [Array<Integer>] descriptors that belong to Pando
-        # @param ios [Enumerable<IO>] all IO objects of this process
         def initialize(own, ios = ObjectSpace.each_object(IO))
           by_number = ios.group_by { |io| number_of(io) }
           @inherited = (Dir.children("/proc/self/fd").map(&:to_i) - STDIO - own).filter_map do |number|
