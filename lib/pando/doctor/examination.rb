@@ -74,7 +74,10 @@ module Pando
         sockets = SocketTable.new(mold.pid)
         uses = serve(number)
         workers = @stage.workers(number)
-        workers.each_with_index { |worker, place| ask_for_snapshot(worker, place.zero? ? "everything" : "snapshot") }
+        workers.each_with_index do |worker, place|
+          question = place.zero? ? "everything" : "snapshot"
+          ask(worker, question, "threads, locks and constants") { |fact| fact[:snapshot] == "served" }
+        end
         generation = Evidence::Generation.new(number: number, mold: mold, workers: workers, sockets: sockets,
                                               processes: process_infos([mold, *workers]), uses: uses)
         generation.shared = SharedDescriptors.new(@evidence, generation).all
@@ -86,10 +89,6 @@ module Pando
         found = actors.to_h { |actor| [actor, ProcessInfo.of(actor.pid)] }
         found.each { |actor, info| @evidence.could_not("shared descriptors", "#{actor.title} is gone") unless info }
         found.compact
-      end
-
-      def ask_for_snapshot(worker, question)
-        ask(worker, question, "threads, locks and constants") { |fact| fact[:snapshot] == "served" }
       end
 
       # @param check [String] the check that needs the answer

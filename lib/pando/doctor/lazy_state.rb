@@ -38,8 +38,8 @@ module Pando
         #   is missing, and the figure :undone has the reason
         def examine(requests: REQUESTS, root: Dir.pwd, timeout: ForkedRun::TIMEOUT, prepare: nil, sample: nil,
                     parallel: true, &request)
-          ForkedRun.new(requests: requests, root: root, timeout: timeout, prepare: prepare, parallel: parallel)
-                   .run(sample || request, &request)
+          ForkedRun.new(timeout: timeout, prepare: prepare, parallel: parallel)
+                   .run(root, requests, sample || request, &request)
         end
 
         # The same in this process, without private memory and calls. The process must have served nothing yet, and
@@ -48,7 +48,7 @@ module Pando
         # @return [Result]
         # @raise the requests' exceptions
         def observe(requests: REQUESTS, root: Dir.pwd, &request)
-          Observation.new(requests: requests, root: root).run(&request)
+          Observation.new(root).run(requests, &request)
         end
 
         # For a process that gets its requests from outside: call it before the first request, {between} two, and
@@ -56,7 +56,7 @@ module Pando
         #
         # @return [nil]
         def before(root: Dir.pwd)
-          @observation = Observation.new(root: root)
+          @observation = Observation.new(root)
           @observation.start
           nil
         end

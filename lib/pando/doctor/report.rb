@@ -61,8 +61,6 @@ module Pando
       # The severities that make a run fail, by the value of `--fail-on`.
       FAILING = { "error" => %i[error], "warning" => %i[error warning] }.freeze
       FORMATS = %w[text json html].freeze
-      # Notes of these kinds are about gems, whatever their location.
-      ABOUT_GEMS = %i[library_unknown].freeze
       MIB = 1024.0 * 1024
 
       # @return [Array<ForkSafety::Finding>] those that the baseline does not have come first
@@ -206,7 +204,7 @@ module Pando
       def about_gem?(one)
         return false unless one.severity == :note
 
-        ABOUT_GEMS.include?(one.kind) || !(one.location.nil? || @evidence.own?(one.location))
+        one.kind == :library_unknown || !(one.location.nil? || @evidence.own?(one.location))
       end
 
       def localize(one)

@@ -271,14 +271,13 @@ module Pando
         REPLACED = "Nothing: each process opens its own when it next needs one."
 
         def findings
-          found = evidence.generations.flat_map { |generation| generation.shared.map { |one| judge(one) } }
-          gravest_first(found.compact).uniq { |one| [one.kind, one.subject, one.location] }
+          found = evidence.generations.flat_map { |generation| generation.shared.filter_map { |one| judge(one) } }
+          # Two generations may show the same descriptor, but only one of them its use.
+          found.sort_by { |one| ForkSafety::Finding::SEVERITIES.index(one.severity) }
+               .uniq { |one| [one.kind, one.subject, one.location] }
         end
 
         private
-
-        # Two generations may show the same descriptor, but only one of them its use.
-        def gravest_first(found) = found.sort_by { |one| ForkSafety::Finding::SEVERITIES.index(one.severity) }
 
         def judge(shared)
           link = shared.open.link

@@ -21,9 +21,7 @@ module Pando
         Child = Struct.new(:pid, :reader, :deadline)
 
         # See {LazyState.examine}.
-        def initialize(requests:, root:, timeout:, prepare: nil, parallel: true)
-          @requests = requests
-          @root = root
+        def initialize(timeout:, prepare: nil, parallel: true)
           @timeout = timeout
           @prepare = prepare
           @parallel = parallel
@@ -39,32 +37,29 @@ module Pando
         end
 
         # @param sample [#call] serves the requests for the tables
-        def run(sample, &request)
-          measurements = [-> { Observation.new(requests: @requests, root: @root).run(&request).to_json },
-                          -> { JSON.generate(PrivateMemory.new.observe(&sample)) },
-                          -> { JSON.generate(Calls.new(@root).observe(&sample)) }]
-          result_of(*measurements.map { |measurement| starter(measurement) })
+        def run(root, requests, sample, &request)
+          objects = measure { Observation.new(root).run(requests, &request).to_json }
+          pages = measure { JSON.generate(PrivateMemory.new.observe(&sample)) }
+          calls = measure { JSON.generate(Calls.new(root).observe(&sample)) }
+          Result.parse(objects.call).tap do |result|
+            result.figures[:pages] = table("pages", pages, result)
+            result.figures[:calls] = table("calls", calls, result)
+          end
         ensure
           @children.each { |one| finish(one) }
         end
 
         private
 
-        # @return [#call] returns the child that measures; unless parallel, it starts the child only when called
-        def starter(measurement)
+        # Starts a child at once; unless parallel, only when its answer is wanted.
+        # @return [#call] returns the answer
+        def measure(&measurement)
           started = child(&measurement) if @parallel
-          -> { started || child(&measurement) }
+          -> { answer(started || child(&measurement)) }
         end
 
-        def result_of(objects, pages, calls)
-          Result.parse(answer(objects.call)).tap do |result|
-            result.figures[:pages] = table("pages", pages, result)
-            result.figures[:calls] = table("calls", calls, result)
-          end
-        end
-
-        def table(name, start, result)
-          JSON.parse(answer(start.call), symbolize_names: true)
+        def table(name, measured, result)
+          JSON.parse(measured.call, symbolize_names: true)
         rescue Failed => e
           result.figures[:undone] = [result.figures[:undone], "#{name}: #{e.message}"].compact.join("; ")
           nil

@@ -16,18 +16,18 @@ module Pando
         # Objects whose holder is searched for, at most.
         FOLLOWED = 300_000
 
-        # @param requests [Integer, nil] for {#run}
-        def initialize(root:, requests: nil)
-          raise ArgumentError, "a single request cannot be compared with another" if requests && requests < 2
-
-          @requests = requests
+        def initialize(root)
           @places = Places.new(root)
           @addresses = {}
         end
 
-        def run
+        # @param requests [Integer] 2 or more
+        # @return [Result]
+        def run(requests)
+          raise ArgumentError, "a single request cannot be compared with another" if requests < 2
+
           start
-          @requests.times do |at|
+          requests.times do |at|
             next_request unless at.zero?
             yield at + 1
           end

@@ -142,8 +142,7 @@ module Pando
           return [] unless @payload.threads?
 
           require "pando/doctor/subject/shared_state"
-          child = LazyState::ForkedRun.new(requests: 2, root: @config.directory, timeout: seconds)
-          JSON.parse(child.once do
+          JSON.parse(LazyState::ForkedRun.new(timeout: seconds).once do
             JSON.generate(SharedState.new(@app).findings(requests) { |request| serve(request.b) }.map(&:to_h))
           end)
         end

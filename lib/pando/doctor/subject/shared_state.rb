@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/doctor/lazy_state/holders"
+require "pando/doctor/lazy_state/analysis"
 require "pando/native"
 
 module Pando
