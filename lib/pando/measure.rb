@@ -3,7 +3,6 @@
 require "fileutils"
 require "tmpdir"
 require "pando/measure/contest"
-require "pando/measure/rehearsal"
 require "pando/measure/result"
 require "pando/measure/selection"
 require "pando/measure/subject"

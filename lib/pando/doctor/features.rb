@@ -15,7 +15,9 @@ module Pando
 
       def all
         { kernel: File.read("/proc/sys/kernel/osrelease").chomp, ruby: RUBY_DESCRIPTION,
-          yjit: YJIT.enabled?, zjit: YJIT.displaced?, jemalloc: jemalloc, libc: libc, pidfd: pidfd?, kcmp: kcmp?,
+          yjit: YJIT.enabled?, zjit: YJIT.displaced?, jemalloc: jemalloc, libc: libc,
+          pidfd: works? { Sys.close_fd(Sys.pidfd_open(Process.pid)) },
+          kcmp: works? { Sys.open_file_shared?(Process.pid, 0, Process.pid, 0) },
           pagemap_scan: pagemap_scan?, userfaultfd: userfaultfd?, populate_write: Sys::HotSet.supported?,
           process_warmup: Process.respond_to?(:warmup), cpus: Etc.nprocessors }
       end
@@ -36,15 +38,8 @@ module Pando
         "glibc"
       end
 
-      def pidfd?
-        Sys.close_fd(Sys.pidfd_open(Process.pid))
-        true
-      rescue SystemCallError
-        false
-      end
-
-      def kcmp?
-        Sys.open_file_shared?(Process.pid, 0, Process.pid, 0)
+      def works?
+        yield
         true
       rescue SystemCallError
         false

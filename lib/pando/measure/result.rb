@@ -40,7 +40,8 @@ module Pando
 
       def to_h
         { schema: SCHEMA, pando: VERSION, application: application, environment: environment, ruby: RUBY_DESCRIPTION,
-          cpus: Etc.nprocessors, **plan.to_h.slice(:workers, :requests, :clients), asked: asked,
+          cpus: Etc.nprocessors, **plan.to_h.slice(:workers, :requests, :clients),
+          asked: { origin: selection.origin, requests: selection.requests.size, kinds: kinds },
           left_out: selection.left_out, notes: notes, servers: sides.to_h { |side| [side.name.downcase, side.to_h] },
           ratio: { memory: ratio(&:average), final: ratio(&:final), cpu: ratio(&:telling_cpu) } }
       end
@@ -51,10 +52,6 @@ module Pando
       end
 
       private
-
-      def asked
-        { origin: selection.origin, requests: selection.requests.size, kinds: kinds }
-      end
 
       def kinds = selection.different.size
 

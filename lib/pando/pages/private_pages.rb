@@ -28,7 +28,8 @@ module Pando
         @shared = count_shared(worker) if worker
       end
 
-      def cells = @cells.map { |(kind, cause, step), pages| Cell.new(kind, cause, step, pages) }
+      # @return [Array<Cell>]
+      def cells = @cells.values
 
       # Numbers of private pages: by kind, by cause, by both.
       def private = @private ||= sum(&:kind)
@@ -45,21 +46,17 @@ module Pando
 
       private
 
-      def sum
-        @cells.each_with_object(Hash.new(0)) do |((kind, cause, step), pages), sums|
-          sums[yield(Cell.new(kind, cause, step, pages))] += pages
-        end
-      end
+      def sum = cells.each_with_object(Hash.new(0)) { |cell, sums| sums[yield(cell)] += cell.pages }
 
       def count_private
-        @cells = Hash.new(0)
+        @cells = Hash.new { |cells, key| cells[key] = Cell.new(*key, 0) }
         @copied = Hash.new(0) if @mold
         recording.each_page do |page|
           kind = @space.kind(page.number, page.of_file)
-          cause = cause(kind, recording.steps[page.step])
-          @cells[[kind, cause, page.step]] += 1
+          key = [kind, cause(kind, recording.steps[page.step]), page.step]
+          @cells[key].pages += 1
           @copied[kind] += 1 if @mold&.page?(page.number)
-          extend_run(page.number, kind, cause, page.step)
+          extend_run(page.number, *key)
         end
       end
 

@@ -39,7 +39,7 @@ module Pando
         # @param sample [#call] serves the requests for the tables
         def run(root, requests, sample, &request)
           objects = measure { Observation.new(root).run(requests, &request).to_json }
-          pages = measure { JSON.generate(PrivateMemory.new.observe(&sample)) }
+          pages = measure { JSON.generate(PrivateMemory.observe(&sample)) }
           calls = measure { JSON.generate(Calls.new(root).observe(&sample)) }
           Result.parse(objects.call).tap do |result|
             result.figures[:pages] = table("pages", pages, result)
@@ -117,14 +117,14 @@ module Pando
 
       # Measures how much memory each request makes private, by use. Runs in a forked child whose parent lives, because
       # a page that the child has not written is still shared with the parent.
-      class PrivateMemory
+      module PrivateMemory
         USES = %i[ruby_heap malloc compiled_code library_data stack].freeze # of memory
         REQUESTS = 10
 
         # @return [Array<Hash{Symbol => Object}>] private bytes by use: after the fork, each request, and a full
         #   garbage collection, which writes to much of the heap that no request has touched
         # @raise [SystemCallError] the kernel does not tell
-        def observe
+        def self.observe
           taken = [["fork", Sys.private_memory, nil]]
           1.upto(REQUESTS) do |number|
             began = Sys.now
@@ -133,13 +133,9 @@ module Pando
           end
           GC.start
           taken << ["full GC", Sys.private_memory, nil]
-          taken.map { |row| table_row(*row) }
-        end
-
-        private
-
-        def table_row(after, bytes, milliseconds)
-          { after: after, total: bytes.sum, **USES.zip(bytes).to_h, milliseconds: milliseconds }.compact
+          taken.map do |after, bytes, milliseconds|
+            { after: after, total: bytes.sum, **USES.zip(bytes).to_h, milliseconds: milliseconds }.compact
+          end
         end
       end
 

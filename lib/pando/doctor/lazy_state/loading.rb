@@ -61,29 +61,25 @@ module Pando
         end
 
         def note_file(path, frames)
-          outer = outermost(frames)
-          if outer
-            outer.files << path
-          else
-            @loads << outer = begin_load(@window, path, @places.line_of(frames))
-          end
-          @roots[path] = outer
+          add(path, outermost(frames), @window) { @places.line_of(frames) }
         end
 
         def note_library(path, groups)
           place = groups.filter_map(&:origin).first
           load = @loads.find { |one| one.place == place } if place
+          add(path, load, groups.first&.objects&.index(&:positive?) || 0) { place }
+        end
+
+        # @param load [Load, nil] that the file is part of; nil: the file begins one
+        # @yieldreturn [Array(String, Integer), nil] the line that caused a new load
+        def add(path, load, window)
           if load
             load.files << path
           else
-            window = groups.first&.objects&.index(&:positive?) || 0
-            @loads << load = begin_load(window, path, place)
+            load = Load.new(window, path, yield, @autoloads.constant_of(path), @places.feature(path), [path])
+            @loads << load
           end
           @roots[path] = load
-        end
-
-        def begin_load(window, path, place)
-          Load.new(window, path, place, @autoloads.constant_of(path), @places.feature(path), [path])
         end
 
         # @return [Load, nil] the load, begun in a request, that these frames belong to

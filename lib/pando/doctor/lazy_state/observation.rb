@@ -15,6 +15,9 @@ module Pando
       class Observation
         # Objects whose holder is searched for, at most.
         FOLLOWED = 300_000
+        # Some of Ruby's counters; RubyVM.stat has others in each Ruby, such as constant_cache_misses since 3.2.
+        GARBAGE = %i[total_allocated_objects heap_allocated_pages].freeze
+        COMPILED = %i[code_region_size inline_code_size outlined_code_size].freeze
 
         def initialize(root)
           @places = Places.new(root)
@@ -42,7 +45,8 @@ module Pando
           @definitions = Definitions.new
           @loading = Loading.new(@places)
           @containers = Containers.new
-          @counters = Counters.new
+          @machine = []
+          counters # the first call makes the counters' names, which must not count for a request
           @allocations = Allocations.new(@places)
           @began = Sys.now
           watch
@@ -61,12 +65,14 @@ module Pando
           close_window
           stop
           served = Sys.now
-          groups = @allocations.read { |address, group| follow(address, group) }
+          groups = @allocations.read do |address, group|
+            @addresses[address] = group if !group.cache? && @addresses.size < FOLLOWED
+          end
           @loading.add_libraries(groups)
           analysis = Analysis.new(groups: groups, addresses: @addresses, loading: @loading, places: @places,
                                   defined: @definitions.fresh, growths: @containers.growths)
           seconds = { serving: (served - @began).round(2), reading: (Sys.now - served).round(2) }
-          Result.new(analysis.findings, { **analysis.figures, machine: @counters.figures, seconds: seconds })
+          Result.new(analysis.findings, { **analysis.figures, machine: @machine, seconds: seconds })
         end
 
         private
@@ -92,49 +98,18 @@ module Pando
 
         def open_window
           @allocations.open_window
-          @counters.open_window
+          @before = counters
         end
 
+        # Each request raises Ruby's own counters by so much.
         def close_window
-          @counters.close_window
+          @machine << counters.to_h { |name, count| [name, count - @before[name]] }
           @containers.count
         end
 
-        def follow(address, group)
-          @addresses[address] = group if !group.cache? && @addresses.size < FOLLOWED
-        end
-      end
-
-      # By how much each request raises Ruby's own counters.
-      class Counters
-        GARBAGE = %i[total_allocated_objects heap_allocated_pages].freeze
-
-        # @return [Array<Hash{Symbol => Integer}>] by request; which counters there are depends on the Ruby:
-        #   constant_cache_misses (filled inline caches of constants) since 3.2, for example
-        attr_reader :figures
-
-        def initialize
-          @figures = []
-          counters # the first call makes the counters' names, which must not count for a request
-        end
-
-        def open_window = @before = counters
-
-        def close_window
-          after = counters
-          @figures << after.to_h { |name, count| [name, count - @before[name]] }
-        end
-
-        private
-
         def counters
-          RubyVM.stat.merge(GARBAGE.to_h { |name| [name, GC.stat(name)] }, yjit)
-        end
-
-        def yjit
-          return {} unless YJIT.enabled?
-
-          RubyVM::YJIT.runtime_stats.slice(:code_region_size, :inline_code_size, :outlined_code_size)
+          compiled = YJIT.enabled? ? RubyVM::YJIT.runtime_stats.slice(*COMPILED) : {}
+          RubyVM.stat.merge(GARBAGE.to_h { |name| [name, GC.stat(name)] }, compiled)
         end
       end
 

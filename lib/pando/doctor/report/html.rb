@@ -216,7 +216,7 @@ module Pando
 
             def size(bytes) = LazyState::Thresholds.size(bytes)
 
-            # @param rows [Array<Hash>] of {LazyState::PrivateMemory#observe}
+            # @param rows [Array<Hash>] of {LazyState::PrivateMemory.observe}
             def private_memory(rows)
               names = COLOURS.keys.to_h { |use| [use, use.name.tr("_", " ")] }
               bars = rows.map do |row|

@@ -3,9 +3,8 @@
 require "test_helper"
 require "socket"
 require "tmpdir"
-require "pando/measure/rehearsal"
+require "pando/measure/contest"
 require "pando/measure/selection"
-require "pando/measure/subject"
 
 # The first pass, with servers of the test's own.
 class MeasureRehearsalTest < Minitest::Test
