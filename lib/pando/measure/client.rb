@@ -58,9 +58,7 @@ module Pando
       def connection
         http = Net::HTTP.new(ADDRESS, @port, nil)
         http.max_retries = 0
-        http.open_timeout = REPLY_WITHIN
-        http.read_timeout = REPLY_WITHIN
-        http.keep_alive_timeout = REPLY_WITHIN
+        http.open_timeout = http.read_timeout = http.keep_alive_timeout = REPLY_WITHIN
         http
       end
 

@@ -216,8 +216,6 @@ module Pando
 
       MIB = 1_048_576.0
       NAME = 60 # characters of a request's name
-      WHOLE = %w[pid slot generation served minor_gcs major_gcs minor_gcs_after major_gcs_after private pss jit_code
-                 jit_metadata].freeze
 
       # A request, and the pages that it and the garbage collections in it made private.
       Request = Struct.new(:number, :name, :causes, :kinds, :faults, :compiled) do
@@ -258,8 +256,11 @@ module Pando
 
       # @return [Array<Group>] what was private before, then requests in groups of 1, 1, 2, 4, 8, ...
       def groups
-        before = Group.new(0, 0, sums(cells_by_job.fetch(0, []), :cause))
-        [before, *requests.group_by { |request| (request.number - 1).bit_length }.values.map { |group| group(group) }]
+        later = requests.map(&:number).group_by { |number| (number - 1).bit_length }
+        [[0], *later.values].map do |numbers|
+          cells = numbers.flat_map { |number| cells_by_job.fetch(number, []) }
+          Group.new(numbers.first, numbers.last, sums(cells, :cause))
+        end
       end
 
       def title
@@ -288,7 +289,7 @@ module Pando
 
       def to_h
         both = bytes(pages.by_kind_and_cause).map { |(kind, cause), size| { kind: kind, cause: cause, bytes: size } }
-        { worker: facts.to_h { |name, text| [name, value(name, text)] },
+        { worker: Recording::Line.typed(facts),
           **%i[private copied shared causes].to_h { |name| [name, bytes(pages.public_send(name))] },
           kinds_and_causes: both, requests: requests.map { |one| request_to_h(one) } }
       end
@@ -302,14 +303,6 @@ module Pando
 
       def bytes(counts) = counts&.transform_values { |count| count * AddressSpace::PAGE }
 
-      def value(name, text)
-        case name
-        when *WHOLE then Integer(text, 10, exception: false)
-        when "seconds" then Float(text, exception: false)
-        else text
-        end
-      end
-
       def collections(which) = facts["#{which}_gcs_after"].to_i - facts["#{which}_gcs"].to_i
       def cells_by_job = @cells_by_job ||= pages.cells.group_by { |cell| recording.steps[cell.step].job }
       def steps_by_job = @steps_by_job ||= recording.steps.group_by(&:job)
@@ -319,13 +312,6 @@ module Pando
         name = job ? job["request"].to_s.gsub(/[^[:print:]]/, "?")[0, NAME] : "(after the last one)"
         Request.new(number, name, sums(cells, :cause), sums(cells, :kind),
                     steps_by_job.fetch(number, []).sum(&:faults), job&.fetch("compiled", nil).to_i)
-      end
-
-      def group(requests)
-        causes = requests.each_with_object(Hash.new(0)) do |one, sum|
-          one.causes.each { |cause, count| sum[cause] += count }
-        end
-        Group.new(requests.first.number, requests.last.number, causes)
       end
 
       def sums(cells, what)

@@ -179,9 +179,7 @@ module Pando
 
         private
 
-        def name_at(address)
-          @names[address] ||= (known = @classes[address]) && name_of(known)
-        end
+        def name_at(address) = @names[address] ||= (known = @classes[address]) && name_of(known)
 
         # Without addresses, which differ from run to run.
         def name_of(known)

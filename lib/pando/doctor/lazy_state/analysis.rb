@@ -234,13 +234,10 @@ module Pando
               seen[object] = true
               held(name, object, owner, constant, &block)
             end
-            hidden(owner, seen) { |object| held("a private constant of #{title}", object, owner, nil, &block) }
+            # Ruby does not list private constants, but a module refers to their values.
+            hidden = references(owner).reject { |object| seen[object] }
+            hidden.each { |object| held("a private constant of #{title}", object, owner, nil, &block) }
           end
-        end
-
-        # Ruby does not list private constants, but a module refers to their values.
-        def hidden(owner, seen)
-          references(owner).each { |object| yield object unless seen[object] }
         end
 
         def each_member(owner, title)

@@ -170,10 +170,10 @@ module Pando
         # The application's own methods come first.
         def rows(once)
           once.sort_by { |(path, line), _| [@places.own?(path) ? 0 : 1, path, line] }.first(SHOWN)
-              .map { |(path, line), (owner, name)| { place: "#{path}:#{line}", method: "#{title(owner)}##{name}" } }
+              .map do |(path, line), (owner, name)|
+            { place: "#{path}:#{line}", method: "#{ClassNames::INSPECT.bind_call(owner).scrub}##{name}" }
+          end
         end
-
-        def title(owner) = Module.instance_method(:inspect).bind_call(owner).scrub
       end
     end
   end

@@ -23,9 +23,11 @@ module Pando
         def self.build(argv)
           settings = JSON.parse(ENV.fetch(VARIABLE), symbolize_names: true)
           wire = Wire.new(settings.fetch(:folder))
-          server = Server.new(load_config(argv, wire))
-          subscribe(server.config, wire)
-          new(server, wire, settings)
+          config = load_config(argv, wire)
+          Events.subscribe { |event| wire.tell(event: event.name, **event.payload) }
+          # The application's own subscriptions may hold something that a fork breaks.
+          config.subscriptions.each { |one| Events.subscribe(one.name, &one.block) }
+          new(Server.new(config), wire, settings)
         end
 
         # The file was valid when the doctor read it, but may have been edited since.
@@ -37,13 +39,6 @@ module Pando
           raise
         end
         private_class_method :load_config
-
-        # With the application's own subscriptions, which may hold something that a fork breaks.
-        def self.subscribe(config, wire)
-          Events.subscribe { |event| wire.tell(event: event.name, **event.payload) }
-          config.subscriptions.each { |one| Events.subscribe(one.name, &one.block) }
-        end
-        private_class_method :subscribe
 
         attr_reader :config, :wire
         # @return [Use, nil] of a worker: which inherited descriptors it uses

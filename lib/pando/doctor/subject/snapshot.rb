@@ -80,7 +80,7 @@ module Pando
         # @param own [Array<Integer>] descriptors of Pando and the doctor
         # @param own_tasks [Array<Integer>] ids of threads that ran before the application was loaded
         # @param allowed [#call] whether a thread may be lost
-        def initialize(own, own_tasks = [], allowed = ->(_) { false })
+        def initialize(own, own_tasks, allowed)
           @own = own
           @own_tasks = own_tasks
           @allowed = allowed
