@@ -51,7 +51,7 @@ module Pando
         <body>
         <h1>#{escape(title)}</h1>
         #{lead}
-        #{sections.map { |name, content| section(name, content) }.join("\n")}
+        #{sections.map { |name, content| "<section><h2>#{escape(name)}</h2>#{content}</section>" if content }.join("\n")}
         </body>
         </html>
       HTML
@@ -75,9 +75,6 @@ module Pando
       marks = names.map { |name, text| "<span class=\"#{name}\">&#9632;</span> #{escape(text)}" }
       "<p>#{marks.join(" &#160; ")}</p>"
     end
-
-    def self.section(name, content) = content && "<section><h2>#{escape(name)}</h2>#{content}</section>"
-    private_class_method :section
 
     # For a report's pictures, which are drawn as inline SVG. Colours are CSS classes.
     module Picture

@@ -247,8 +247,6 @@ module Pando
 
         private
 
-        def printable(text) = Table.printable(text)
-
         def heading
           reforks = @report.generations.size - 1
           "pando doctor: #{@report.application[:rackup]} in the environment #{@report.application[:environment]}, " \
@@ -266,9 +264,9 @@ module Pando
         end
 
         def finding(one)
-          lines = ["#{one.severity}#{" (known)" if @report.known?(one)}: #{printable(one.message)} [#{one.kind}]"]
-          lines << "    at #{printable(one.location)}" if one.location
-          lines << "    #{printable(one.advice)}" if one.advice
+          lines = ["#{one.severity}#{" (known)" if @report.known?(one)}: #{Table.printable(one.message)} [#{one.kind}]"]
+          lines << "    at #{Table.printable(one.location)}" if one.location
+          lines << "    #{Table.printable(one.advice)}" if one.advice
           lines.join("\n")
         end
 
@@ -279,7 +277,7 @@ module Pando
           end
         end
 
-        def undone = @report.undone.map { |one| "could not be done: #{printable("#{one.check}: #{one.reason}")}" }
+        def undone = @report.undone.map { |one| "could not be done: #{Table.printable("#{one.check}: #{one.reason}")}" }
 
         def memory
           rows = @report.memory.map do |one|
@@ -290,15 +288,15 @@ module Pando
 
         def libraries
           rows = @report.libraries.map do |one|
-            printable("  #{[*one.values_at(:name, :version), "#{one[:verdict].to_s.tr("_", " ")}:",
-                            one[:note]].compact.join(" ")}")
+            words = [*one.values_at(:name, :version), "#{one[:verdict].to_s.tr("_", " ")}:", one[:note]]
+            Table.printable("  #{words.compact.join(" ")}")
           end
           rows.empty? ? [] : ["libraries", *rows, ""]
         end
 
         def features
           ["features", *@report.features.map do |name, value|
-            printable("  #{name.to_s.tr("_", " ")}: #{ANSWERS.fetch(value, value)}")
+            Table.printable("  #{name.to_s.tr("_", " ")}: #{ANSWERS.fetch(value, value)}")
           end]
         end
 

@@ -148,12 +148,9 @@ module Pando
         FileUtils.rm_rf(folder) if folder
       end
 
-      # The end of the server's and the application's output.
-      def output
-        text = File.exist?(output_path) ? File.read(output_path, mode: "rb").scrub : ""
-        text[-TAIL..] || text
-      end
+      private
 
+      # Why there is nothing to examine, and the end of the server's and the application's output.
       def failure(summary)
         refused = reports(:refused).first
         return refused[:refused] if refused
@@ -162,10 +159,9 @@ module Pando
         stopped = events.find { |fact| fact[:event] == "monitor.stopping" }
         ended = events.reverse.find { |fact| fact[:event] == "generation.discarded" }
         reason = ended&.fetch(:reason, nil) || stopped&.fetch(:reason, nil) || summary
-        [reason, output.strip].reject(&:empty?).join("\n")
+        output = File.read(output_path, mode: "rb").scrub
+        [reason, (output[-TAIL..] || output).strip].reject(&:empty?).join("\n")
       end
-
-      private
 
       def listen
         @socket = Socket.new(:UNIX, :DGRAM)

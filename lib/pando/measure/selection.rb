@@ -146,9 +146,7 @@ module Pando
           pid = Process.spawn(environment(config), RbConfig.ruby, *Server::Launch.load_path, "-e", PROGRAM, result,
                               pgroup: true, chdir: config.directory, in: File::NULL, out: output, err: %i[child out])
           waiter = Process.detach(pid)
-          return waiter.value.success? if waiter.join(config.boot_timeout)
-
-          false
+          waiter.join(config.boot_timeout)&.value&.success?
         ensure
           if waiter&.alive?
             Subject.kill(waiter.pid)

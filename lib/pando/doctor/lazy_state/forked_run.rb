@@ -40,7 +40,7 @@ module Pando
         def run(root, requests, sample, &request)
           objects = measure { Observation.new(root).run(requests, &request).to_json }
           pages = measure { JSON.generate(PrivateMemory.observe(&sample)) }
-          calls = measure { JSON.generate(Calls.new(root).observe(&sample)) }
+          calls = measure { JSON.generate(Calls.observe(Places.new(root), &sample)) }
           Result.parse(objects.call).tap do |result|
             result.figures[:pages] = table("pages", pages, result)
             result.figures[:calls] = table("calls", calls, result)
@@ -140,26 +140,20 @@ module Pando
       end
 
       # Lists the methods that only the first request calls: they set things up. Methods written in C are not seen.
-      class Calls
+      module Calls
         LATER = 2 # requests that the first one is compared with
         SHOWN = 100
 
-        def initialize(root)
-          @places = Places.new(root)
-        end
-
-        def observe
+        def self.observe(places)
           first = traced { yield 1 }
           later = Array.new(LATER) { |at| traced { yield at + 2 } }
           known = later.flat_map(&:keys).to_h { |key| [key, true] }
-          once = first.reject { |key, _| known[key] || @places.pando?(key.first) }
-          { first_request: first.size, later_requests: known.size, only_first: once.size, methods: rows(once) }
+          once = first.reject { |key, _| known[key] || places.pando?(key.first) }
+          { first_request: first.size, later_requests: known.size, only_first: once.size, methods: rows(once, places) }
         end
 
-        private
-
-        # @return [Hash{Array(String, Integer) => String}] names by place
-        def traced(&request)
+        # @return [Hash{Array(String, Integer) => Array}] owner and name by place
+        def self.traced(&request)
           seen = {}
           TracePoint.new(:call) do |point|
             seen[[point.path, point.lineno]] ||= [point.defined_class, point.method_id]
@@ -168,8 +162,8 @@ module Pando
         end
 
         # The application's own methods come first.
-        def rows(once)
-          once.sort_by { |(path, line), _| [@places.own?(path) ? 0 : 1, path, line] }.first(SHOWN)
+        def self.rows(once, places)
+          once.sort_by { |(path, line), _| [places.own?(path) ? 0 : 1, path, line] }.first(SHOWN)
               .map do |(path, line), (owner, name)|
             { place: "#{path}:#{line}", method: "#{ClassNames::INSPECT.bind_call(owner).scrub}##{name}" }
           end

@@ -104,12 +104,9 @@ module Pando
         # The methods that one line has defined.
         Defined = Struct.new(:path, :line, :owners, :names)
 
-        PUBLIC = Module.instance_method(:instance_methods)
-        PRIVATE = Module.instance_method(:private_instance_methods)
-        METHOD = Module.instance_method(:instance_method)
-        NAME = Module.instance_method(:inspect)
-        SINGLETON = Kernel.instance_method(:singleton_class)
-        SINGLETON_NAMES = Kernel.instance_method(:singleton_methods)
+        PUBLIC, PRIVATE, METHOD, NAME = %i[instance_methods private_instance_methods instance_method inspect]
+                                        .map { |name| Module.instance_method(name) }
+        SINGLETON, SINGLETON_NAMES = %i[singleton_class singleton_methods].map { |name| Kernel.instance_method(name) }
 
         def initialize
           @known = {}.compare_by_identity
@@ -145,9 +142,7 @@ module Pando
 
       # The constants that Module#autoload (which Zeitwerk uses too) will load on first use, by file.
       class Autoloads
-        CONSTANTS = Module.instance_method(:constants)
-        PENDING = Module.instance_method(:autoload?)
-        NAME = Module.instance_method(:name)
+        CONSTANTS, PENDING, NAME = %i[constants autoload? name].map { |name| Module.instance_method(name) }
 
         def initialize
           @by_base = Hash.new { |all, base| all[base] = [] }

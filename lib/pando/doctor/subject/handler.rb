@@ -12,8 +12,6 @@ module Pando
     module Subject
       # A Rack application around the examined one: reports requests that change their process's state in the kernel.
       class StateWatch
-        State = ForkSafety::ProcessState
-
         # @param allowed [#call] whether the configuration allows a change
         def initialize(app, wire, allowed)
           @app = app
@@ -24,7 +22,7 @@ module Pando
         def call(env)
           report_changes # of the request before: an idle worker accepts without the event loop
           @request = "#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]}"
-          @before = State.take
+          @before = ForkSafety::ProcessState.take
           @app.call(env)
         end
 
@@ -32,7 +30,7 @@ module Pando
         def report_changes
           before = @before or return
           @before = nil
-          changes = State.take.changes_since(before)
+          changes = ForkSafety::ProcessState.take.changes_since(before)
           changes.reject { |change| @allowed.call(change) }.each { |change| tell(change) }
           nil
         end

@@ -22,10 +22,8 @@ module Pando
         @pids = []
 
         class << self
-          # @return [Hash{String => Trap}] by the name of the signal
-          attr_reader :traps
-          # @return [Hash{String => Trap}, nil] those that held when the application had been loaded
-          attr_reader :loaded_traps
+          # @return [Hash{String => Trap}] by the name of the signal: now, and when the application had been loaded
+          attr_reader :traps, :loaded_traps
           # @return [Array<Integer>] this process and its ancestors, the oldest first
           attr_reader :pids
           # @return [Symbol, nil] :leaving or :collecting while objects end

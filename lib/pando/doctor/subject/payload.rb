@@ -78,7 +78,6 @@ module Pando
           require "pando/doctor/subject/use"
           require "pando/doctor/subject/handler"
           require "pando/doctor/subject/rails_app"
-          require "pando/doctor/features"
           require "pando/fork_safety/libraries"
           require "pando/sys/code_region"
           require "pando/fork_safety"
@@ -139,10 +138,9 @@ module Pando
         end
 
         def tell(moment, everything: false)
-          facts = everything ? snapshot.take_all : snapshot.take
           wire.tell({ snapshot: moment, role: @role.role, slot: @role.slot, generation: @role.generation,
                       kept: ForkSafety::Audit.kept_numbers(@config.keep_io),
-                      routes: (routes if moment == :fork), code_region: code_region }.merge(facts))
+                      routes: (routes if moment == :fork), code_region: code_region }.merge(snapshot.take(everything)))
         end
 
         # @return [Array<Integer>, nil] bytes: used, and that may be used at most

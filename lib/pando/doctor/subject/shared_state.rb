@@ -26,8 +26,10 @@ module Pando
         # @yieldparam request [Object] the block serves it to its end
         # @yieldreturn [Hash] its Rack environment
         def findings(requests)
-          overwritten = requests.flat_map { |request| overwritten { yield request } }
-          outermost(overwritten.uniq).map do |holder|
+          holders = requests.flat_map { |request| overwritten { yield request } }.uniq
+          # A variable of an object that a variable holds is named with both.
+          outermost = holders.reject { |one| holders.any? { |other| one.name.start_with?("#{other.name}.") } }
+          outermost.map do |holder|
             ForkSafety::Finding.new(:shared_state, subject: holder.name, location: holder.location,
                                                    message: "#{holder.name} keeps the environment of each request, " \
                                                             "and the next request overwrites it")
@@ -41,11 +43,6 @@ module Pando
           before = holders_of(first)
           second = Thread.new(&).value
           before & (holders_of(second) - holders_of(first))
-        end
-
-        # A variable of an object that a variable holds is named with both.
-        def outermost(holders)
-          holders.reject { |one| holders.any? { |other| one.name.start_with?("#{other.name}.") } }
         end
 
         def holders_of(env) = in_modules(env) + in_chain(env)

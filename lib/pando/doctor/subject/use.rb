@@ -107,15 +107,10 @@ module Pando
 
             sent, again = info.unpack("@#{SENT}QQ")
             received = info.unpack1("@#{RECEIVED}Q") - (ENDED.include?(info.getbyte(0)) ? 1 : 0)
-            [sent - again + info.unpack1("@#{NOT_SENT}L"), received - waiting(socket)]
+            waiting = [0].pack("i")
+            socket.ioctl(WAITING, waiting)
+            [sent - again + info.unpack1("@#{NOT_SENT}L"), received - waiting.unpack1("i")]
           end
-
-          def self.waiting(socket)
-            buffer = [0].pack("i")
-            socket.ioctl(WAITING, buffer)
-            buffer.unpack1("i")
-          end
-          private_class_method :waiting
         end
 
         # The state in /proc/self/fdinfo of an epoll, eventfd, timerfd, inotify or the like.

@@ -45,16 +45,12 @@ module Pando
           when Array then value.map { |each| clean(each) }
           when String then value.dup.force_encoding(Encoding::UTF_8).scrub("?")
           when Symbol, Numeric, true, false, nil then value
-          when Exception then clean(error(value))
+          when Exception
+            clean(class: value.class.name, message: value.message.lines(chomp: true).first,
+                  stack: value.backtrace.to_a.filter_map { |frame| frame[/\A.+?:\d+/] })
           else clean(value.to_s)
           end
         end
-
-        def self.error(raised)
-          { class: raised.class.name, message: raised.message.lines(chomp: true).first,
-            stack: raised.backtrace.to_a.filter_map { |frame| frame[/\A.+?:\d+/] } }
-        end
-        private_class_method :error
 
         private
 
