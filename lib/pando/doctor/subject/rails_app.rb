@@ -22,8 +22,8 @@ module Pando
           # Loads all files, as production does. In the environment test Rails loads a file when it is first needed, and
           # what is true of tests only would be reported of the application.
           def eager_load
-            application = lazily_loaded or return
-            return if application.config.eager_load
+            application = (::Rails.application if defined?(::Rails.application) && defined?(::Zeitwerk::Loader))
+            return if application.nil? || ::Rails.env.to_s != LAZY_ENVIRONMENT || application.config.eager_load
 
             ::ActiveSupport.run_load_hooks(:before_eager_load, application)
             ::Zeitwerk::Loader.eager_load_all
@@ -31,14 +31,6 @@ module Pando
           rescue StandardError, ScriptError => e
             # Production will report it; the doctor's requests may not need that file.
             warn "pando doctor: not all files could be loaded: #{e.message.lines.first&.chomp} (#{e.class})"
-          end
-
-          private
-
-          def lazily_loaded
-            return unless defined?(::Rails.application) && defined?(::Zeitwerk::Loader)
-
-            ::Rails.application if ::Rails.env.to_s == LAZY_ENVIRONMENT
           end
         end
       end
