@@ -3,7 +3,7 @@
 require "test_helper"
 require "open3"
 require "tmpdir"
-require "pando/doctor/lazy_state/result"
+require "pando/doctor/lazy_state"
 require_relative "../../bench/support/bundle"
 
 # A Rails application that loads all its code at boot: what is left to its first request is little, and named.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "open3"
-require "pando/doctor/lazy_state/result"
+require "pando/doctor/lazy_state"
 require "support/checkout"
 
 module Support

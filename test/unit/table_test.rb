@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pando/table"
-require "pando/html_page/picture"
+require "pando/html_page"
 
 # The tables and charts of the commands' reports.
 class TableTest < Minitest::Test

@@ -1,12 +1,11 @@
 # frozen_string_literal: true
 
+require "json"
 require "pando/doctor/checks"
-require "pando/doctor/evidence"
-require "pando/doctor/lazy_state_measurement"
-require "pando/doctor/process_info"
 require "pando/doctor/requests"
 require "pando/doctor/shared_descriptors"
 require "pando/doctor/stage"
+require "pando/doctor/subject/wire"
 
 module Pando
   module Doctor
@@ -14,6 +13,7 @@ module Pando
     # command's process, which never loads the application. Only one worker at a time gets requests, so that any change
     # in the meantime can be attributed to it.
     class Examination
+      USE = "use of inherited descriptors" # a check
       # After so many requests without an answer no more are sent.
       STUCK_AT_MOST = 3
       # Requests of the second, traced run, which is slow.
@@ -24,7 +24,6 @@ module Pando
       # Seconds without any request, to see which connections are used in the background.
       QUIET = 1.1
 
-      # @return [Array<Request>] those of a round
       attr_reader :requests
 
       # @param config [Config] @param requests [Array<Request>, :routes] @param reforks [Integer]
@@ -39,13 +38,12 @@ module Pando
       end
 
       # @return [Evidence]
-      # @raise [NotExamined]
       def run
         Stage.open(@config, patience: @patience) do |stage|
           @stage = stage
           @evidence.facts = stage.facts
           @requests = @wanted == :routes ? routes : @wanted
-          0.upto(@reforks) { |number| break unless examine(number) }
+          examine_generations
           @evidence.could_not("libraries", "no mold reported them") if stage.reports(:section).empty?
           stage.stop
         end
@@ -55,7 +53,6 @@ module Pando
 
       private
 
-      # @raise [NotExamined]
       def routes
         paths = @stage.reports(:snapshot).filter_map { |fact| fact[:routes] }.first || []
         raise NotExamined, "--requests routes: no Rails route can be asked without parameters" if paths.empty?
@@ -63,15 +60,12 @@ module Pando
         RequestList.new(paths).requests
       end
 
-      # @return [Boolean] false: the refork that should have made this generation failed
-      def examine(number)
-        unless number.zero? || @stage.refork
-          @evidence.missing = number
-          return false
-        end
+      def examine_generations
+        0.upto(@reforks) do |number|
+          return @evidence.missing = number unless number.zero? || @stage.refork
 
-        examine_generation(number)
-        true
+          examine_generation(number)
+        end
       end
 
       def examine_generation(number)
@@ -80,7 +74,10 @@ module Pando
         sockets = SocketTable.new(mold.pid)
         uses = serve(number)
         workers = @stage.workers(number)
-        workers.each_with_index { |worker, place| ask_for_snapshot(worker, place.zero? ? "everything" : "snapshot") }
+        workers.each_with_index do |worker, place|
+          question = place.zero? ? "everything" : "snapshot"
+          ask(worker, question, "threads, locks and constants") { |fact| fact[:snapshot] == "served" }
+        end
         generation = Evidence::Generation.new(number: number, mold: mold, workers: workers, sockets: sockets,
                                               processes: process_infos([mold, *workers]), uses: uses)
         generation.shared = SharedDescriptors.new(@evidence, generation).all
@@ -94,12 +91,7 @@ module Pando
         found.compact
       end
 
-      def ask_for_snapshot(worker, question)
-        ask(worker, question, "threads, locks and constants") { |fact| fact[:snapshot] == "served" }
-      end
-
       # @param check [String] the check that needs the answer
-      # @return [Hash, nil]
       def ask(worker, question, check, &)
         @stage.talk_to(worker).ask(question, &).tap do |answer|
           @evidence.could_not(check, "#{worker.title} did not answer within #{@patience.round} s") unless answer
@@ -119,7 +111,6 @@ module Pando
       end
 
       # Sends each request once to the worker of a slot.
-      # @param number [Integer] of the generation
       def round(number, slot, requests = @requests)
         requests.each do |request|
           next if @stuck.include?(request) || @stuck.size >= STUCK_AT_MOST
@@ -132,7 +123,6 @@ module Pando
         end
       end
 
-      # @return [Stage::Actor, nil]
       def worker_in(number, slot) = @stage.workers(number).find { |worker| worker.slot == slot }
 
       # Makes two checks that need no refork, in parallel unless they would use one inherited descriptor: the worker in
@@ -167,9 +157,6 @@ module Pando
         ask(worker, "use", USE) { |fact| fact.key?(:use) }&.fetch(:use) || []
       end
 
-      USE = "use of inherited descriptors"
-      private_constant :USE
-
       # A thread, perhaps of the mold, may use a connection at any time. The kernel's figures for such a connection
       # change without a request too, so they say nothing about the worker.
       def without_background(number, uses)
@@ -186,7 +173,7 @@ module Pando
         @stage.await(@patience * 2, from) do |fact|
           fact[:event] == "worker.ready" && fact[:generation] == number && fact[:slot] == slot
         end
-      rescue Journal::Silence
+      rescue Stage::Silence
         nil
       end
 
@@ -217,6 +204,173 @@ module Pando
       rescue NotExamined
         nil # the findings stand without their lines
       end
+    end
+
+    # Asks a worker that has served nothing yet to measure the state that first requests build (see LazyState), and
+    # chooses the requests for it. Owned by an examination, in the command's process.
+    class LazyStateMeasurement
+      # Seconds for the whole measurement: a list of requests that takes longer is cut.
+      SECONDS = 15.0
+      # Seconds that each of its children may take, and how many times as long as its requests took before: enough on a
+      # busy machine, and a child that hangs is given up.
+      CHILD_SECONDS = (30.0..120.0)
+      CHILD_TIMES = 10
+      CHILDREN = 3 # of LazyState::ForkedRun
+      # Bytes of its requests: half of a question's, because JSON makes them longer.
+      REQUEST_BYTES = 30_000
+      # How often the requests are sent: a short list, a long list (see LazyState::Group).
+      TIMES = [6, 4].freeze
+      FEWEST = 5 # requests
+
+      # @param stuck [Array<Request>] those that got no answer
+      # @param parallel [Boolean] false if a request uses an inherited descriptor: then one process could take the bytes
+      #   that another one waits for
+      def initialize(evidence, requests, stuck, patience, parallel:)
+        @evidence = evidence
+        @requests = requests
+        @stuck = stuck
+        @patience = patience
+        @parallel = parallel
+      end
+
+      def run(stage, worker)
+        requests = first_requests
+        return @evidence.could_not("lazy state", "no request was answered without an error") if requests.empty?
+        return @evidence.could_not("lazy state", "no worker is ready for it") unless worker
+
+        settings = { times: times, seconds: child_seconds, parallel: @parallel, requests: requests }
+        within = (child_seconds * (@parallel ? 1 : CHILDREN)) + @patience
+        report = stage.talk_to(worker, within).ask("lazy #{JSON.generate(settings)}") { |fact| fact[:lazy] }
+        return @evidence.could_not("lazy state", "no answer within #{within.round} s") unless report
+
+        @evidence.could_not("lazy state", report[:error]) if report[:error]
+        @evidence.lazy_state = report
+      end
+
+      private
+
+      # One request for each path, spread over the whole list, as many as time and space allow.
+      def first_requests
+        different = answered.uniq { |request| [request.verb, request.path] }
+        texts = different.map { |request| request.to_http.force_encoding(Encoding::UTF_8) }.select(&:valid_encoding?)
+        chosen = spread(texts, most(texts.size))
+        room = REQUEST_BYTES
+        fitting = chosen.take_while { |text| (room -= text.bytesize).positive? }
+        @evidence.limited("lazy state", fitting.size, @requests.size) if fitting.size < different.size
+        fitting
+      end
+
+      # Those that the other worker answered without an error: one that raises would end the check.
+      def answered
+        good = @evidence.sent.select { |sent| sent.answer.status&.<(500) }.map(&:request)
+        @requests.select { |request| good.include?(request) } - @stuck
+      end
+
+      def spread(texts, number)
+        return texts if number >= texts.size
+
+        Array.new(number) { |place| texts[place * texts.size / number] }
+      end
+
+      def most(size)
+        return size unless long?
+
+        [(size * SECONDS / (once * TIMES.last)).floor, FEWEST].max
+      end
+
+      def child_seconds = (once * TIMES.first * CHILD_TIMES).clamp(CHILD_SECONDS.min, CHILD_SECONDS.max)
+      def times = long? ? TIMES.last : TIMES.first
+      def long? = once * TIMES.first > SECONDS
+
+      # Seconds that one worker needs for all requests.
+      def once = @evidence.round_seconds || 0.0
+    end
+
+    # All that an examination has seen: the processes' own reports are in {#facts}, what was seen from outside is in
+    # {#generations}. Owned by the examination, in the command's process; the checks read it.
+    class Evidence
+      # One generation: its mold and workers (Stage::Actor), the SocketTable before the workers served, the ProcessInfo
+      # of each actor after they had, by slot which inherited descriptors a worker used, and the shared descriptors.
+      Generation = Struct.new(:number, :mold, :workers, :sockets, :processes, :uses, :shared, keyword_init: true)
+      # A request that was sent to a worker, and its Conversation::Answer.
+      Sent = Struct.new(:request, :generation, :slot, :answer, keyword_init: true)
+      # A process's memory in bytes.
+      Memory = Struct.new(:moment, :title, :pid, :rss, :pss, :uss, keyword_init: true)
+      # A check that could not be made, and why.
+      Undone = Struct.new(:check, :reason)
+      # A check that was made with some of the requests only.
+      Limited = Struct.new(:check, :requests, :of)
+
+      attr_reader :generations, :sent, :counts, :memory, :undone, :limits
+      # @return [Array<Hash>] the processes' reports, in the order of their arrival
+      attr_accessor :facts
+      # @return [Array<Hash>] lines that made native threads and descriptors, from the second, traced run
+      attr_accessor :origins
+      # @return [Integer, nil] the number of the generation that did not come
+      attr_accessor :missing
+      # @return [Float, nil] seconds that one worker took for all requests once
+      attr_accessor :round_seconds
+      # @return [Hash, nil] a worker's report about lazy state
+      attr_accessor :lazy_state
+
+      def initialize(directory)
+        @directory = Subject::Wire.clean(directory) # locations are reported cleaned too
+        @generations = []
+        @sent = []
+        @counts = []
+        @memory = []
+        @facts = []
+        @origins = []
+        @undone = []
+        @limits = []
+      end
+
+      # Notes that a check could not be made: the examination is incomplete.
+      def could_not(check, reason) = @undone |= [Undone.new(check, reason)]
+
+      # Notes that a check saw some of the requests only.
+      def limited(check, requests, all) = @limits << Limited.new(check, requests, all)
+
+      # @param moment [Symbol] :fork, :served
+      def snapshots(moment) = facts.select { |fact| fact[:snapshot] == moment.to_s }
+      def events(*names) = facts.select { |fact| names.include?(fact[:event]) }
+      def records(kind) = facts.select { |fact| fact[:record] == kind.to_s }
+
+      # @return [Hash, nil] the last mold's report about libraries, which includes those that requests have loaded
+      def libraries = facts.reverse_each.find { |fact| fact[:section] == "libraries" }
+
+      # @yieldparam forker [Hash] its snapshot before the fork
+      # @yieldparam child [Hash] the snapshot of one of its descendants after that had served
+      def each_fork
+        snapshots(:fork).each do |forker|
+          children = snapshots(:served).select { |one| one[:ancestors][0..-2].include?(forker[:pid]) }
+          children.each { |child| yield forker, child }
+        end
+      end
+
+      # @return [Array<Hash>] snapshots of the processes that have a child which has served
+      def forkers = [].tap { |found| each_fork { |forker, _| found << forker } }.uniq
+
+      # @return [String, nil] the line that made a native thread or descriptor
+      def origin(kind)
+        origins.find { |one| one[:origin] == kind.to_s && yield(one) }&.fetch(:location)
+      end
+
+      # @return [Boolean] whether the line is the application's own, not a library's
+      def own?(location)
+        return false if location.nil?
+
+        path = File.expand_path(location, @directory)
+        path.start_with?("#{@directory}/") && !path.start_with?("#{@directory}/vendor/") &&
+          Gem.path.none? { |folder| path.start_with?("#{folder}/") }
+      end
+
+      # @return [String, nil] relative to the application's folder, if it is below it
+      def local(location) = location&.delete_prefix("#{@directory}/")
+
+      PANDO = File.expand_path("../..", __dir__)
+
+      def ours?(location) = !location.nil? && location.start_with?("#{PANDO}/")
     end
   end
 end

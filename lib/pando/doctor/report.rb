@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
 require "json"
-require "pando/doctor/features"
+require "pando/code_bound"
 require "pando/doctor/subject/wire"
 require "pando/errors"
 require "pando/fork_safety/finding"
+require "pando/table"
 require "pando/version"
+require "pando/wording"
 
 module Pando
   module Doctor
@@ -59,8 +61,6 @@ module Pando
       # The severities that make a run fail, by the value of `--fail-on`.
       FAILING = { "error" => %i[error], "warning" => %i[error warning] }.freeze
       FORMATS = %w[text json html].freeze
-      # Notes of these kinds are about gems, whatever their location.
-      ABOUT_GEMS = %i[library_unknown].freeze
       MIB = 1024.0 * 1024
 
       # @return [Array<ForkSafety::Finding>] those that the baseline does not have come first
@@ -150,21 +150,23 @@ module Pando
         end
       end
 
-      def libraries = section("libraries")[:entries] || []
+      def libraries = @evidence.libraries.to_h[:entries] || []
 
-      # What kernel and Ruby offer, and how much of it was in use.
+      # What kernel and Ruby offer, and how much YJIT had compiled once the last generation had served. The workers have
+      # ended by now: both are their own reports.
       def features
         offered = @evidence.facts.find { |fact| fact.key?(:features) }&.fetch(:features) || {}
-        offered.merge(Features.in_use(@evidence))
+        used, bound = @evidence.snapshots(:served).filter_map { |fact| fact[:code_region] }.max_by(&:first)
+        used ? offered.merge(yjit_code: CodeBound.new(used, bound, 0).to_s) : offered
       end
 
-      def lazy_state = @evidence.lazy.first&.fetch(:figures, nil)
+      def lazy_state = @evidence.lazy_state&.fetch(:figures, nil)
 
       # The checks that could not be made, without which a clean report is no pass.
       # @return [Array<Evidence::Undone>]
       def undone
-        failed = @evidence.last_sections.select { |fact| fact[:error] }
-        @evidence.undone + failed.map { |fact| Evidence::Undone.new(fact[:section], fact[:error]) }
+        error = @evidence.libraries.to_h[:error]
+        error ? @evidence.undone + [Evidence::Undone.new("libraries", error)] : @evidence.undone
       end
 
       # @return [Array<Evidence::Limited>] the checks that were made with some of the requests only
@@ -174,15 +176,16 @@ module Pando
       # @param verbose [Boolean] for text: with the notes about gems
       # @return [String]
       def write(format, verbose: false)
-        return "#{JSON.pretty_generate(to_h)}\n" if format == "json"
-
-        require "pando/doctor/report/#{format}"
-        format == "html" ? Html.new(self).to_s : Text.new(self, verbose: verbose).to_s
+        case format
+        when "json" then "#{JSON.pretty_generate(to_h)}\n"
+        when "text" then Text.new(self, verbose: verbose).to_s
+        when "html"
+          require "pando/doctor/report/html"
+          Html.new(self).to_s
+        end
       end
 
       private
-
-      def section(name) = @evidence.last_sections.find { |fact| fact[:section] == name } || {}
 
       # Several checks may report the same fault. The first report, from the doctor's own check, has more details.
       def unite(findings)
@@ -201,7 +204,7 @@ module Pando
       def about_gem?(one)
         return false unless one.severity == :note
 
-        ABOUT_GEMS.include?(one.kind) || !(one.location.nil? || @evidence.own?(one.location))
+        one.kind == :library_unknown || !(one.location.nil? || @evidence.own?(one.location))
       end
 
       def localize(one)
@@ -223,6 +226,89 @@ module Pando
 
       def gem_folders
         @gem_folders ||= Gem.path.flat_map { |path| ["#{path}/gems/", "#{path}/bundler/gems/"] }
+      end
+
+      # The report for a terminal.
+      class Text
+        include Wording
+
+        ANSWERS = { true => "yes", false => "no", nil => "unknown" }.freeze
+
+        # @param report [Report] @param verbose [Boolean] with the notes about gems
+        def initialize(report, verbose: false)
+          @report = report
+          @verbose = verbose
+        end
+
+        def to_s
+          [heading, *findings, *limits, *undone, "", *memory, "", *libraries, *features, "", verdict]
+            .join("\n").concat("\n")
+        end
+
+        private
+
+        def heading
+          reforks = @report.generations.size - 1
+          "pando doctor: #{@report.application[:rackup]} in the environment #{@report.application[:environment]}, " \
+            "#{counted(@report.requests.size, "request")}, #{counted(reforks, "refork")}, " \
+            "#{@report.seconds.round(1)} s\n"
+        end
+
+        # Only a gem's author can change what is noted about a gem.
+        def findings
+          return @report.findings.map { |one| finding(one) } if @verbose || (hidden = @report.about_gems).empty?
+
+          shown = (@report.findings - hidden).map { |one| finding(one) }
+          [*shown, "#{counted(hidden.size, "note")} about what gems do inside; --verbose shows " \
+                   "#{hidden.one? ? "it" : "them"}"]
+        end
+
+        def finding(one)
+          lines = ["#{one.severity}#{" (known)" if @report.known?(one)}: #{Table.printable(one.message)} [#{one.kind}]"]
+          lines << "    at #{Table.printable(one.location)}" if one.location
+          lines << "    #{Table.printable(one.advice)}" if one.advice
+          lines.join("\n")
+        end
+
+        def limits
+          @report.limits.map do |one|
+            "limited: #{one.check} was measured with #{one.requests} of #{counted(one.of, "request")}, because it " \
+              "takes long. Of a shorter list (--requests) it uses each answered request, once for each path."
+          end
+        end
+
+        def undone = @report.undone.map { |one| "could not be done: #{Table.printable("#{one.check}: #{one.reason}")}" }
+
+        def memory
+          rows = @report.memory.map do |one|
+            ["  #{one.moment}", one.title, *[one.pss, one.uss, one.rss].map { |bytes| bytes / MIB }]
+          end
+          Table.new(["memory, MiB", "", "PSS", "own", "RSS"], rows).lines
+        end
+
+        def libraries
+          rows = @report.libraries.map do |one|
+            words = [*one.values_at(:name, :version), "#{one[:verdict].to_s.tr("_", " ")}:", one[:note]]
+            Table.printable("  #{words.compact.join(" ")}")
+          end
+          rows.empty? ? [] : ["libraries", *rows, ""]
+        end
+
+        def features
+          ["features", *@report.features.map do |name, value|
+            Table.printable("  #{name.to_s.tr("_", " ")}: #{ANSWERS.fetch(value, value)}")
+          end]
+        end
+
+        def verdict
+          summary = @report.summary
+          text = %w[error warning note].map { |name| counted(summary[:"#{name}s"], name) }.join(", ")
+          text += ", #{summary[:known]} known" if summary[:known].positive?
+          text += "; could not be done: #{@report.undone.map(&:check).uniq.join(", ")}" unless @report.complete?
+          return "#{counted(summary[:failing], "finding")} to fix: #{text}" unless @report.clean?
+
+          "#{@report.complete? ? "OK" : "INCOMPLETE"}: #{text}"
+        end
       end
     end
   end

@@ -24,13 +24,8 @@ module Pando
       def to_s = "#{verb} #{target}"
     end
 
-    # A line of a list of requests or of a log. Each line is understood by itself, so that lists and logs may be mixed:
-    #
-    #   /notes                                              a path
-    #   POST /notes text=hello                              a method, a path, perhaps a body
-    #   ::1 - - [10/Oct/2024:13:55:36 +0000] "GET /a HTTP/1.1" 200 12   a log in common or combined format
-    #   Started GET "/notes" for ::1 at 2024-10-10 13:55:36             a log of Rails
-    #   {"method": "GET", "path": "/notes"}                 JSON, as structured logs have it
+    # A line of a list of requests or of a log, in one of the formats in docs/doctor.md. Each line is understood by
+    # itself, so that lists and logs may be mixed.
     #
     # Nothing in a line is trusted: a line that would not make exactly one request makes none.
     class RequestLine
@@ -43,19 +38,17 @@ module Pando
       SAFE = %w[GET HEAD].freeze
       # Bytes that would end the request line or the header.
       FORBIDDEN = /[\x00-\x20\x7f]/n
-      private_constant :METHOD, :LOGGED, :STARTED, :LISTED, :VERBS, :TARGETS, :FORBIDDEN
 
       # @return [Request, nil] nil: the line holds none that can be sent
       attr_reader :request
 
-      # @param line [String]
       def initialize(line)
         @line = line.dup.force_encoding(Encoding::UTF_8).scrub("?").strip
         request = understand unless empty?
         @request = request if request && sendable?(request)
       end
 
-      # @return [Boolean] blank, or a comment
+      # Blank, or a comment.
       def empty? = @line.empty? || @line.start_with?("#")
 
       # @return [Boolean] from a log, which does not record bodies

@@ -2,12 +2,12 @@
 
 require "fileutils"
 require "json"
+require "socket"
 require "tmpdir"
+require "pando/doctor/subject/wire"
 require "pando/errors"
 require "pando/server/launch"
 require "pando/sys"
-require "pando/doctor/conversation"
-require "pando/doctor/journal"
 
 module Pando
   module Doctor
@@ -15,8 +15,12 @@ module Pando
     class NotExamined < Error; end
 
     # The server that the doctor starts, questions, reforks and stops: a real monitor, mold and workers, on UNIX sockets
-    # in a temporary folder. Owned by the command's process.
+    # in a temporary folder. It collects the reports (facts) that these processes send over their wire; a thread reads
+    # them, so that no process has to wait until it is heard. Owned by the command's process.
     class Stage
+      # An expected report did not come in time, or no process is left to send it.
+      class Silence < StandardError; end
+
       # A process of the stage; only a worker has a slot.
       Actor = Struct.new(:role, :slot, :generation, :pid) do
         def title = role == "worker" ? "worker #{slot} gen #{generation}" : "#{role} gen #{generation}"
@@ -28,8 +32,18 @@ module Pando
       TAIL = 4000 # characters of the output in an error message
       REFORK_WITHIN = 60.0 # seconds
       STOP_GRACE = 5.0 # seconds beyond `stop_timeout`
+      LONGEST_REPORT = 1 << 20 # bytes of a datagram
+      LAST_REPORT = 5.0 # seconds
+      LIVENESS_INTERVAL = 0.1 # seconds between two looks whether the server is still alive
+      ENDED = %w[worker.exited worker.lost worker.killed worker.leaving].freeze
+      REFORKED = %w[refork.finished refork.refused generation.discarded monitor.stopped].freeze
+      # Refusals that waiting does not change.
+      LASTING = ["reforking is switched off", "no worker is fit to become a mold"].freeze
+      RETRY_AFTER = 0.02 # seconds
 
       attr_reader :folder
+      # @return [Array<Hash>] the reports in the order of their arrival
+      attr_reader :facts
 
       # @param config [Config] @param patience [Float] seconds for any one answer
       # @param trace [Boolean] find the lines that make native threads and descriptors; slow
@@ -38,6 +52,9 @@ module Pando
         @patience = patience
         @workers = workers
         @trace = trace
+        @facts = []
+        @lock = Mutex.new
+        @news = ConditionVariable.new
       end
 
       # @yieldparam stage [Stage] it serves; it is ended after the block
@@ -51,13 +68,13 @@ module Pando
       end
 
       def start
-        @folder = Dir.mktmpdir("pando-doctor", (short_folder if Dir.tmpdir.bytesize > LONGEST_FOLDER))
-        @journal = Journal.new(folder)
+        @folder = Dir.mktmpdir("pando-doctor", ("/tmp" if Dir.tmpdir.bytesize > LONGEST_FOLDER))
+        listen
         @pid = Process.spawn(environment, *command, chdir: @config.directory, in: File::NULL, pgroup: true,
                                                     out: output_path, err: %i[child out])
         @waiter = Process.detach(@pid)
         await(@config.boot_timeout + @patience) { |fact| fact[:event] == "generation.current" && fact }
-      rescue Journal::Silence
+      rescue Silence
         raise NotExamined, failure("the application was not ready in time")
       end
 
@@ -70,22 +87,36 @@ module Pando
                        .sort_by(&:slot)
       end
 
-      ENDED = %w[worker.exited worker.lost worker.killed worker.leaving].freeze
-      private_constant :ENDED
-
-      # @return [Actor]
       def mold(generation)
         ready = reports(:event).reverse.find { |fact| fact[:event] == "mold.ready" && fact[:generation] == generation }
         ready && Actor.new("mold", nil, generation, ready[:pid])
       end
 
-      # The processes' reports, see {Journal}.
-      def facts = @journal.facts
-      def reports(kind) = @journal.reports(kind)
-      def mark = @journal.mark
-      def await(seconds, from = 0, &block) = @journal.await(seconds, from, alive: @waiter.method(:alive?), &block)
+      # @param kind [Symbol] :event, :snapshot, :record, :origin, ...
+      def reports(kind) = @lock.synchronize { facts.select { |fact| fact.key?(kind) } }
 
-      # @return [Conversation]
+      # The index of the next fact.
+      def mark = @lock.synchronize { facts.size }
+
+      # Waits for a fact.
+      # @param from [Integer] earlier facts do not count, see {#mark}
+      # @yieldparam fact [Hash] @yieldreturn [Object, nil] the result; nil: this is not the fact
+      # @raise [Silence]
+      def await(seconds, from = 0)
+        deadline = Sys.now + seconds
+        @lock.synchronize do
+          loop do
+            while (fact = facts[from])
+              found = yield fact
+              return found if found
+
+              from += 1
+            end
+            wait(deadline)
+          end
+        end
+      end
+
       def talk_to(actor, patience = @patience) = Conversation.new(self, actor, patience)
 
       # Reforks and waits for the next generation. Right after a rollout the server refuses for a moment.
@@ -96,39 +127,30 @@ module Pando
           IO.select(nil, nil, nil, RETRY_AFTER)
         end
         done[:generation] if done[:event] == "refork.finished"
-      rescue Journal::Silence, Errno::ESRCH
+      rescue Silence, Errno::ESRCH
         nil
       end
-
-      REFORKED = %w[refork.finished refork.refused generation.discarded monitor.stopped].freeze
-      # Refusals that waiting does not change.
-      LASTING = ["reforking is switched off", "no worker is fit to become a mold"].freeze
-      RETRY_AFTER = 0.02 # seconds
-      private_constant :REFORKED, :LASTING, :RETRY_AFTER
 
       # Asks the server to stop, so that at_exit handlers and finalizers run.
       def stop
         return unless @waiter&.alive?
 
         Process.kill("TERM", @pid)
-        @journal.hear_all if @waiter.join(@config.stop_timeout + STOP_GRACE)
+        hear_all if @waiter.join(@config.stop_timeout + STOP_GRACE)
       rescue Errno::ESRCH
         nil
       end
 
       def close
         kill_all if @waiter
-        @journal&.close
+        @listener&.kill&.join
+        @socket&.close
         FileUtils.rm_rf(folder) if folder
       end
 
-      # The end of the server's and the application's output.
-      def output
-        text = File.exist?(output_path) ? File.read(output_path, mode: "rb").scrub : ""
-        text[-TAIL..] || text
-      end
+      private
 
-      # @return [String] why there is nothing to examine
+      # Why there is nothing to examine, and the end of the server's and the application's output.
       def failure(summary)
         refused = reports(:refused).first
         return refused[:refused] if refused
@@ -137,13 +159,44 @@ module Pando
         stopped = events.find { |fact| fact[:event] == "monitor.stopping" }
         ended = events.reverse.find { |fact| fact[:event] == "generation.discarded" }
         reason = ended&.fetch(:reason, nil) || stopped&.fetch(:reason, nil) || summary
-        [reason, output.strip].reject(&:empty?).join("\n")
+        output = File.read(output_path, mode: "rb").scrub
+        [reason, (output[-TAIL..] || output).strip].reject(&:empty?).join("\n")
       end
 
-      private
+      def listen
+        @socket = Socket.new(:UNIX, :DGRAM)
+        @socket.bind(Addrinfo.unix(File.join(folder, Subject::Wire::NAME)))
+        @listener = Thread.new { loop { hear(@socket.recv(LONGEST_REPORT)) } }
+      end
 
-      # @param refused [Hash] a `refork.refused`
-      # @return [Boolean] whether waiting is useless: a worker has refused to be forked, for instance
+      def wait(deadline)
+        left = deadline - Sys.now
+        raise Silence if left <= 0 || !(@waiter.alive? || @stopped || @socket.wait_readable(0))
+
+        @news.wait(@lock, [left, LIVENESS_INTERVAL].min)
+      end
+
+      def hear(text)
+        fact = JSON.parse(text, symbolize_names: true)
+        fact = JSON.parse(File.read(fact[:file], encoding: Encoding::UTF_8), symbolize_names: true) if fact.key?(:file)
+        @lock.synchronize do
+          facts << fact
+          @news.broadcast
+        end
+      rescue JSON::ParserError, SystemCallError
+        nil
+      end
+
+      # Called when all processes have ended: once this datagram has arrived, all earlier ones have.
+      def hear_all
+        @stopped = true
+        Subject::Wire.new(folder).tell(end: Process.pid)
+        await(LAST_REPORT) { |fact| fact.key?(:end) }
+      rescue Silence
+        nil
+      end
+
+      # Whether waiting is useless: a worker has refused to be forked, for instance.
       def lasting?(refused) = LASTING.include?(refused[:reason]) || refused.key?(:source)
 
       def try_refork(deadline)
@@ -152,7 +205,6 @@ module Pando
         await(deadline - Sys.now, from) { |fact| fact if REFORKED.include?(fact[:event]) }
       end
 
-      def short_folder = "/tmp"
       def output_path = File.join(folder, "output")
 
       def environment
@@ -184,6 +236,108 @@ module Pando
         @waiter.join
       rescue Errno::ESRCH
         nil
+      end
+    end
+
+    # Sends one worker requests and questions (see Subject::Handler). Runs in the command's process.
+    class Conversation
+      # The outcome of a request: its status, nil if the connection was closed without one. If no answer came in time:
+      # the worker's stack, `stuck_in` (:sleep, :lock, nil for anything else), and the pid that was killed.
+      Answer = Struct.new(:status, :stack, :stuck_in, :killed, keyword_init: true) do
+        def stuck? = !stack.nil?
+      end
+
+      CHUNK = 65_536
+      STACK_WITHIN = 1.0 # seconds
+      C_METHOD = /\Ain /
+      # Numbers of the system call futex(2), in which locks wait, by CPU.
+      FUTEX = { "x86_64" => 202, "aarch64" => 98 }.freeze
+
+      def initialize(stage, actor, patience)
+        @stage = stage
+        @actor = actor
+        @patience = patience
+        @path = File.join(stage.folder, "#{actor.slot}.#{actor.generation}.#{actor.pid}")
+      end
+
+      def request(request)
+        deadline = Sys.now + @patience
+        socket = UNIXSocket.new("#{@path}.http")
+        socket.write(request.to_http)
+        head = read(socket, deadline)
+        return stuck unless head
+
+        Answer.new(status: head[%r{\AHTTP/1\.\d (\d{3})}, 1]&.to_i)
+      rescue SystemCallError
+        Answer.new
+      ensure
+        socket&.close
+      end
+
+      # @param question [String] see Subject::Handler
+      # @yieldparam fact [Hash] @yieldreturn whether it is the answer
+      # @return [Hash, nil] nil: no answer in time
+      def ask(question)
+        from = @stage.mark
+        socket = Socket.new(:UNIX, :DGRAM)
+        socket.connect(Addrinfo.unix("#{@path}.ask"))
+        socket.send(question, 0)
+        @stage.await(@patience, from) { |fact| fact if fact[:pid] == @actor.pid && yield(fact) }
+      rescue SystemCallError, Stage::Silence
+        nil
+      ensure
+        socket&.close
+      end
+
+      private
+
+      # @return [String, nil] the beginning of the answer, which is read to its end; nil: not in time
+      def read(socket, deadline)
+        head = +""
+        loop do
+          left = deadline - Sys.now
+          return if left <= 0 || !socket.wait_readable(left)
+
+          part = socket.readpartial(CHUNK)
+          head << part if head.bytesize < 100
+        end
+      rescue EOFError, Errno::ECONNRESET
+        head || ""
+      end
+
+      # The worker is killed, and its successor serves the other requests.
+      def stuck
+        lock = lock?
+        frames = frames()
+        stuck_in = slept?(frames) ? :sleep : (:lock if lock)
+        Answer.new(stack: frames.grep_v(C_METHOD), stuck_in: stuck_in, killed: @actor.pid).tap { kill }
+      end
+
+      # A lock with a time limit sleeps too, but inside another method.
+      def slept?(frames) = frames.take_while { |line| C_METHOD.match?(line) } == ["in sleep"]
+
+      def kill
+        Process.kill("KILL", @actor.pid)
+      rescue Errno::ESRCH
+        nil # the signal for its stack has woken it, and it has ended
+      end
+
+      # @return [Array<String>] "file:line", or "in sleep" for a method of C, the innermost first
+      def frames
+        File.open("#{@path}.place", File::RDONLY | File::NONBLOCK) do |place|
+          Process.kill(PLACE_SIGNAL, @actor.pid)
+          text = +""
+          text << place.readpartial(CHUNK) until text.end_with?("\n\n") || !place.wait_readable(STACK_WITHIN)
+          text.lines.map(&:chomp).reject(&:empty?)
+        end
+      rescue SystemCallError, EOFError
+        []
+      end
+
+      def lock?
+        File.read("/proc/#{@actor.pid}/syscall").to_i == FUTEX.fetch(RbConfig::CONFIG["host_cpu"], FUTEX["x86_64"])
+      rescue SystemCallError
+        false
       end
     end
   end

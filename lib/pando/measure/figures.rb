@@ -3,31 +3,21 @@
 module Pando
   module Measure
     # Percentiles, averages and projections.
-    #
-    # @api private
     module Figures
-      # The memory of a server with any number of workers: a base that it has once or shares, and the private memory of
-      # each worker.
-      #
-      # @!attribute base [Float] bytes
-      # @!attribute worker [Float] bytes
+      # The memory of a server with any number of workers, in bytes: a base that it has once or shares, and the private
+      # memory of each worker.
       Projection = Struct.new(:base, :worker) do
-        # @param workers [Integer]
-        # @return [Float] bytes
         def of(workers) = base + (workers * worker)
       end
 
       module_function
 
-      # @param values [Array<Numeric>]
       # @param share [Float] 0.99 for the 99th percentile
       # @return [Numeric, nil] the smallest value that this share of the values does not exceed (nearest rank)
       def percentile(values, share) = values.sort[[(share * values.size).ceil - 1, 0].max]
 
       # The mean height of a curve with straight lines between its points.
-      #
       # @param points [Array<Array(Numeric, Numeric)>] in order
-      # @return [Float, nil]
       def average(points)
         return points.first&.last&.to_f if points.size < 2 || points.first.first == points.last.first
 
@@ -36,7 +26,6 @@ module Pando
       end
 
       # @param points [Array<Array(Numeric, Reading)>] requests of a worker, and the memory then
-      # @return [Projection]
       def projection(points)
         Projection.new(average(points.map { |x, reading| [x, reading.pss - (reading.own * reading.workers)] }),
                        average(points.map { |x, reading| [x, reading.own] }))
@@ -46,47 +35,34 @@ module Pando
       def ratio(one, other) = (one.fdiv(other) if one && other&.positive?)
     end
 
-    # What was measured of one server.
-    #
-    # @!attribute subject [Subject]
-    # @!attribute capacity [Integer] workers that it was started with
-    # @!attribute readings [Array<Array(Float, ProcessTree::Reading)>] requests of a worker, and the reading then
-    # @!attribute slices [Array<Array<Client::Answer>>]
-    #
-    # @api private
+    # What was measured of one server: a Subject, the workers that it was started with, an Array of the requests of a
+    # worker and the ProcessTree::Reading then, and the answers (Client::Answer) of each slice.
     Side = Struct.new(:subject, :capacity, :readings, :slices) do
-      # @return [String]
       def name = subject.name
-      # @return [Hash{Symbol => Object}] its settings, as long as the server runs
+      # Its settings, first read while the server runs.
       def facts = @facts ||= subject.facts
-      # @return [Array<Client::Answer>]
       def answers = slices.flatten(1)
 
       # @return [Array<Array(Float, Integer)>] requests of a worker, and bytes
       def curve = readings.map { |requests, reading| [requests, reading.pss] }
-      # @return [Float] bytes
+      # Bytes on average, at the end, and before the load.
       def average = Figures.average(curve)
-      # @return [Integer] bytes
       def final = curve.last.last
-      # @return [Integer] bytes, before the load
       def first = curve.first.last
 
-      # @return [Boolean] whether the measurement shows what more workers would take. A single worker has all memory
-      #   that several would share for itself. (Puma does not even preload for one.)
+      # Whether the measurement shows what more workers would take. A single worker has all memory that several would
+      # share for itself. (Puma does not even preload for one.)
       def projected? = capacity > 1
       # @return [Figures::Projection] of the averages
       def projection = Figures.projection(readings)
       # @return [Float, nil] bytes that a further worker takes, on average; nil: not {#projected?}
       def each_worker = (projection.worker if projected?)
 
-      # @return [Float] seconds of CPU time under load
+      # Seconds of CPU time under load, and of a request; `telling_cpu` is nil if there is too little to compare.
       def cpu = readings.last.last.cpu - readings.first.last.cpu
-      # @return [Float] of a request
       def cpu_each = cpu / [answers.size, 1].max
-      # @return [Float, nil] the same; nil: too little to compare
       def telling_cpu = (cpu_each if cpu >= Side::LEAST_CPU)
 
-      # @param share [Float] @return [Float, nil] seconds
       def latency(share, among = answers) = Figures.percentile(among.filter_map(&:seconds), share)
       # @return [Hash{String => Integer}] failures, and how often each occurred
       def errors = answers.filter_map(&:trouble).tally

@@ -7,16 +7,10 @@ module Pando
   module Measure
     # A server's processes as /proc shows them: the root process and all its descendants. A process whose parent has
     # ended becomes a child of its nearest subreaper: Pando's monitor, or the process of the command.
-    #
-    # @api private
     class ProcessTree
-      # The memory and CPU time of the processes at a moment.
-      #
-      # @!attribute pss [Integer] bytes of all: a page that n processes share counts as 1/n of a page in each
-      # @!attribute own [Float] private bytes of a worker, on average
-      # @!attribute workers [Integer] how many there are
-      # @!attribute processes [Integer] all of them
-      # @!attribute cpu [Float] seconds so far, user and system, including processes that have ended
+      # The memory and CPU time of the processes at a moment, and how many workers and processes there are. `pss`: bytes
+      # of all processes (a page that n of them share counts as 1/n in each); `own`: private bytes of a worker, on
+      # average; `cpu`: seconds so far, user and system, including processes that have ended.
       Reading = Struct.new(:pss, :own, :workers, :processes, :cpu, keyword_init: true)
 
       Entry = Struct.new(:pid, :parent, :ticks)
@@ -25,12 +19,7 @@ module Pando
       # Fields of /proc/PID/stat behind the command's name (proc(5)): its own CPU time, and that of its children that
       # have ended and been waited for.
       TIMES = (11..14)
-      private_constant :Entry, :TICK, :TIMES
 
-      # @return [Integer]
-      attr_reader :root
-
-      # @param root [Integer] pid
       # @param worker [Regexp] that matches the titles of workers
       def initialize(root, worker)
         @root = root
@@ -40,10 +29,8 @@ module Pando
       # @return [Array<Integer>] the root first; empty when the root is gone
       def pids = entries.map(&:pid)
 
-      # @return [Array<Integer>]
-      def workers = entries.map(&:pid).select { |pid| title(pid).match?(@worker) }
+      def workers = pids.select { |pid| title(pid).match?(@worker) }
 
-      # @return [Reading]
       def read
         found = entries
         usages = found.to_h { |entry| [entry.pid, Sys::Memory.usage(entry.pid)] }.compact
@@ -54,7 +41,7 @@ module Pando
 
       # @return [String, nil] the name of the malloc that replaces the C library's
       def allocator
-        maps = File.read("/proc/#{workers.first || root}/maps")
+        maps = File.read("/proc/#{workers.first || @root}/maps")
         maps[/lib(jemalloc|tcmalloc|mimalloc)/, 1]
       rescue SystemCallError
         nil
@@ -65,7 +52,7 @@ module Pando
       def entries
         all = Dir.each_child("/proc").grep(/\A\d+\z/).filter_map { |pid| entry(pid.to_i) }
         children = all.group_by(&:parent)
-        found = all.select { |entry| entry.pid == root }
+        found = all.select { |entry| entry.pid == @root }
         found.each { |entry| found.concat(children.fetch(entry.pid, [])) }
       end
 

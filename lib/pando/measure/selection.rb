@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
+require "json"
+require "rbconfig"
 require "pando/doctor/requests"
-require "pando/errors"
+require "pando/measure/subject"
+require "pando/server/app_environment"
 require "pando/wording"
 
 module Pando
   module Measure
     # The requests that both servers get, in order and with repetitions, and those that were left out, with the reasons.
-    #
-    # @api private
     class Selection
       include Wording
 
@@ -26,13 +27,11 @@ module Pando
       HAZARD = "by its name it may do more than read; to send it, list it in --routes FILE"
       TURBO = /_historical_location\z/
       TURBOS = "a route of Turbo"
-      private_constant :TURBO
 
       class << self
         # @param lines [Enumerable<String>] of a list or a log, see {Doctor::RequestLine}
         # @param origin [String] where they come from, for the report
         # @param writes [Boolean] whether to include requests that do more than read
-        # @return [Selection]
         def of_lines(lines, origin, writes: false)
           left = Hash.new { |all, reason| all[reason] = [] }
           requests = lines.filter_map do |text|
@@ -46,8 +45,6 @@ module Pando
           new(requests, origin, left).bounded
         end
 
-        # @param paths [Array<String>] GET routes
-        # @return [Selection]
         def of_routes(paths)
           left = { HAZARD => paths.grep(HAZARDOUS), TURBOS => paths.grep(TURBO) }
           taken = paths - left.values.flatten
@@ -55,7 +52,6 @@ module Pando
           new(requests, "the GET routes of the application without parameters", left)
         end
 
-        # @return [Selection]
         def of_root = new([Doctor::Request.root], "only /, since you have given neither --routes nor --log", {})
 
         private
@@ -68,10 +64,8 @@ module Pando
         end
       end
 
-      # @return [Array<Doctor::Request>]
-      attr_reader :requests
-      # @return [String] where they come from
-      attr_reader :origin
+      # The requests, and where they come from.
+      attr_reader :requests, :origin
       # @return [Hash{String => Array<Object>}] by reason, requests or their names
       attr_reader :left
 
@@ -81,11 +75,9 @@ module Pando
         @left = left.reject { |_, named| named.empty? }
       end
 
-      # @return [Array<Doctor::Request>] each once
       def different = requests.uniq
 
       # @param failed [Hash{Doctor::Request => String}] the reason by request
-      # @return [Selection] without them
       def without(failed)
         more = failed.keys.group_by { |request| failed.fetch(request) }
         Selection.new(requests.reject { |request| failed.key?(request) }, origin, left.merge(more))
@@ -100,14 +92,11 @@ module Pando
         Selection.new(kept, origin, left.merge(RARE => rare.keys, LATE => late))
       end
 
-      # @param first [Integer] @param count [Integer]
-      # @return [Array<Doctor::Request>] that many from there on, starting over after the last
+      # That many from there on, starting over after the last.
       def slice(first, count) = Array.new(count) { |step| requests[(first + step) % requests.size] }
 
-      # @return [String] a description for the report
-      def title
-        "#{counted(requests.size, "request")} of #{counted(different.size, "kind")}: #{origin}"
-      end
+      # A description for the report.
+      def title = "#{counted(requests.size, "request")} of #{counted(different.size, "kind")}: #{origin}"
 
       # @return [Hash{String => Array<String>}] without queries, which may hold secrets
       def left_out
@@ -120,6 +109,56 @@ module Pando
 
       def name(one) = one.respond_to?(:verb) ? "#{one.verb} #{one.path}" : one.to_s
       def repeated(name, times) = times > 1 ? "#{name} (#{times} times)" : name
+    end
+
+    # The routes of a Rails application. Another process loads the application to read them.
+    module RailsRoutes
+      # Files that every Rails application has.
+      RAILS = %w[config/application.rb config/environment.rb].freeze
+      # Writes the paths of the application's GET routes without parameters to the given file. Threads that the
+      # application has started may run for ever.
+      PROGRAM = <<~RUBY
+        require "json"
+        require "pando/doctor/subject/rails_app"
+        require File.expand_path("config/environment")
+        application = Rails.application
+        application.reload_routes_unless_loaded if application.respond_to?(:reload_routes_unless_loaded)
+        File.write(ARGV.fetch(0), JSON.generate(Pando::Doctor::Subject::RailsApp.routes(application)))
+        exit!(true)
+      RUBY
+
+      class << self
+        def any?(config) = RAILS.all? { |name| File.file?(File.join(config.directory, name)) }
+
+        # @raise [NotMeasured] the application cannot be loaded
+        def paths(config, folder)
+          result, output = %w[routes routes.output].map { |name| File.join(folder, name) }
+          return JSON.parse(File.read(result)) if run(config, result, output) && File.file?(result)
+
+          said = Advice.read(output).strip
+          raise NotMeasured, ["the application could not be loaded to read its routes",
+                              *Advice.on(said, config.environment), Advice.last_words(said)].join("\n")
+        end
+
+        private
+
+        def run(config, result, output)
+          pid = Process.spawn(environment(config), RbConfig.ruby, *Server::Launch.load_path, "-e", PROGRAM, result,
+                              pgroup: true, chdir: config.directory, in: File::NULL, out: output, err: %i[child out])
+          waiter = Process.detach(pid)
+          waiter.join(config.boot_timeout)&.value&.success?
+        ensure
+          if waiter&.alive?
+            Subject.kill(waiter.pid)
+            waiter.join
+          end
+        end
+
+        def environment(config)
+          { "SOLID_QUEUE_IN_PUMA" => nil }
+            .merge(Server::AppEnvironment::VARIABLES.first(2).to_h { |name| [name, config.environment] })
+        end
+      end
     end
   end
 end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/pages/address_space"
+require "etc"
 require "pando/pages/recording"
+require "pando/sys/mapping"
 
 module Pando
   module Pages
@@ -15,10 +16,8 @@ module Pando
       # Pages of one kind and cause that became private in one step.
       Cell = Struct.new(:kind, :cause, :step, :pages)
 
-      # @return [Recording]
       attr_reader :recording
 
-      # @param recording [Recording]
       # @param mold [Pagemap, nil] of the worker's mold
       # @param worker [Pagemap, nil] of the worker, to count its shared pages
       def initialize(recording, mold: nil, worker: nil)
@@ -31,18 +30,14 @@ module Pando
       end
 
       # @return [Array<Cell>]
-      def cells = @cells.map { |(kind, cause, step), pages| Cell.new(kind, cause, step, pages) }
+      def cells = @cells.values
 
-      # @return [Hash{Symbol => Integer}] pages by kind
+      # Numbers of private pages: by kind, by cause, by both.
       def private = @private ||= sum(&:kind)
-      # @return [Hash{Symbol => Integer}] pages by cause
       def causes = @causes ||= sum(&:cause)
-      # @return [Hash{Array(Symbol, Symbol) => Integer}] pages by kind and cause
       def by_kind_and_cause = @by_kind_and_cause ||= sum { |cell| [cell.kind, cell.cause] }
-      # @return [Hash{Symbol => Integer}, nil] private pages that the mold has too, by kind; nil: unknown
-      attr_reader :copied
-      # @return [Hash{Symbol => Integer}, nil] shared pages by kind; nil: unknown
-      attr_reader :shared
+      # @return [Hash{Symbol => Integer}, nil] by kind: private pages that the mold has too; shared pages. nil: unknown
+      attr_reader :copied, :shared
       # @return [Array<Array(Integer, Integer, Symbol, Symbol, Integer)>] runs of alike pages: first page, number of
       #   pages, kind, cause, step
       attr_reader :runs
@@ -52,21 +47,17 @@ module Pando
 
       private
 
-      def sum
-        @cells.each_with_object(Hash.new(0)) do |((kind, cause, step), pages), sums|
-          sums[yield(Cell.new(kind, cause, step, pages))] += pages
-        end
-      end
+      def sum = cells.each_with_object(Hash.new(0)) { |cell, sums| sums[yield(cell)] += cell.pages }
 
       def count_private
-        @cells = Hash.new(0)
+        @cells = Hash.new { |cells, key| cells[key] = Cell.new(*key, 0) }
         @copied = Hash.new(0) if @mold
         recording.each_page do |page|
           kind = @space.kind(page.number, page.of_file)
-          cause = cause(kind, recording.steps[page.step])
-          @cells[[kind, cause, page.step]] += 1
+          key = [kind, cause(kind, recording.steps[page.step]), page.step]
+          @cells[key].pages += 1
           @copied[kind] += 1 if @mold&.page?(page.number)
-          extend_run(page.number, kind, cause, page.step)
+          extend_run(page.number, *key)
         end
       end
 
@@ -111,7 +102,6 @@ module Pando
       AHEAD = 512 # entries that are read ahead
       LARGEST = 1 << 24 # pages; a larger mapping is only reserved address space
 
-      # @param pid [Integer]
       # @return [Pagemap, nil] nil: forbidden, or there is no such process
       def self.of(pid)
         new(File.open("/proc/#{pid}/pagemap", "rb"))
@@ -156,6 +146,97 @@ module Pando
         @file.pread(count * BYTES, from * BYTES).unpack("Q*")
       rescue SystemCallError, EOFError
         []
+      end
+    end
+
+    # Tells the use of each page of a process, by the process's mappings and by the worker's list of Ruby's heap pages.
+    # Exact for Ruby's heap, files and named mappings; the rest relies on the layout by the GNU C library and Ruby:
+    #
+    # - a malloc arena begins at a multiple of 64 MiB, and its unused part cannot be accessed;
+    # - the stack of a thread or fiber lies above a single page that cannot be accessed;
+    # - uninitialized variables of a library lie right behind its writable part.
+    class AddressSpace
+      # Their names, in the order of display.
+      KINDS = { ruby_heap: "Ruby heap", malloc: "malloc", anonymous: "large blocks", code: "compiled code",
+                stack: "stacks", data: "library data", file: "files" }.freeze
+
+      Area = Struct.new(:from, :to, :kind)
+
+      PAGE = Etc.sysconf(Etc::SC_PAGESIZE)
+      HEAP_PAGE = 65_536 # bytes, since Ruby 3.1
+      ARENA = 64 << 20
+      # Bytes behind a library's writable part that count as its variables; another mapping there looks the same.
+      VARIABLES = 128 << 10
+      # Names from the kernel or from PR_SET_VMA_ANON_NAME (prctl(2)).
+      NAMES = { /\[heap|malloc|jemalloc/ => :malloc, /yjit|zjit|jit/i => :code, /stack/ => :stack }.freeze
+
+      def initialize(maps, heap, page: PAGE)
+        @page = page
+        @heap = heap.to_h { |address| [address / HEAP_PAGE, true] }
+        @jemalloc = maps.include?("jemalloc")
+        @lines = Sys::Mapping.parse(maps)
+        @areas = @lines.each_index.flat_map { |at| areas(at) }
+        @at = 0
+      end
+
+      # Fastest if the pages are asked for in rising order.
+      # @return [Symbol] one of {KINDS}
+      def kind(number, of_file)
+        return :file if of_file
+
+        address = number * @page
+        return :ruby_heap if @heap.key?(address / HEAP_PAGE)
+
+        area_at(address)&.kind || :anonymous
+      end
+
+      # @yieldparam from [Integer] the first page's number @yieldparam to [Integer] that behind the last one
+      def each_range
+        @lines.each { |line| yield line.from / @page, line.to / @page unless line.closed? }
+      end
+
+      private
+
+      # One area, or two: a library's variables and the rest.
+      def areas(at)
+        line = @lines[at]
+        before = @lines[at - 1] if at.positive?
+        behind = @lines[at + 1]
+        return [Area.new(line.from, line.to, kind_of(line, before, behind))] unless variables?(line, before)
+
+        middle = [line.from + VARIABLES, line.to].min
+        rest = Sys::Mapping.new(middle, line.to, line.rights, line.inode, "")
+        [Area.new(line.from, middle, :data), Area.new(middle, line.to, kind_of(rest, nil, behind))]
+      end
+
+      def variables?(line, before)
+        line.anonymous? && line.writable? && before&.file? && before.writable? && before.private? &&
+          before.to == line.from
+      end
+
+      def kind_of(line, before, behind)
+        return :data if line.file?
+        return NAMES.find { |pattern, _| pattern.match?(line.name) }&.last || :anonymous unless line.anonymous?
+        return :code if line.executable?
+        return :stack if guarded?(line, before)
+
+        @jemalloc || arena?(line, behind) ? :malloc : :anonymous
+      end
+
+      def guarded?(line, before)
+        !before.nil? && before.closed? && before.size == @page && before.to == line.from
+      end
+
+      def arena?(line, behind)
+        (line.from % ARENA).zero? && !behind.nil? && behind.closed? && behind.from == line.to &&
+          behind.to == line.from + ARENA
+      end
+
+      def area_at(address)
+        @at = 0 if @areas[@at] && address < @areas[@at].from
+        @at += 1 while @areas[@at] && address >= @areas[@at].to
+        one = @areas[@at]
+        one if one && address >= one.from
       end
     end
   end

@@ -93,7 +93,7 @@ module Pando
       def warm_up(role, &step)
         tell_allocator(role)
         @care.warm_up(&step)
-        require "pando/pages/recorder" # a worker that loads it later would do so in its private memory
+        require "pando/pages/recording" # a worker that loads it later would do so in its private memory
         warm_up_http(role)
       end
 

@@ -10,42 +10,32 @@ module Pando
       # the end. Ruby records each object's line and the number of garbage collections before its birth; a collection
       # between two windows makes that number identify the window. Only these objects are dumped, however large the
       # heap is.
-      #
-      # @api private
       class Allocations
-        # @param places [Places]
         def initialize(places)
           @places = places
           @starts = []
         end
 
-        # @return [nil]
         def start
           collect
           @traced_already = !ObjectSpace.allocation_sourcefile(Object.new).nil?
           ObjectSpace.trace_object_allocations_start
           Origins.start(@places.own, @places.foreign)
-          nil
         end
 
         # Begins a window, and ends the one before.
-        # @return [nil]
         def open_window
           collect
           @starts << GC.count
-          nil
         end
 
-        # @return [nil]
         def stop
-          collect
-          @starts << GC.count # later objects belong to no window
+          open_window # later objects belong to no window
           Origins.stop
-          nil
         end
 
         # Groups the live objects, and ends the trace (unless it had been started by somebody else).
-        # @yieldparam address [Integer] @yieldparam group [Group] one of {#groups}
+        # @yieldparam address [Integer] @yieldparam group [Group]
         # @return [Array<Group>]
         def read(&each)
           groups = {}
@@ -95,18 +85,14 @@ module Pando
       end
 
       # The live objects of one class that one line made, counted by the request that made them.
-      #
-      # @api private
       class Group
         # The VM's inline caches: each request fills those that it passes, and no line of the application causes that.
         CACHES = %i[callcache callinfo constcache].freeze
         # Objects that the VM makes of code.
         CODE = %i[iseq ment cref ast].freeze
 
-        # @return [String] of the innermost frame
-        attr_reader :file
-        # @return [Integer]
-        attr_reader :line
+        # Of the innermost frame.
+        attr_reader :file, :line
         # @return [Array(String, Integer), nil] the innermost line of the application
         attr_reader :origin
         # @return [String, Symbol] of the class; a Symbol for the VM's internal objects
@@ -124,13 +110,11 @@ module Pando
           @bytes = Array.new(windows, 0)
         end
 
-        # @param window [Integer] @param bytes [Integer]
         def add(window, bytes)
           @objects[window] += 1
           @bytes[window] += bytes
         end
 
-        # @return [Array(String, Integer)] the line to show
         def place = origin || [file, line]
 
         # Growth of open files, sockets and pipes is another check's subject.
@@ -173,14 +157,11 @@ module Pando
       end
 
       # Names the classes of objects in a dump, which has only the classes' addresses.
-      #
-      # @api private
       class ClassNames
         # Names of classes and modules themselves.
         TYPES = { "CLASS" => "Class", "MODULE" => "Module", "ICLASS" => "(included module)" }.freeze
         INSPECT = Module.instance_method(:inspect)
         SINGLETON = Module.instance_method(:singleton_class?)
-        private_constant :TYPES, :INSPECT, :SINGLETON
 
         def initialize
           @classes = {}
@@ -188,7 +169,6 @@ module Pando
           ObjectSpace.each_object(Module) { |one| @classes[Origins.address(one)] = one }
         end
 
-        # @param line [String] of a dump
         # @return [String, Symbol] a Symbol for the VM's internal objects
         def name(line)
           type = line[/"type":"(\w+)"/, 1]
@@ -199,9 +179,7 @@ module Pando
 
         private
 
-        def name_at(address)
-          @names[address] ||= (known = @classes[address]) && name_of(known)
-        end
+        def name_at(address) = @names[address] ||= (known = @classes[address]) && name_of(known)
 
         # Without addresses, which differ from run to run.
         def name_of(known)
@@ -210,6 +188,66 @@ module Pando
           return name unless name.include?("0x")
 
           "(anonymous #{known.is_a?(Class) ? name_of(known.superclass) : "module"})"
+        end
+      end
+
+      # Counts the entries of each Array, Hash and long String, by address. A container that grows by numbers, symbols
+      # or older objects has no new object that a trace of allocations would show.
+      class Containers
+        # Bytes; shorter strings are not counted.
+        LONG = 1024
+
+        SIZES = { Array => Array.instance_method(:size), Hash => Hash.instance_method(:size) }.freeze
+        BYTES = String.instance_method(:bytesize)
+
+        # A container's entries before the first window, and its gain in each window.
+        Growth = Struct.new(:address, :before, :gains) do
+          # Whether each request after the first one adds entries.
+          def steady? = gains.size > 3 && gains[1..-2].all?(&:positive?)
+          # Whether only the first one does.
+          def once? = gains.first.positive? && gains.drop(1).all?(&:zero?)
+
+          # Entries (bytes of a String) that each request, or the first one, adds.
+          def gain = steady? ? (gains[1..-2].sum.to_f / (gains.size - 2)).ceil : gains.first
+        end
+
+        def initialize
+          @growths = {}
+          @windows = 0
+        end
+
+        # Called before the first window and at the end of each.
+        def count
+          sizes = {}
+          each_size { |one, size| sizes[Origins.address(one)] = size }
+          compare(sizes) if @last
+          @last = sizes
+        end
+
+        # @return [Array<Growth>] of containers that existed before and have never shrunk
+        def growths = @growths.values
+
+        private
+
+        def each_size
+          SIZES.each { |kind, size| ObjectSpace.each_object(kind) { |one| yield one, size.bind_call(one) } }
+          ObjectSpace.each_object(String) do |one|
+            bytes = BYTES.bind_call(one)
+            yield one, bytes if bytes >= LONG
+          end
+        end
+
+        def compare(sizes)
+          @growths.select! { |address, growth| (sizes[address] || -1) >= growth.before + growth.gains.sum }
+          sizes.each do |address, size|
+            gain = size - (@last[address] || size)
+            next if gain.zero? && !@growths.key?(address)
+            next if gain.negative?
+
+            growth = @growths[address] ||= Growth.new(address, size - gain, Array.new(@windows, 0))
+            growth.gains << gain
+          end
+          @windows += 1
         end
       end
     end

@@ -1,45 +1,37 @@
 # frozen_string_literal: true
 
-require "pando/doctor/lazy_state/code_findings"
-require "pando/doctor/lazy_state/holders"
-require "pando/doctor/lazy_state/memory_findings"
+require "objspace"
+require "pando/doctor/lazy_state/findings"
 
 module Pando
   module Doctor
     module LazyState
-      # Turns the traces of an Observation into findings and tables.
-      #
-      # @api private
+      # Turns the traces of an Observation into findings and tables. Attributes each group of objects to what a request
+      # did: it loaded a file, compiled code, defined a method, or just built objects.
       class Analysis
-        # @param groups [Array<Group>]
         # @param addresses [Hash{Integer => Group}] of live objects
-        # @param growths [Array<Containers::Growth>]
         def initialize(groups:, addresses:, loading:, places:, defined:, growths:)
           @loading = loading
           @places = places
           @defined = defined
           @growths = growths.select { |growth| growth.steady? || growth.once? }
-          attribution = Attribution.new(loading, defined, places)
-          @owners = {}.compare_by_identity
-          groups.each { |group| (@owners[attribution.of(group)] ||= []) << group }
           @addresses = addresses
+          index_code
+          @owners = {}.compare_by_identity
+          groups.each { |group| (@owners[owner_of(group)] ||= []) << group }
         end
 
         # @return [Array<ForkSafety::Finding>] growth first, then by bytes
         def findings
-          @findings ||= (memory.findings + containers + code)
-                        .sort_by { |one| [one.kind == :growth_per_request ? 0 : 1, -one.details.fetch(:bytes, 0)] }
+          memory = MemoryFindings.new(@owners.fetch(nil, []), @growths, holders)
+          code = CodeFindings.new(@loading, @defined, @owners, @places)
+          (memory.findings + code.findings)
+            .sort_by { |one| [one.kind == :growth_per_request ? 0 : 1, -one.details.fetch(:bytes, 0)] }
         end
 
-        # @return [Hash{Symbol => Object}]
         def figures = Tables.new(@owners, @loading, holders).to_h
 
         private
-
-        def objects = @owners.fetch(nil, [])
-        def memory = @memory ||= MemoryFindings.new(objects, holders)
-        def code = CodeFindings.new(@loading, @defined, @owners, @places).findings
-        def containers = ContainerFindings.new(@growths, holders, objects).findings
 
         def holders
           @holders ||= begin
@@ -48,33 +40,21 @@ module Pando
             Holders.new(wanted).find
           end
         end
-      end
 
-      # Attributes each group of objects to something that a request did: it loaded a file, compiled code, defined a
-      # method, or just built objects.
-      #
-      # @api private
-      class Attribution
-        # @param loading [Loading] @param defined [Array<Definitions::Defined>] @param places [Places]
-        def initialize(loading, defined, places)
-          @loading = loading
-          @places = places
-          @loads = loading.loads.to_h { |load| [load.place, load] }
-          @compiled = loading.compiled.to_h { |one| [one.place, one] }
-          @texts = loading.compiled.to_h { |one| [one.path, one] }
-          @defined = defined.to_h { |one| [[one.path, one.line], one] }
+        def index_code
+          @loads = @loading.loads.to_h { |load| [load.place, load] }
+          @compiled = @loading.compiled.to_h { |one| [one.place, one] }
+          @texts = @loading.compiled.to_h { |one| [one.path, one] }
+          @definitions = @defined.to_h { |one| [[one.path, one.line], one] }
         end
 
-        # @param group [Group]
         # @return [Loading::Load, Loading::Compiled, Definitions::Defined, nil] nil: objects
         # @return [Symbol] :vm for an inline cache and other objects without a cause
-        def of(group)
+        def owner_of(group)
           return :vm if group.cache?
 
           @loading.load_of(group.file) || by_loader(group) || by_text(group) || by_method(group) || (:vm if group.code?)
         end
-
-        private
 
         # The code of a file is allocated in the frame of the loader, or of the requiring line if require is not written
         # in Ruby. Objects that a loader keeps for itself are attributed to the first load.
@@ -92,15 +72,13 @@ module Pando
         end
 
         def by_method(group)
-          known = @defined[[group.file, group.line]] || @defined[group.place]
+          known = @definitions[[group.file, group.line]] || @definitions[group.place]
           known if known && (group.code? || group.name == "Proc" || group.name.is_a?(Symbol))
         end
       end
 
       # Tables of all that stayed, of which the findings are the largest: by request, line, class, and loaded or
       # compiled code.
-      #
-      # @api private
       class Tables
         ROWS = 50
 
@@ -110,7 +88,6 @@ module Pando
           @holders = holders
         end
 
-        # @return [Hash{Symbol => Object}]
         def to_h
           { requests: requests, lines: lines, classes: classes, inline_caches: caches, loaded: loaded,
             compiled: compiled }
@@ -169,6 +146,142 @@ module Pando
           @loading.compiled.map do |one|
             { path: one.path, line: one.line, place: one.place&.join(":"), requests: one.windows.map { |at| at + 1 },
               bytes: bytes(@owners.fetch(one, [])) }.compact
+          end
+        end
+      end
+
+      # Finds the names that keep objects alive: a constant, a module's instance or class variable, or an instance
+      # variable of an object that one of these holds (a singleton).
+      class Holders
+        STEPS = 200_000 # objects followed from one holder
+        CONSTANTS, GET, PENDING, VARIABLES, VARIABLE, NAME =
+          %i[constants const_get autoload? class_variables class_variable_get inspect]
+          .map { |name| Module.instance_method(name) }
+        INSTANCE_VARIABLES, INSTANCE_VARIABLE =
+          %i[instance_variables instance_variable_get].map { |name| Kernel.instance_method(name) }
+
+        # A name and its object.
+        Holder = Struct.new(:name, :object, :owner, :constant) do
+          # @return [Array(String, Integer), nil] the line of the constant or of its class
+          def place
+            source = constant ? owner.const_source_location(constant, false) : home
+            source if source&.size == 2
+          end
+
+          private
+
+          def home
+            named = owner && NAME.bind_call(owner)
+            named && Object.const_source_location(named)
+          rescue NameError
+            nil
+          end
+        end
+
+        # @param wanted [Hash{Integer => Object}] by address of an object, the group or growth that it belongs to
+        def initialize(wanted)
+          @wanted = wanted
+        end
+
+        # @return [Hash{Object => Hash{Holder => Integer}}] by group or growth the holders, with the number of objects
+        #   that each reaches
+        def find
+          found = Hash.new { |all, key| all[key] = Hash.new(0).compare_by_identity }
+          return found if @wanted.empty?
+
+          quietly { each_held { |holder| trace(holder, found) } }
+          found
+        end
+
+        private
+
+        # Reading a deprecated constant warns.
+        def quietly
+          verbose = $VERBOSE
+          $VERBOSE = nil
+          yield
+        ensure
+          $VERBOSE = verbose
+        end
+
+        # An old container may hold new objects.
+        def trace(holder, found)
+          queue = [holder.object]
+          queue += references(holder.object) unless @wanted.key?(Origins.address(holder.object))
+          visited = {}
+          while (object = queue.pop) && visited.size < STEPS
+            address = Origins.address(object)
+            next if visited[address] || !@wanted.key?(address)
+
+            visited[address] = true
+            found[@wanted[address]][holder] += 1
+            queue.concat(references(object))
+          end
+        end
+
+        def references(object)
+          (ObjectSpace.reachable_objects_from(object) || [])
+            .reject { |one| ObjectSpace::InternalObjectWrapper === one || Module === one } # rubocop:disable Style/CaseEquality
+        end
+
+        def each_held(&block)
+          ObjectSpace.each_object(Module) do |owner|
+            title = NAME.bind_call(owner)
+            next if title.start_with?("Pando::Doctor") # this code's own objects
+
+            seen = {}.compare_by_identity
+            each_member(owner, title) do |name, object, constant|
+              seen[object] = true
+              held(name, object, owner, constant, &block)
+            end
+            # Ruby does not list private constants, but a module refers to their values.
+            hidden = references(owner).reject { |object| seen[object] }
+            hidden.each { |object| held("a private constant of #{title}", object, owner, nil, &block) }
+          end
+        end
+
+        def each_member(owner, title)
+          VARIABLES.bind_call(owner, false).each do |name|
+            yield "#{title}.#{name}", VARIABLE.bind_call(owner, name)
+          rescue RuntimeError, NameError
+            nil # a superclass has the variable too, or it is gone
+          end
+          INSTANCE_VARIABLES.bind_call(owner).each do |name|
+            yield "#{title}.#{name}", INSTANCE_VARIABLE.bind_call(owner, name)
+          end
+          each_constant(owner) do |name|
+            yield owner.equal?(Object) ? name.name : "#{title}::#{name}", GET.bind_call(owner, name, false), name
+          end
+        end
+
+        def each_constant(owner)
+          CONSTANTS.bind_call(owner, false).each do |name|
+            yield name unless PENDING.bind_call(owner, name, false)
+          rescue NameError, LoadError
+            nil # removed, or its autoload fails
+          end
+        end
+
+        def held(name, object, owner, constant, &block)
+          return if Module === object # rubocop:disable Style/CaseEquality
+
+          yield Holder.new(name, object, owner, constant)
+          inner(name, object, owner, constant, &block)
+        end
+
+        def inner(name, object, owner, constant)
+          return if special?(object)
+
+          INSTANCE_VARIABLES.bind_call(object).each do |variable|
+            value = INSTANCE_VARIABLE.bind_call(object, variable)
+            yield Holder.new("#{name}.#{variable}", value, owner, constant) unless Module === value # rubocop:disable Style/CaseEquality
+          end
+        end
+
+        def special?(object)
+          case object
+          when Integer, Float, Symbol, String, Array, Hash, Regexp, nil, true, false, Proc then true
+          else !(Object === object) # rubocop:disable Style/CaseEquality
           end
         end
       end

@@ -3,8 +3,6 @@
 require "io/wait"
 require "json"
 require "pando/doctor/lazy_state/observation"
-require "pando/doctor/lazy_state/places"
-require "pando/doctor/lazy_state/result"
 require "pando/sys"
 
 module Pando
@@ -12,8 +10,6 @@ module Pando
     module LazyState
       # Makes each measurement in a forked child of its own, so that it disturbs neither the others nor this process.
       # Owned by {LazyState.examine}, in the process that calls it.
-      #
-      # @api private
       class ForkedRun
         # A child failed or took too long.
         class Failed < StandardError; end
@@ -23,12 +19,9 @@ module Pando
         CHUNK = 65_536
         # `reader` is the pipe with its answer, `deadline` a time of the monotonic clock.
         Child = Struct.new(:pid, :reader, :deadline)
-        private_constant :CHUNK, :Child
 
         # See {LazyState.examine}.
-        def initialize(requests:, root:, timeout:, prepare: nil, parallel: true)
-          @requests = requests
-          @root = root
+        def initialize(timeout:, prepare: nil, parallel: true)
           @timeout = timeout
           @prepare = prepare
           @parallel = parallel
@@ -37,7 +30,6 @@ module Pando
 
         # @yieldreturn [String] in a child
         # @return [String] the same
-        # @raise [Failed]
         def once(&block)
           answer(child(&block))
         ensure
@@ -45,35 +37,29 @@ module Pando
         end
 
         # @param sample [#call] serves the requests for the tables
-        # @return [Result]
-        # @raise [Failed]
-        def run(sample, &request)
-          measurements = [-> { Observation.new(requests: @requests, root: @root).run(&request).to_json },
-                          -> { JSON.generate(PrivateMemory.new.observe(&sample)) },
-                          -> { JSON.generate(Calls.new(@root).observe(&sample)) }]
-          result_of(*measurements.map { |measurement| starter(measurement) })
+        def run(root, requests, sample, &request)
+          objects = measure { Observation.new(root).run(requests, &request).to_json }
+          pages = measure { JSON.generate(PrivateMemory.observe(&sample)) }
+          calls = measure { JSON.generate(Calls.observe(Places.new(root), &sample)) }
+          Result.parse(objects.call).tap do |result|
+            result.figures[:pages] = table("pages", pages, result)
+            result.figures[:calls] = table("calls", calls, result)
+          end
         ensure
           @children.each { |one| finish(one) }
         end
 
         private
 
-        # @return [#call] returns the child that measures; unless parallel, it starts the child only when called
-        def starter(measurement)
+        # Starts a child at once; unless parallel, only when its answer is wanted.
+        # @return [#call] returns the answer
+        def measure(&measurement)
           started = child(&measurement) if @parallel
-          -> { started || child(&measurement) }
+          -> { answer(started || child(&measurement)) }
         end
 
-        # @param objects, pages, calls [#call] which return a child
-        def result_of(objects, pages, calls)
-          Result.parse(answer(objects.call)).tap do |result|
-            result.figures[:pages] = table("pages", pages, result)
-            result.figures[:calls] = table("calls", calls, result)
-          end
-        end
-
-        def table(name, start, result)
-          JSON.parse(answer(start.call), symbolize_names: true)
+        def table(name, measured, result)
+          JSON.parse(measured.call, symbolize_names: true)
         rescue Failed => e
           result.figures[:undone] = [result.figures[:undone], "#{name}: #{e.message}"].compact.join("; ")
           nil
@@ -87,7 +73,6 @@ module Pando
         end
 
         # @return [String] the result of the child's block
-        # @raise [Failed]
         def answer(child)
           outcome, text = read(child).split("\n", 2)
           return text if outcome == "done"
@@ -132,17 +117,14 @@ module Pando
 
       # Measures how much memory each request makes private, by use. Runs in a forked child whose parent lives, because
       # a page that the child has not written is still shared with the parent.
-      #
-      # @api private
-      class PrivateMemory
+      module PrivateMemory
         USES = %i[ruby_heap malloc compiled_code library_data stack].freeze # of memory
         REQUESTS = 10
-        private_constant :REQUESTS
 
         # @return [Array<Hash{Symbol => Object}>] private bytes by use: after the fork, each request, and a full
         #   garbage collection, which writes to much of the heap that no request has touched
         # @raise [SystemCallError] the kernel does not tell
-        def observe
+        def self.observe
           taken = [["fork", Sys.private_memory, nil]]
           1.upto(REQUESTS) do |number|
             began = Sys.now
@@ -151,42 +133,27 @@ module Pando
           end
           GC.start
           taken << ["full GC", Sys.private_memory, nil]
-          taken.map { |row| table_row(*row) }
-        end
-
-        private
-
-        def table_row(after, bytes, milliseconds)
-          { after: after, total: bytes.sum, **USES.zip(bytes).to_h, milliseconds: milliseconds }.compact
+          taken.map do |after, bytes, milliseconds|
+            { after: after, total: bytes.sum, **USES.zip(bytes).to_h, milliseconds: milliseconds }.compact
+          end
         end
       end
 
       # Lists the methods that only the first request calls: they set things up. Methods written in C are not seen.
-      #
-      # @api private
-      class Calls
+      module Calls
         LATER = 2 # requests that the first one is compared with
         SHOWN = 100
-        private_constant :LATER, :SHOWN
 
-        # @param root [String] the application's folder
-        def initialize(root)
-          @places = Places.new(root)
-        end
-
-        # @return [Hash{Symbol => Object}]
-        def observe
+        def self.observe(places)
           first = traced { yield 1 }
           later = Array.new(LATER) { |at| traced { yield at + 2 } }
           known = later.flat_map(&:keys).to_h { |key| [key, true] }
-          once = first.reject { |key, _| known[key] || @places.pando?(key.first) }
-          { first_request: first.size, later_requests: known.size, only_first: once.size, methods: rows(once) }
+          once = first.reject { |key, _| known[key] || places.pando?(key.first) }
+          { first_request: first.size, later_requests: known.size, only_first: once.size, methods: rows(once, places) }
         end
 
-        private
-
-        # @return [Hash{Array(String, Integer) => String}] names by place
-        def traced(&request)
+        # @return [Hash{Array(String, Integer) => Array}] owner and name by place
+        def self.traced(&request)
           seen = {}
           TracePoint.new(:call) do |point|
             seen[[point.path, point.lineno]] ||= [point.defined_class, point.method_id]
@@ -195,12 +162,12 @@ module Pando
         end
 
         # The application's own methods come first.
-        def rows(once)
-          once.sort_by { |(path, line), _| [@places.own?(path) ? 0 : 1, path, line] }.first(SHOWN)
-              .map { |(path, line), (owner, name)| { place: "#{path}:#{line}", method: "#{title(owner)}##{name}" } }
+        def self.rows(once, places)
+          once.sort_by { |(path, line), _| [places.own?(path) ? 0 : 1, path, line] }.first(SHOWN)
+              .map do |(path, line), (owner, name)|
+            { place: "#{path}:#{line}", method: "#{ClassNames::INSPECT.bind_call(owner).scrub}##{name}" }
+          end
         end
-
-        def title(owner) = Module.instance_method(:inspect).bind_call(owner).scrub
       end
     end
   end

@@ -5,28 +5,21 @@ module Pando
     module LazyState
       # Traces code that is compiled while requests are served: files that are loaded, with the lines that caused it,
       # and code from strings (templates, class_eval).
-      #
-      # @api private
       class Loading
         # A file that was loaded, with the files that it loaded in turn; `place` is the line that caused it.
         Load = Struct.new(:window, :path, :place, :constant, :feature, :files) do
-          # @return [Boolean] whether the first use of its constant loaded it
+          # Whether the first use of its constant loaded it.
           def autoload? = !constant.nil?
-          # @return [String] the constant, or the argument of require
+          # The constant, or the argument of require.
           def title = constant || feature
         end
         # Code from a string, compiled in the windows given.
         Compiled = Struct.new(:path, :line, :place, :windows)
 
         TOP = /\A<(?:top|main)/
-        private_constant :TOP
 
-        # @return [Array<Load>]
-        attr_reader :loads
-        # @return [Array<Compiled>]
-        attr_reader :compiled
+        attr_reader :loads, :compiled
 
-        # @param places [Places]
         def initialize(places)
           @places = places
           @autoloads = Autoloads.new
@@ -37,25 +30,15 @@ module Pando
           @features = $LOADED_FEATURES.to_h { |path| [path, true] }
         end
 
-        # @return [nil]
         def start
           @point = TracePoint.new(:script_compiled) { |point| note_script(point) }
           @point.enable
-          nil
         end
 
-        # @param window [Integer] counts from 0
-        def open_window(window) = @window = window
-
-        # @return [nil]
-        def stop
-          @point&.disable
-          nil
-        end
+        def next_window = @window += 1
+        def stop = @point&.disable
 
         # No script is compiled for a library in machine code. The objects that it makes tell which line loaded it.
-        # @param groups [Array<Group>]
-        # @return [nil]
         def add_libraries(groups)
           made = groups.group_by(&:file)
           $LOADED_FEATURES.each do |path|
@@ -65,7 +48,6 @@ module Pando
           end
         end
 
-        # @param path [String]
         # @return [Load, nil] which this file was part of
         def load_of(path) = @roots[path]
 
@@ -79,29 +61,25 @@ module Pando
         end
 
         def note_file(path, frames)
-          outer = outermost(frames)
-          if outer
-            outer.files << path
-          else
-            @loads << outer = begin_load(@window, path, @places.line_of(frames))
-          end
-          @roots[path] = outer
+          add(path, outermost(frames), @window) { @places.line_of(frames) }
         end
 
         def note_library(path, groups)
           place = groups.filter_map(&:origin).first
           load = @loads.find { |one| one.place == place } if place
+          add(path, load, groups.first&.objects&.index(&:positive?) || 0) { place }
+        end
+
+        # @param load [Load, nil] that the file is part of; nil: the file begins one
+        # @yieldreturn [Array(String, Integer), nil] the line that caused a new load
+        def add(path, load, window)
           if load
             load.files << path
           else
-            window = groups.first&.objects&.index(&:positive?) || 0
-            @loads << load = begin_load(window, path, place)
+            load = Load.new(window, path, yield, @autoloads.constant_of(path), @places.feature(path), [path])
+            @loads << load
           end
           @roots[path] = load
-        end
-
-        def begin_load(window, path, place)
-          Load.new(window, path, place, @autoloads.constant_of(path), @places.feature(path), [path])
         end
 
         # @return [Load, nil] the load, begun in a request, that these frames belong to
@@ -122,19 +100,13 @@ module Pando
       end
 
       # Remembers which methods exist, to find those that requests define.
-      #
-      # @api private
       class Definitions
         # The methods that one line has defined.
         Defined = Struct.new(:path, :line, :owners, :names)
 
-        PUBLIC = Module.instance_method(:instance_methods)
-        PRIVATE = Module.instance_method(:private_instance_methods)
-        METHOD = Module.instance_method(:instance_method)
-        NAME = Module.instance_method(:inspect)
-        SINGLETON = Kernel.instance_method(:singleton_class)
-        SINGLETON_NAMES = Kernel.instance_method(:singleton_methods)
-        private_constant :PUBLIC, :PRIVATE, :METHOD, :NAME, :SINGLETON, :SINGLETON_NAMES
+        PUBLIC, PRIVATE, METHOD, NAME = %i[instance_methods private_instance_methods instance_method inspect]
+                                        .map { |name| Module.instance_method(name) }
+        SINGLETON, SINGLETON_NAMES = %i[singleton_class singleton_methods].map { |name| Kernel.instance_method(name) }
 
         def initialize
           @known = {}.compare_by_identity
@@ -169,20 +141,14 @@ module Pando
       end
 
       # The constants that Module#autoload (which Zeitwerk uses too) will load on first use, by file.
-      #
-      # @api private
       class Autoloads
-        CONSTANTS = Module.instance_method(:constants)
-        PENDING = Module.instance_method(:autoload?)
-        NAME = Module.instance_method(:name)
-        private_constant :CONSTANTS, :PENDING, :NAME
+        CONSTANTS, PENDING, NAME = %i[constants autoload? name].map { |name| Module.instance_method(name) }
 
         def initialize
           @by_base = Hash.new { |all, base| all[base] = [] }
           ObjectSpace.each_object(Module) { |one| note(one) }
         end
 
-        # @param path [String] of a file that has been loaded
         # @return [String, nil] the constant whose first use loaded it
         def constant_of(path)
           plain = path.delete_suffix(".rb")
@@ -208,10 +174,7 @@ module Pando
 
       # The files that Zeitwerk manages. It declares the constants of a namespace only when the namespace is loaded,
       # which is too late for {Autoloads}.
-      #
-      # @api private
       module ZeitwerkFiles
-        # @param path [String]
         # @return [Zeitwerk::Loader, nil] that manages this file
         def self.loader_of(path)
           return unless defined?(::Zeitwerk::Registry)
@@ -223,13 +186,12 @@ module Pando
           found
         end
 
-        # @return [Boolean] in an environment of Rails that does not eager load
+        # In an environment of Rails that does not eager load.
         def self.loaded_when_needed?
           defined?(::Rails.env) && %w[development test].include?(::Rails.env.to_s)
         end
 
-        # @param path [String]
-        # @return [String, nil] the constant that it defines
+        # @return [String, nil] the constant that the file defines
         def self.constant_of(path)
           loader = loader_of(path)
           loader.cpath_expected_at(path) if loader.respond_to?(:cpath_expected_at)

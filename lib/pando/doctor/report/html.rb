@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/doctor/lazy_state/html"
-require "pando/html_page/picture"
+require "json"
+require "pando/doctor/lazy_state"
+require "pando/html_page"
 require "pando/table"
 
 module Pando
@@ -9,8 +10,6 @@ module Pando
     class Report
       # The report as a page for a browser, with pictures of the processes, their memory and what they share. All text
       # is escaped: an application may have written it.
-      #
-      # @api private
       class Html
         LONGEST_NAME = 330 # pixels, of a process in the chart of memory
 
@@ -18,10 +17,9 @@ module Pando
           @report = report
         end
 
-        # @return [String]
         def to_s
           HtmlPage.render(title: "pando doctor: #{@report.application[:rackup]}", lead: lead, sections: sections,
-                          style: LazyState::Html::STYLE)
+                          style: LazyStateSection::STYLE)
         end
 
         private
@@ -46,7 +44,7 @@ module Pando
           { "Findings" => findings, "Processes" => Generations.new(@report.generations).svg, "Memory" => memory,
             "Shared descriptors" => Sharing.new(@report.descriptors).svg,
             "Threads where forks were made" => threads,
-            "Lazily loaded state" => @report.lazy_state&.then { |figures| LazyState::Html.render(figures) },
+            "Lazily loaded state" => @report.lazy_state&.then { |figures| LazyStateSection.render(figures) },
             "Libraries" => Table.new([], libraries).html, "Requests" => HtmlPage.code_list(@report.requests),
             "Kernel and Ruby" => Table.new([], @report.features.to_a).html }
         end
@@ -80,15 +78,15 @@ module Pando
         def libraries = @report.libraries.map { |one| one.values_at(:name, :version, :verdict, :note) }
 
         # A row for each generation: its mold, which is a child of a worker of the row above, and its workers.
-        class Generations < HtmlPage::Picture
+        class Generations
+          include HtmlPage::Picture
+
           WIDTH = 150
           HEIGHT = 34
           GAP = 30
           ROW = 84
 
-          # @param generations [Array<Hash>] see Report#generations
           def initialize(generations)
-            super()
             @generations = generations
           end
 
@@ -135,15 +133,15 @@ module Pando
         end
 
         # A row for each descriptor, with a dot for each process that has it.
-        class Sharing < HtmlPage::Picture
+        class Sharing
+          include HtmlPage::Picture
+
           LABEL = 430
           COLUMN = 120
           ROW = 22
           LONGEST = 62 # characters of a name
 
-          # @param descriptors [Array<Hash>] see Report#descriptors
           def initialize(descriptors)
-            super()
             @descriptors = descriptors
           end
 
@@ -168,6 +166,67 @@ module Pando
               "<circle class=\"dot\" cx=\"#{center(processes.index(process))}\" cy=\"#{top + 10}\" r=\"6\"/>"
             end
             [text(0, top + 14, name), *dots]
+          end
+        end
+
+        # The figures as a part of the doctor's page: tables, and a chart of the memory that requests make private.
+        module LazyStateSection
+          # The title of each table, its key in the figures, and its columns.
+          TABLES = [
+            ["What stays of each request", :requests,
+             { request: "Request", objects: "Objects", bytes: "Bytes", code_bytes: "Bytes of code",
+               inline_caches: "Inline caches filled", files: "Files loaded", compiled: "Texts compiled" }],
+            ["Objects that stay, by line", :lines,
+             { place: "Line", allocated: "Allocated at", classes: "Classes", held_by: "Held by", objects: "Objects",
+               bytes: "Bytes" }],
+            ["Objects that stay, by class", :classes, { class: "Class", objects: "Objects", bytes: "Bytes" }],
+            ["Files loaded", :loaded,
+             { path: "File", constant: "Constant", place: "Caused at", files: "Files", bytes: "Bytes",
+               request: "Request" }],
+            ["Text compiled", :compiled,
+             { path: "Text", line: "Line", place: "Caused at", bytes: "Bytes", requests: "Requests" }],
+            ["Inline caches filled, by file", :inline_caches, { file: "File", cache: "Cache", objects: "Count" }]
+          ].freeze
+          COLOURS = { ruby_heap: "#b3261e", malloc: "#4f6bb0", compiled_code: "#2e7d4f", library_data: "#8a6d00",
+                      stack: "#666666" }.freeze
+          STYLE = HtmlPage.colours(COLOURS)
+
+          class << self
+            # @param figures [Hash{Symbol => Object}] of a {LazyState::Result}; keys may have become Strings
+            def render(figures)
+              figures = JSON.parse(JSON.generate(figures), symbolize_names: true)
+              tables = TABLES.map { |title, key, columns| table(title, figures[key], columns) }
+              parts = [private_memory(figures[:pages] || []), *tables, calls(figures[:calls])]
+              "<section class=\"lazy-state\">#{parts.join}</section>"
+            end
+
+            private
+
+            def table(title, rows, columns)
+              html = Table.new(columns.values, (rows || []).map { |row| row.values_at(*columns.keys) }).html
+              html && "<h3>#{HtmlPage.escape(title)}</h3>#{html}"
+            end
+
+            def calls(calls)
+              return unless calls
+
+              table("Methods that only the first request calls (#{calls[:only_first]} of #{calls[:first_request]})",
+                    calls[:methods], { method: "Method", place: "Line" })
+            end
+
+            def size(bytes) = LazyState::Thresholds.size(bytes)
+
+            # @param rows [Array<Hash>] of {LazyState::PrivateMemory.observe}
+            def private_memory(rows)
+              names = COLOURS.keys.to_h { |use| [use, use.name.tr("_", " ")] }
+              bars = rows.map do |row|
+                parts = names.map { |use, name| [use, row[use].to_i, "#{name}: #{size(row[use].to_i)}"] }
+                name = row[:after].is_a?(Integer) ? "request #{row[:after]}" : row[:after]
+                HtmlPage::Bars::Bar.new(name, parts, size(row[:total]))
+              end
+              chart = HtmlPage::Bars.new("private memory after each request", bars, left: 90).svg
+              chart && "<h3>Private memory after each request</h3>#{HtmlPage.legend(names)}#{chart}"
+            end
           end
         end
       end

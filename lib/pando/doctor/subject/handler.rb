@@ -12,10 +12,6 @@ module Pando
     module Subject
       # A Rack application around the examined one: reports requests that change their process's state in the kernel.
       class StateWatch
-        State = ForkSafety::ProcessState
-        private_constant :State
-
-        # @param app [#call] @param wire [Wire]
         # @param allowed [#call] whether the configuration allows a change
         def initialize(app, wire, allowed)
           @app = app
@@ -26,16 +22,15 @@ module Pando
         def call(env)
           report_changes # of the request before: an idle worker accepts without the event loop
           @request = "#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]}"
-          @before = State.take
+          @before = ForkSafety::ProcessState.take
           @app.call(env)
         end
 
         # Called when the request is over and its body sent.
-        # @return [nil]
         def report_changes
           before = @before or return
           @before = nil
-          changes = State.take.changes_since(before)
+          changes = ForkSafety::ProcessState.take.changes_since(before)
           changes.reject { |change| @allowed.call(change) }.each { |change| tell(change) }
           nil
         end
@@ -141,13 +136,11 @@ module Pando
           @payload.wire.tell(lazy: true, pid: Process.pid, findings: [], error: "#{error.message} (#{error.class})")
         end
 
-        # @return [Array<Hash>]
         def shared_state(requests, seconds)
           return [] unless @payload.threads?
 
           require "pando/doctor/subject/shared_state"
-          child = LazyState::ForkedRun.new(requests: 2, root: @config.directory, timeout: seconds)
-          JSON.parse(child.once do
+          JSON.parse(LazyState::ForkedRun.new(timeout: seconds).once do
             JSON.generate(SharedState.new(@app).findings(requests) { |request| serve(request.b) }.map(&:to_h))
           end)
         end
@@ -155,7 +148,6 @@ module Pando
         def serve_all(requests) = requests.each { |request| serve(request.b) }
 
         # With the server's own Rack environment, but without a client.
-        # @return [Hash] that environment
         def serve(request)
           limits = HTTP::Limits.new(@config)
           parser = HTTP::Parser.new(limits.max_header_bytes, limits.max_target_bytes, limits.max_headers)

@@ -22,10 +22,8 @@ module Pando
         @pids = []
 
         class << self
-          # @return [Hash{String => Trap}] by the name of the signal
-          attr_reader :traps
-          # @return [Hash{String => Trap}, nil] those that held when the application had been loaded
-          attr_reader :loaded_traps
+          # @return [Hash{String => Trap}] by the name of the signal: now, and when the application had been loaded
+          attr_reader :traps, :loaded_traps
           # @return [Array<Integer>] this process and its ancestors, the oldest first
           attr_reader :pids
           # @return [Symbol, nil] :leaving or :collecting while objects end
@@ -90,7 +88,7 @@ module Pando
 
           private
 
-          # @return [Module] these methods, which report what they delete
+          # A module with these methods, which report what they delete.
           def deletions(*names)
             Module.new do
               names.each do |name|
@@ -169,7 +167,6 @@ module Pando
           @free = next_free
         end
 
-        # @return [nil]
         def start
           TracePoint.new(:c_return) { |point| check(point) }.enable
           nil

@@ -20,14 +20,14 @@ module Pando
         QUESTION = 400.0
 
         # Called by the stage's monitor and by a cold mold.
-        # @param argv [Array<String>] settings
-        # @return [Payload]
         def self.build(argv)
           settings = JSON.parse(ENV.fetch(VARIABLE), symbolize_names: true)
           wire = Wire.new(settings.fetch(:folder))
-          server = Server.new(load_config(argv, wire))
-          subscribe(server.config, wire)
-          new(server, wire, settings)
+          config = load_config(argv, wire)
+          Events.subscribe { |event| wire.tell(event: event.name, **event.payload) }
+          # The application's own subscriptions may hold something that a fork breaks.
+          config.subscriptions.each { |one| Events.subscribe(one.name, &one.block) }
+          new(Server.new(config), wire, settings)
         end
 
         # The file was valid when the doctor read it, but may have been edited since.
@@ -40,18 +40,7 @@ module Pando
         end
         private_class_method :load_config
 
-        # With the application's own subscriptions, which may hold something that a fork breaks.
-        def self.subscribe(config, wire)
-          Events.subscribe { |event| wire.tell(event: event.name, **event.payload) }
-          config.subscriptions.each { |one| Events.subscribe(one.name, &one.block) }
-        end
-        private_class_method :subscribe
-
-        # @return [Config]
-        attr_reader :config
-
-        # @return [Wire]
-        attr_reader :wire
+        attr_reader :config, :wire
         # @return [Use, nil] of a worker: which inherited descriptors it uses
         attr_reader :use
 
@@ -89,7 +78,6 @@ module Pando
           require "pando/doctor/subject/use"
           require "pando/doctor/subject/handler"
           require "pando/doctor/subject/rails_app"
-          require "pando/doctor/features"
           require "pando/fork_safety/libraries"
           require "pando/sys/code_region"
           require "pando/fork_safety"
@@ -149,13 +137,10 @@ module Pando
           end
         end
 
-        # @param moment [Symbol] :fork, :fresh, :served
-        # @return [nil]
         def tell(moment, everything: false)
-          facts = everything ? snapshot.take_all : snapshot.take
           wire.tell({ snapshot: moment, role: @role.role, slot: @role.slot, generation: @role.generation,
                       kept: ForkSafety::Audit.kept_numbers(@config.keep_io),
-                      routes: (routes if moment == :fork), code_region: code_region }.merge(facts))
+                      routes: (routes if moment == :fork), code_region: code_region }.merge(snapshot.take(everything)))
         end
 
         # @return [Array<Integer>, nil] bytes: used, and that may be used at most
@@ -173,14 +158,12 @@ module Pando
 
         private
 
-        # @return [#call] whether the configuration allows a thread to be lost
         def allowed_threads
           allowed = allowed_by(@config.fork_safety_threads)
           ->(thread) { allowed.call(thread.origin) }
         end
 
         # @param policy [Symbol, Hash] see Config::Types::ListedPolicy
-        # @return [#call]
         def allowed_by(policy)
           allowed = policy.is_a?(Hash) ? policy[:allow] : []
           everything = (policy.is_a?(Hash) ? policy[:otherwise] : policy) == :allow

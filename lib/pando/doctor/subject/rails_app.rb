@@ -9,7 +9,6 @@ module Pando
         FORMAT = "(.:format)"
 
         class << self
-          # @param application [Rails::Application]
           # @return [Array<String>] paths that GET answers without parameters
           def routes(application)
             application.routes.routes.filter_map do |route|
@@ -22,10 +21,9 @@ module Pando
 
           # Loads all files, as production does. In the environment test Rails loads a file when it is first needed, and
           # what is true of tests only would be reported of the application.
-          # @return [void]
           def eager_load
-            application = lazily_loaded or return
-            return if application.config.eager_load
+            application = (::Rails.application if defined?(::Rails.application) && defined?(::Zeitwerk::Loader))
+            return if application.nil? || ::Rails.env.to_s != LAZY_ENVIRONMENT || application.config.eager_load
 
             ::ActiveSupport.run_load_hooks(:before_eager_load, application)
             ::Zeitwerk::Loader.eager_load_all
@@ -33,14 +31,6 @@ module Pando
           rescue StandardError, ScriptError => e
             # Production will report it; the doctor's requests may not need that file.
             warn "pando doctor: not all files could be loaded: #{e.message.lines.first&.chomp} (#{e.class})"
-          end
-
-          private
-
-          def lazily_loaded
-            return unless defined?(::Rails.application) && defined?(::Zeitwerk::Loader)
-
-            ::Rails.application if ::Rails.env.to_s == LAZY_ENVIRONMENT
           end
         end
       end

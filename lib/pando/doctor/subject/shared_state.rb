@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/doctor/lazy_state/holders"
+require "pando/doctor/lazy_state/analysis"
 require "pando/native"
 
 module Pando
@@ -15,23 +15,21 @@ module Pando
       class SharedState
         LONGEST = 1000 # objects of the application's chain of middleware
         VARIABLES, VALUE = %i[instance_variables instance_variable_get].map { |name| Kernel.instance_method(name) }
-        private_constant :VARIABLES, :VALUE
 
         # A place that keeps an environment, and the line to look at.
         Holder = Struct.new(:name, :location)
 
-        # @param app [#call]
         def initialize(app)
           @app = app
         end
 
-        # @param requests [Array<Object>]
         # @yieldparam request [Object] the block serves it to its end
         # @yieldreturn [Hash] its Rack environment
-        # @return [Array<ForkSafety::Finding>]
         def findings(requests)
-          overwritten = requests.flat_map { |request| overwritten { yield request } }
-          outermost(overwritten.uniq).map do |holder|
+          holders = requests.flat_map { |request| overwritten { yield request } }.uniq
+          # A variable of an object that a variable holds is named with both.
+          outermost = holders.reject { |one| holders.any? { |other| one.name.start_with?("#{other.name}.") } }
+          outermost.map do |holder|
             ForkSafety::Finding.new(:shared_state, subject: holder.name, location: holder.location,
                                                    message: "#{holder.name} keeps the environment of each request, " \
                                                             "and the next request overwrites it")
@@ -45,11 +43,6 @@ module Pando
           before = holders_of(first)
           second = Thread.new(&).value
           before & (holders_of(second) - holders_of(first))
-        end
-
-        # A variable of an object that a variable holds is named with both.
-        def outermost(holders)
-          holders.reject { |one| holders.any? { |other| one.name.start_with?("#{other.name}.") } }
         end
 
         def holders_of(env) = in_modules(env) + in_chain(env)
@@ -69,7 +62,6 @@ module Pando
           end
         end
 
-        # @return [Array<#call>]
         def chain
           seen = {}.compare_by_identity
           queue = [@app]

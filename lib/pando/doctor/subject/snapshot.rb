@@ -1,9 +1,13 @@
 # frozen_string_literal: true
 
+require "etc"
 require "objspace"
 require "pando/doctor/subject/instruments"
 require "pando/fork_safety/audit"
 require "pando/fork_safety/audit/live_thread"
+require "pando/server/allocator"
+require "pando/sys"
+require "pando/yjit"
 
 module Pando
   module Doctor
@@ -12,17 +16,13 @@ module Pando
       # so that a number is not taken for one by coincidence.
       module PidConstants
         ASKS_FOR_A_PID = /\bpid\b|\$\$|\$PROCESS_ID/
-        NAMES = Module.instance_method(:constants)
-        GET = Module.instance_method(:const_get)
-        AUTOLOAD = Module.instance_method(:autoload?)
-        LOCATION = Module.instance_method(:const_source_location)
-        NAME = Module.instance_method(:name)
+        NAMES, GET, AUTOLOAD, LOCATION, NAME =
+          %i[constants const_get autoload? const_source_location name].map { |name| Module.instance_method(name) }
         LONGEST = 500 # characters; longer texts are not searched
         STATEMENT = 3 # lines
 
         module_function
 
-        # @param pids [Array<Integer>] of other processes
         # @return [Array<Hash>] name, location, and text: whether the value is a String
         def holding(pids)
           return [] if pids.empty?
@@ -81,7 +81,7 @@ module Pando
         # @param own [Array<Integer>] descriptors of Pando and the doctor
         # @param own_tasks [Array<Integer>] ids of threads that ran before the application was loaded
         # @param allowed [#call] whether a thread may be lost
-        def initialize(own, own_tasks = [], allowed = ->(_) { false })
+        def initialize(own, own_tasks, allowed)
           @own = own
           @own_tasks = own_tasks
           @allowed = allowed
@@ -90,19 +90,16 @@ module Pando
         # Ruby remembers from now on which line makes an object.
         def self.trace_origins = ObjectSpace.trace_object_allocations_start
 
-        # @return [Hash{Symbol => Object}] values that JSON knows
-        def take
+        # @param everything [Boolean] with constants, which takes longer: only one worker of a generation does it
+        def take(everything)
           { pid: Process.pid, ancestors: Instruments.pids, own: @own, ios: ios, threads: threads, natives: natives,
-            locks: locks, generators: generators, traps: traps, constants: [], caught: caught }
+            locks: locks, generators: generators, traps: traps, caught: caught,
+            constants: everything ? PidConstants.holding(Instruments.pids - [Process.pid]) : [] }
         end
-
-        # Takes longer, so only one worker of a generation does it.
-        def take_all = take.merge(constants: PidConstants.holding(Instruments.pids - [Process.pid]))
 
         # @return [Hash{String => Integer}] number of open IOs by the line that made them
         def io_counts = ios.map { |io| io[:location].to_s }.tally
 
-        # @return [Array<Hash>]
         def ios
           tls = tls_sockets
           folders + ObjectSpace.each_object(IO).filter_map do |io|
@@ -152,9 +149,7 @@ module Pando
         def threads
           ForkSafety::Audit::LiveThread.all.map do |one|
             thread = one.thread
-            { location: ForkSafety::Audit::LiveThread.site(thread) || origin(thread), name: thread.name,
-              status: thread.status.to_s,
-              native: (thread.native_thread_id if thread.respond_to?(:native_thread_id)), **loss(one) }
+            { location: ForkSafety::Audit::LiveThread.site(thread) || origin(thread), name: thread.name, **loss(one) }
           end
         end
 
@@ -204,9 +199,59 @@ module Pando
           { loaded: (Instruments.loaded_traps || {}).values.map(&:to_h), now: Instruments.traps.values.map(&:to_h) }
         end
 
-        # @return [String] the kernel's mask of signals with a handler
         def caught = File.read("/proc/self/status")[/^SigCgt:\s*(\h+)/, 1].to_s
       end
+    end
+
+    # What this kernel and this Ruby offer for sharing memory and for checking forks.
+    module Features
+      PAGEMAP_SCAN = 0xc0606610 # an ioctl of Linux 6.7
+
+      module_function
+
+      def all
+        { kernel: File.read("/proc/sys/kernel/osrelease").chomp, ruby: RUBY_DESCRIPTION,
+          yjit: YJIT.enabled?, zjit: YJIT.displaced?, jemalloc: jemalloc, libc: libc,
+          pidfd: works? { Sys.close_fd(Sys.pidfd_open(Process.pid)) },
+          kcmp: works? { Sys.open_file_shared?(Process.pid, 0, Process.pid, 0) },
+          pagemap_scan: pagemap_scan?, userfaultfd: userfaultfd?, populate_write: Sys::HotSet.supported?,
+          process_warmup: Process.respond_to?(:warmup), cpus: Etc.nprocessors }
+      end
+
+      # @return [String] the version in use, or why jemalloc is not in use
+      def jemalloc
+        version = Sys.jemalloc and return version[/\A[\d.]+/]
+        obstacle = Server::Allocator.new(:auto, loaded: nil).obstacle
+        "no#{": #{obstacle}; with one, workers share more (docs/sharing.md)" if obstacle}"
+      end
+
+      def libc
+        return "musl" if File.read("/proc/self/maps").include?("ld-musl")
+
+        version = Etc.confstr(Etc::CS_GNU_LIBC_VERSION)&.split&.last
+        version ? "glibc #{version}" : "glibc"
+      rescue SystemCallError, NameError
+        "glibc"
+      end
+
+      def works?
+        yield
+        true
+      rescue SystemCallError
+        false
+      end
+
+      # A kernel that knows the ioctl refuses an argument of zeros with EINVAL, any other with ENOTTY.
+      def pagemap_scan?
+        File.open("/proc/self/pagemap") { |file| file.ioctl(PAGEMAP_SCAN, "\0" * 96) }
+        true
+      rescue Errno::ENOTTY, Errno::ENOENT, Errno::EACCES, Errno::EPERM
+        false
+      rescue SystemCallError
+        true
+      end
+
+      def userfaultfd? = File.exist?("/proc/sys/vm/unprivileged_userfaultfd") || File.exist?("/dev/userfaultfd")
     end
   end
 end

@@ -15,19 +15,16 @@ module Pando
       # position of a file, the bytes of a TCP connection, the state of an event source). Only the second one sees
       # C code, and it sees no C code that uses a pipe or a UNIX socket.
       class Use
-        # @!attribute number [Integer] @!attribute link [String] as in /proc/self/fd
-        # @!attribute ios [Array<IO>] Ruby's objects for it
+        # The number and the link are those in /proc/self/fd; `ios` are Ruby's objects for it.
         Inherited = Struct.new(:number, :link, :ios) do
           # Processes share only a file's position, which pread(2) does not change.
           def file? = link.start_with?("/")
         end
         STDIO = [0, 1, 2].freeze
-        private_constant :Inherited, :STDIO
 
         Watch = Testing::Strict::Watch
 
         # @param own [Array<Integer>] descriptors that belong to Pando
-        # @param ios [Enumerable<IO>] all IO objects of this process
         def initialize(own, ios = ObjectSpace.each_object(IO))
           by_number = ios.group_by { |io| number_of(io) }
           @inherited = (Dir.children("/proc/self/fd").map(&:to_i) - STDIO - own).filter_map do |number|
@@ -39,7 +36,6 @@ module Pando
         end
 
         # Begins the turn of this process.
-        # @return [nil]
         def start
           Watch.reset
           @before = @inherited.to_h { |one| [one.number, figures(one)] }
@@ -60,7 +56,6 @@ module Pando
         end
 
         # Figures of a descriptor that change when it is used.
-        # @param number [Integer] @param link [String]
         # @return [Object, nil] nil: there are none, or another file has the number by now
         def self.figures(number, link)
           return unless File.readlink("/proc/self/fd/#{number}") == link
@@ -104,7 +99,6 @@ module Pando
           ENDED = [8, 9, 11].freeze
           WAITING = 0x541B # FIONREAD
 
-          # @param socket [BasicSocket]
           # @return [Array(Integer, Integer), nil] written and read
           # @raise [SystemCallError, SocketError] it is no TCP socket
           def self.bytes(socket)
@@ -113,15 +107,10 @@ module Pando
 
             sent, again = info.unpack("@#{SENT}QQ")
             received = info.unpack1("@#{RECEIVED}Q") - (ENDED.include?(info.getbyte(0)) ? 1 : 0)
-            [sent - again + info.unpack1("@#{NOT_SENT}L"), received - waiting(socket)]
+            waiting = [0].pack("i")
+            socket.ioctl(WAITING, waiting)
+            [sent - again + info.unpack1("@#{NOT_SENT}L"), received - waiting.unpack1("i")]
           end
-
-          def self.waiting(socket)
-            buffer = [0].pack("i")
-            socket.ioctl(WAITING, buffer)
-            buffer.unpack1("i")
-          end
-          private_class_method :waiting
         end
 
         # The state in /proc/self/fdinfo of an epoll, eventfd, timerfd, inotify or the like.
@@ -131,8 +120,6 @@ module Pando
             def once? = interval.zero?
           end
 
-          # @param text [String] of /proc/self/fdinfo
-          # @return [String, Timer]
           def self.state(text)
             left, interval = %w[it_value it_interval].map { |name| seconds(text, name) }
             return Timer.new([interval, text[/^settime flags:.*/]], left, interval) if left

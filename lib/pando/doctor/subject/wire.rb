@@ -9,8 +9,6 @@ module Pando
     PLACE_SIGNAL = 50
 
     # Code that runs inside the examined processes.
-    #
-    # @api private
     module Subject
       # Carries reports from the examined processes to the doctor: datagrams on a UNIX socket in the stage's folder, so
       # that the reports of two processes never mix. The monitor and a cold mold open it, their children inherit it. A
@@ -47,16 +45,12 @@ module Pando
           when Array then value.map { |each| clean(each) }
           when String then value.dup.force_encoding(Encoding::UTF_8).scrub("?")
           when Symbol, Numeric, true, false, nil then value
-          when Exception then clean(error(value))
+          when Exception
+            clean(class: value.class.name, message: value.message.lines(chomp: true).first,
+                  stack: value.backtrace.to_a.filter_map { |frame| frame[/\A.+?:\d+/] })
           else clean(value.to_s)
           end
         end
-
-        def self.error(raised)
-          { class: raised.class.name, message: raised.message.lines(chomp: true).first,
-            stack: raised.backtrace.to_a.filter_map { |frame| frame[/\A.+?:\d+/] } }
-        end
-        private_class_method :error
 
         private
 

@@ -2,10 +2,11 @@
 
 require "test_helper"
 require "json"
-require "pando/doctor/lazy_state/html"
+require "pando/doctor"
+require "pando/doctor/report/html"
 
 # The figures as a part of a page.
-class LazyStateHtmlTest < Minitest::Test
+class DoctorReportLazyStateTest < Minitest::Test
   FIGURES = {
     requests: [{ request: 1, objects: 12_345, bytes: 2, code_bytes: 0, inline_caches: 7, files: 0, compiled: 0 }],
     lines: [{ place: "/app/<b>.rb:3", allocated: "/app/a.rb:3", classes: %w[String Hash], held_by: [], objects: 1,
@@ -15,7 +16,7 @@ class LazyStateHtmlTest < Minitest::Test
     calls: { first_request: 9, only_first: 1, methods: [{ method: "A#b", place: "/app/a.rb:3" }] }
   }.freeze
 
-  def page(figures) = Pando::Doctor::LazyState::Html.render(figures)
+  def page(figures) = Pando::Doctor::Report::Html::LazyStateSection.render(figures)
 
   def test_each_tag_is_closed
     open = []

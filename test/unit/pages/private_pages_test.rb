@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/pages/address_space"
+require "pando/pages/private_pages"
 
 # What each page of a process is for, told from recorded maps.
 class PagesAddressSpaceTest < Minitest::Test
