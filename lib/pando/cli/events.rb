@@ -2,8 +2,8 @@
 
 require "pando/cli/control_command"
 require "pando/cli/format"
+require "pando/events/catalogue"
 require "pando/telemetry/json_format"
-require "pando/telemetry/received_event"
 require "pando/telemetry/text_format"
 
 module Pando
@@ -46,7 +46,7 @@ module Pando
         when "missed"
           terminal.err.puts "pando: #{pairs["count"]} events were left out, because the output was read too slowly"
         when "event"
-          terminal.out.write(format.format(Telemetry::ReceivedEvent.from(Cluster::Control::Line.typed(pairs))))
+          terminal.out.write(format.format(Events::Catalogue.received(Cluster::Control::Line.typed(pairs))))
           terminal.out.flush
         end
       end

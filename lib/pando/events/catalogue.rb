@@ -62,6 +62,18 @@ module Pando
           near = Suggestion.nearest(wanted, names)
           raise ConfigError, "unknown event #{wanted.inspect}#{near && "; did you mean #{near.inspect}?"}"
         end
+
+        # Makes an event of what the monitor has told a client about one (the command `events` of the control protocol).
+        #
+        # @api private
+        # @param pairs [Hash{String => Object}] typed
+        # @return [Event]
+        def received(pairs)
+          # No Symbol is made of what another process has sent.
+          @keys ||= [:pool, *all.flat_map(&:keys)].uniq.to_h { |key| [key.to_s, key] }.freeze
+          payload = pairs.except("event", "time").transform_keys { |key| @keys.fetch(key, key) }
+          Event.new(pairs["event"].to_s, payload, time: Time.at(pairs["time"].to_f))
+        end
       end
     end
   end
