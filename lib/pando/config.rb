@@ -53,13 +53,12 @@ module Pando
 
     # Does the same with a file that another process has run.
     #
-    # @param statements [Array<Array(String, Hash{String => String})>] the content of the file, see Replay
+    # @param statements [Array<Array(String, Hash{String => String})>] the content of the file, see Loader
     # @return [Config]
     # @raise [ConfigError]
     # @api private
     def self.replay(argv, statements, env: ENV, dir: Dir.pwd)
-      require "pando/config/replay"
-      new(Replay.new(Flags.parse(argv), env, dir, statements).load)
+      new(Loader.new(Flags.parse(argv), env, dir, statements).load)
     end
 
     # @!method workers

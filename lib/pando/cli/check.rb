@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/config"
-require "pando/config/runner_keywords"
 require "pando/errors"
 require "pando/http/reactor_spool"
 require "pando/log_file"
@@ -119,7 +118,7 @@ module Pando
       # path.
       def check_library
         refuse("needs require: also with shared: true") if @kind.shared && @kind.files.empty?
-        in_rails = Pando::Config::RunnerKeywords::IN_RAILS.include?(@kind.runner)
+        in_rails = Pando::Config::NodeLine::IN_RAILS.include?(@kind.runner)
         refuse("needs the application: require: \"./config/environment.rb\"") if in_rails && @kind.files.empty?
         refuse("needs the gem #{gem}: add it to the Gemfile (bundle add #{gem})") unless found?(in_rails)
       end

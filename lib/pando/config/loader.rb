@@ -6,9 +6,8 @@ require "pando/config/ruby_file"
 
 module Pando
   class Config
-    # Reads the flags and the config file for a new Config. The result depends
-    # only on the arguments, the environment, the directory and the file,
-    # because the mold must load the same settings again.
+    # Reads the flags and the config file for a new Config. The result depends only on the arguments, the environment,
+    # the directory and the file, because the mold must load the same settings again.
     #
     # @api private
     class Loader
@@ -22,9 +21,12 @@ module Pando
       # @param flags [Flags]
       # @param env [Hash{String => String}]
       # @param dir [String] a relative -C is resolved against it
-      def initialize(flags, env, dir)
+      # @param statements [Array<Array(String, Hash{String => String})>, nil] what the file says, if another process has
+      #   run it (see Server::Transcript). The blocks stay in that process; of services only the names are known
+      def initialize(flags, env, dir, statements = nil)
         @flags = flags
         @env = env
+        @statements = statements
         @directory = find_directory(dir)
         @values = Values.new(env, @directory)
         @recorder = Recorder.new(@values, @directory)
@@ -36,7 +38,7 @@ module Pando
       def load(file: true)
         @flags.given.each { |given| @values.set_by_flag(given.setting, given.text, given.source) }
         @config_file = find_config_file if file
-        in_directory { run_file } if @config_file
+        read_file if @config_file
         add_solid_queue if file && @env.key?(Compat::SolidQueue::VARIABLE)
         self
       end
@@ -77,23 +79,35 @@ module Pando
         raise ConfigError, "#{given.flag}: there is no config file #{path}" if given
       end
 
-      def run_file
-        RubyFile.new(@config_file, recorder).run(@values)
+      def read_file
+        return @statements.each { |word, said| repeat(word, said) } if @statements
+
+        file = RubyFile.new(@config_file, recorder)
+        File.identical?(".", directory) ? file.run(@values) : Dir.chdir(directory) { file.run(@values) }
+      end
+
+      def repeat(word, said)
+        case word
+        when "set" then repeat_setting(said)
+        when "pool" then recorder.add_pool(PoolLine.from(said))
+        when "node" then recorder.add_node(NodeLine.from(said))
+        when "service" then recorder.blocks << Recorder::Block.new(:service, said.fetch("name"), nil, said["source"])
+        end
+      end
+
+      # A setting that this version does not know concerns only the mold.
+      def repeat_setting(said)
+        setting = Settings.all.find { |one| one.name.name == said["name"] } or return
+        options = setting.options.keys.to_h { |name| [name, said["option_#{name}"]] }.compact
+        @values.set_by_file(setting, Values.cast(setting, said["value"], said["source"], options), said["source"])
       end
 
       # Adds the node that replaces Solid Queue's plugin for Puma.
       def add_solid_queue
-        return if @values.value(Settings[:workers]).eql?(0) || recorder.nodes.any? do |line|
-          line.runner == :solid_queue
-        end
+        return if @values.value(Settings[:workers]).eql?(0) || recorder.nodes.map(&:runner).include?(:solid_queue)
         return unless Compat::SolidQueue.wanted?(@env) && Compat::SolidQueue.possible?(directory, @env)
 
-        require "pando/config/node_line"
         recorder.add_node(NodeLine.read(:solid_queue, Compat::SolidQueue::NODE, nil, Compat::SolidQueue::VARIABLE))
-      end
-
-      def in_directory(&block)
-        File.identical?(".", directory) ? yield : Dir.chdir(directory, &block)
       end
     end
   end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/config/runner_keywords"
 require "pando/config/types"
 
 module Pando
@@ -11,7 +10,7 @@ module Pando
     #   node(:custom, count: 1) { MyRunner.new }
     #
     #   name         String; the name of the runner, unless `name:` sets another
-    #   runner       Symbol, one of RunnerKeywords; nil: the block makes the runner
+    #   runner       Symbol, one of NodeLine::RUNNERS; nil: the block makes the runner
     #   factory      Proc, the block of the line; nil in a process that has not run the file
     #   count        nodes
     #   concurrency  jobs that a node runs at once
@@ -81,6 +80,27 @@ module Pando
         canary: Keyword.new(Types::Canary.new, INHERIT, "What the first node of a generation must do, or `false`.")
       }.freeze
 
+      ANYTHING = Types::Anything.new
+
+      # The runners that come with Pando, and the types of their own keywords; nil: the library checks its keywords
+      # itself. They stand here, so that Pando finds a mistake before it loads any job library. A new runner adds a line
+      # here and a file in swarm/runners/.
+      RUNNERS = {
+        sidekiq: { reliable: Types::Truth.new, weights: Types::Weights.new },
+        karafka: {},
+        solid_queue: { polling_interval: Types::Seconds.new, dispatchers: Types::Whole.new(0..1024),
+                       killed_jobs: Types::Choice.new(:again, :fail), queue_file: Types::Truth.new },
+        good_job: nil,
+        bunny: { consumer: ANYTHING, connection: ANYTHING, prefetch: Types::Whole.new(0..65_535), declare: ANYTHING,
+                 on_error: Types::Choice.new(:reject, :requeue) },
+        resque: { redis: ANYTHING, interval: Types::Seconds.new, job_timeout: Types::Seconds.new }
+      }.freeze
+
+      # Runners of which two nodes with the same number must never run at once.
+      EXCLUSIVE = %i[karafka].freeze
+      # Runners whose library comes with the Rails app that `require:` loads, instead of being loaded before it.
+      IN_RAILS = %i[solid_queue good_job].freeze
+
       # @return [String] "config/swarm.rb:3"
       attr_reader :source
       # @return [Symbol] as written
@@ -114,19 +134,21 @@ module Pando
         refuse_mixture if @factory && ours?
         return if @factory || ours?
 
-        known = RunnerKeywords::ALL.keys.map(&:inspect).join(", ")
+        known = RUNNERS.keys.map(&:inspect).join(", ")
         refuse("is not a runner that comes with Pando (#{known}), and has no block that makes one." \
-               "#{Suggestion.for(@runner.name, RunnerKeywords::ALL.keys)}")
+               "#{Suggestion.for(@runner.name, RUNNERS.keys)}")
       end
 
-      # Reads the keywords that belong to the runner.
+      # Reads the keywords that belong to the runner. One that is nil counts as left out.
       def read_options
-        return if @factory
+        known = RUNNERS[@runner] or return
 
-        @options = RunnerKeywords.read(@runner, @options, value(:queues), KEYWORDS.keys)
+        wrong = (@options.keys - known.keys).first
+        refuse("has no keyword #{wrong}:.#{Suggestion.for(wrong, [*known.keys, *KEYWORDS.keys])}") if wrong
+        @options = @options.compact.to_h { |key, value| [key, cast(key, value, known.fetch(key))] }
+        refuse("needs consumer: \"YourClass\"") if @runner == :bunny && !@options.key?(:consumer)
+        check_weights
         refuse_beside_queue_file if @options[:queue_file]
-      rescue Type::Invalid => e
-        refuse(e.message)
       end
 
       # @param config [Config] its settings apply to keywords that the line leaves out
@@ -152,7 +174,7 @@ module Pando
       # @param said [Hash{String => String}] the result of #to_h
       def self.from(said)
         keywords = KEYWORDS.keys.to_h { |key| [key, said["said_#{key}"]] }.compact
-        runner = RunnerKeywords::ALL.keys.find { |one| one.name == said["runner"] } || :custom
+        runner = RUNNERS.keys.find { |one| one.name == said["runner"] } || :custom
         keywords[:name] ||= said["runner"]
         factory = -> { raise Error, "only the mold has the block" } if said["block"]
         new(runner, keywords, factory, said["source"]).tap(&:check)
@@ -183,17 +205,24 @@ module Pando
         inherit(:timeout, meant ? config.timeout : TIMEOUT)
       end
 
-      def exclusive_by_nature? = !@factory && RunnerKeywords::EXCLUSIVE.include?(@runner)
+      def exclusive_by_nature? = !@factory && EXCLUSIVE.include?(@runner)
 
       def locate(file, config) = file.start_with?(".", "/") ? File.expand_path(file, config.directory) : file
 
-      def cast(key, written)
-        KEYWORDS.fetch(key).type.cast(written)
+      def cast(key, written, type = KEYWORDS.fetch(key).type)
+        type.cast(written)
       rescue Type::Invalid => e
         refuse("#{key}: #{e.message}")
       end
 
-      def ours? = RunnerKeywords::ALL.key?(@runner)
+      def ours? = RUNNERS.key?(@runner)
+
+      def check_weights
+        strange = @options.fetch(:weights, {}).keys.map(&:to_s) - value(:queues)
+        return if strange.empty?
+
+        refuse("weights: #{strange.first} is not one of its queues (#{value(:queues).join(", ")})")
+      end
 
       def refuse_mixture
         refuse("has a block, but its runner comes with Pando: leave the block out, or rename your own runner")

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/config/node_line"
-require "pando/config/threads"
 require "pando/config/types"
 
 module Pando

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/config/type"
+require "pando/config/types"
 
 module Pando
   class Config

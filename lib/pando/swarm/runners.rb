@@ -8,7 +8,7 @@ module Pando
     #
     # @api private
     module Runners
-      # @param name [Symbol] one of Config::RunnerKeywords::ALL; a new runner adds a line there and a file in runners/
+      # @param name [Symbol] one of Config::NodeLine::RUNNERS
       # @return [Class] the runner's class, loaded
       # @raise [BootError] the library is missing
       def self.load(name)

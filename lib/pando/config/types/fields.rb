@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/config/types/numbers"
-require "pando/config/types/texts"
-
 module Pando
   class Config
     module Types
