@@ -162,7 +162,7 @@ module Pando
 
     def resolve(setting, directory)
       values = entries(setting.name).map do |entry|
-        setting.resolved(entry.value, directory)
+        setting.type.resolved(entry.value, directory)
       rescue ArgumentError => e
         raise ConfigError, "#{entry.source}: #{setting.title}: #{e.message}"
       end

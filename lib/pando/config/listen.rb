@@ -199,21 +199,17 @@ module Pando
           raise Invalid, "must be #{expects}, but is #{value.inspect}: #{e.message}."
         end
 
-        def expects
-          "HOST:PORT, PORT, [v6]:PORT, unix:PATH, unix:@ABSTRACT or systemd"
-        end
+        def expects = "HOST:PORT, PORT, [v6]:PORT, unix:PATH, unix:@ABSTRACT or systemd"
+
+        def resolved(value, directory) = value.in(directory)
 
         def write(value)
           [value.to_s.inspect, *value.options.map { |name, option| "#{name}: #{written(name, option)}" }].join(", ")
         end
 
-        def export(value)
-          { "address" => value.to_s, **value.options.transform_keys(&:name) }
-        end
+        def export(value) = { "address" => value.to_s, **value.options.transform_keys(&:name) }
 
-        def text(value)
-          value.to_s
-        end
+        def text(value) = value.to_s
 
         private
 
@@ -235,9 +231,7 @@ module Pando
           super(address, **options).tap { |listen| invalid(value) if listen.kind == :systemd }
         end
 
-        def expects
-          "HOST:PORT, PORT, [v6]:PORT, unix:PATH or unix:@ABSTRACT"
-        end
+        def expects = "HOST:PORT, PORT, [v6]:PORT, unix:PATH or unix:@ABSTRACT"
       end
 
       # The permission bits of a unix socket's file: 0660, or "0660".
@@ -249,20 +243,14 @@ module Pando
           bits.is_a?(Integer) && (0..0o777).cover?(bits) ? bits : invalid(value, hint(value))
         end
 
-        def expects
-          "permission bits from 0 to 0777"
-        end
+        def expects = "permission bits from 0 to 0777"
 
         # Ruby reads a number without a leading zero as decimal.
         def hint(value) = (" Write 0#{value}." if value.to_s.match?(/\A[0-7]{3}\z/))
 
-        def write(value)
-          value.nil? ? "none" : format("0%o", value)
-        end
+        def write(value) = value.nil? ? "none" : format("0%o", value)
 
-        def text(value)
-          format("%o", value)
-        end
+        def text(value) = format("%o", value)
       end
     end
   end

@@ -70,7 +70,6 @@ module Pando
     # @!attribute argument [String, nil] the name of the flag's argument, or of a positional argument
     # @!attribute env [Array<String>] names of environment variables; the first one that is set counts
     # @!attribute meant [Hash{Object => Object}] values of those variables that mean another value
-    # @!attribute resolve [Proc, nil] called with the value and the directory; returns what Config's reader returns
     # @!attribute check [Proc, nil] called with the value and the complete Config; returns what is wrong, or nil
     # @!attribute within [Symbol, nil] the setting that this one is a keyword of
     # @!attribute keyword [Symbol, nil] the keyword
@@ -80,7 +79,7 @@ module Pando
     #   :second (a keyword that may be written without its name)
     # @!attribute defaults [Hash{Symbol => Object}] other defaults, by the name of the Situation in which they apply
     Setting = Struct.new(:name, :type, :default, :help, :unit, :notes, :example, :flags, :argument, :env, :meant,
-                         :resolve, :check, :within, :keyword, :serves, :options, :traits, :defaults,
+                         :check, :within, :keyword, :serves, :options, :traits, :defaults,
                          keyword_init: true) do
       # @param declaration [Hash{Symbol => Object}] the attributes, and other defaults by the names of Situation
       def initialize(name, flags: [], env: [], meant: {}, options: [], traits: [], **declaration)
@@ -120,12 +119,6 @@ module Pando
       rescue Type::Invalid => e
         raise Type::Invalid, e.message.start_with?(title) ? e.message : "#{title} #{e.message}"
       end
-
-      # @param value [Object] as #cast returned it
-      # @param directory [String] absolute
-      # @return [Object] the value that the server works with
-      # @raise [ArgumentError] it does not fit the directory
-      def resolved(value, directory) = resolve ? resolve.call(value, directory) : value
 
       # @param value [Object] a cast value, a list of them if #repeatable?
       # @return [Object] the value for JSON

@@ -17,12 +17,17 @@ module Pando
 
       # @param value [Object] as written by the user
       # @param options [Hash{Symbol => Object}] the setting's options, already read
-      # @return [Object] the value that the server works with
+      # @return [Object]
       # @raise [Invalid]
       def cast(_value, **_options) = raise NotImplementedError
 
       # @return [String] what a correct value is, after "must be"
       def expects = raise NotImplementedError
+
+      # @param value [Object] a value that #cast returned @param directory [String] absolute, of the application
+      # @return [Object] the value that the server works with
+      # @raise [ArgumentError] it does not fit the directory
+      def resolved(value, _directory) = value
 
       # @return [Boolean] whether the setting may have options without a value
       def optional? = false
@@ -66,6 +71,21 @@ module Pando
           text = value.is_a?(Symbol) ? value.name : value
           text.is_a?(String) && text.valid_encoding? && @pattern.match?(text) ? text : invalid(value)
         end
+      end
+
+      # The path of a file or directory. The server works with the absolute one.
+      class Path < Text
+        # @param named [String] "a file"
+        def initialize(named, symbols: nil)
+          super("the path of #{named}", /\A[^\0]+\z/, symbols: symbols)
+        end
+
+        def resolved(value, directory) = value && File.expand_path(value, directory)
+      end
+
+      # A path, or "-" for "stdout".
+      class PathOrStdout < Path
+        def resolved(value, directory) = %w[stdout -].include?(value) ? "-" : super
       end
 
       # A list of texts, an Array of Strings. A single String works too; commas separate several texts.
@@ -208,6 +228,8 @@ module Pando
         end
 
         def expects = "#{@type.expects}, or false"
+
+        def resolved(value, directory) = value && @type.resolved(value, directory)
 
         def write(value) = value.nil? ? "false" : @type.write(value)
 

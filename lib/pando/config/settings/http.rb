@@ -105,8 +105,7 @@ module Pando
               help: "How much memory the responses of all clients together may use."
 
       setting :spool,
-              type: Types::OrOff.new(Types::Text.new("the path of a directory", /\A[^\0]+\z/)), default: nil,
-              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
+              type: Types::OrOff.new(Types::Path.new("a directory")), default: nil,
               help: "The directory for large request bodies and waiting responses. false: TMPDIR, or /tmp.",
               notes: <<~MARKDOWN,
                 Pando stores them in files without a name. Choose a directory on a disk, because a tmpfs is memory. The
@@ -270,9 +269,8 @@ module Pando
               example: 'first_request_profile true, folder: "log/profiles"'
 
       setting :first_request_profile_folder,
-              type: Types::Text.new("the path of a directory", /\A[^\0]+\z/), default: "tmp/profiles",
+              type: Types::Path.new("a directory"), default: "tmp/profiles",
               within: :first_request_profile, keyword: :folder,
-              resolve: ->(path, directory) { File.expand_path(path, directory) },
               help: "The directory for the profiles, one file per generation."
     end
   end

@@ -52,7 +52,6 @@ module Pando
       setting :refork_prefault,
               type: Types::Prefault.new, default: true, within: :refork, keyword: :prefault,
               flags: %w[--prefault], argument: "on|off|BYTES,MILLISECONDS",
-              resolve: ->(prefault, _) { prefault == true ? Types::Prefault::DEFAULT : prefault },
               help: "Give a new worker its own copies of the memory pages that other workers have written to.",
               notes: <<~MARKDOWN,
                 Pando does this before the worker serves. It copies at most `bytes`, for at most `milliseconds` of CPU
@@ -110,7 +109,6 @@ module Pando
       setting :memory_total,
               type: Types::OrOff.new(Types::ShareOfMemory.new((64 * (1024**2))..)), default: nil, unit: "bytes",
               within: :memory, keyword: :total,
-              resolve: ->(total, _) { total && Types::ShareOfMemory.of(total, Sys::Memory.limit) },
               help: "Replace the worker with the most private memory when all processes together use more than this.",
               notes: <<~MARKDOWN
                 Pando adds up the PSS of all processes, so that shared memory counts only once. A percentage refers to
@@ -130,7 +128,6 @@ module Pando
 
       setting :buffer_memory,
               type: Types::ShareOfMemory.new((1024**2)..), default: "10%", unit: "bytes",
-              resolve: ->(most, _) { Types::ShareOfMemory.of(most, Sys::Memory.limit) },
               help: "How much memory the reactor may use for its clients' request heads, bodies and responses.",
               notes: <<~MARKDOWN,
                 A percentage refers to the control group's memory limit, or to the machine's memory if there is no

@@ -5,12 +5,7 @@ module Pando
     # What the server shows of itself.
     Settings.group "Observability" do
       setting :access_log,
-              type: Types::OrOff.new(Types::Text.new("the path of a file, or :stdout", /\A[^\0]+\z/,
-                                                     symbols: %i[stdout])),
-              default: nil,
-              resolve: lambda { |path, directory|
-                %w[stdout -].include?(path) ? "-" : path && File.expand_path(path, directory)
-              },
+              type: Types::OrOff.new(Types::PathOrStdout.new("a file, or :stdout", symbols: %i[stdout])), default: nil,
               help: "The file to which the reactor writes a line for each request, or :stdout.",
               notes: <<~MARKDOWN,
                 The format and a share of all requests may follow: `access_log "log/access.log", :json, sample: 0.1`.
@@ -43,8 +38,7 @@ module Pando
               example: 'slow_log 2, "log/slow.log"'
 
       setting :slow_log_file,
-              type: Types::Text.new("the path of a file", /\A[^\0]+\z/, symbols: []), default: "log/slow.log",
-              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
+              type: Types::Path.new("a file", symbols: []), default: "log/slow.log",
               within: :slow_log, keyword: :file, traits: %i[second],
               help: "The file to which the workers append the entries.",
               example: 'slow_log 2, "log/slow.log"'

@@ -5,9 +5,8 @@ module Pando
     # What Pando serves, where it listens, and in which environment it runs.
     Settings.group "Serving" do
       setting :rackup,
-              type: Types::Text.new("the path of a rackup file", /\A[^\0]+\z/), default: "config.ru",
+              type: Types::Path.new("a rackup file"), default: "config.ru",
               argument: "RACKUP", traits: %i[positional],
-              resolve: ->(path, directory) { File.expand_path(path, directory) },
               help: "The rackup file to serve.", example: 'rackup "app.ru"'
 
       setting :listen,
@@ -15,7 +14,6 @@ module Pando
               rails: [Listen.parse("0.0.0.0:3000")].freeze,
               rails_development: [Listen.parse("127.0.0.1:3000")].freeze,
               flags: %w[-l --listen], argument: "ADDRESS", env: "PORT",
-              resolve: ->(listen, directory) { listen.in(directory) },
               check: ->(all, _) { "names #{all.tally.key(all.tally.values.max)} twice" if all.uniq.size < all.size },
               help: "An address to listen on: HOST:PORT, PORT, [v6]:PORT, unix:PATH, unix:@ABSTRACT or systemd. " \
                     "Repeatable.",
@@ -47,9 +45,8 @@ module Pando
               ]
 
       setting :control,
-              type: Types::OrOff.new(Types::Text.new("the path of a socket", /\A[^\0]+\z/)), default: "tmp/pando.sock",
+              type: Types::OrOff.new(Types::Path.new("a socket")), default: "tmp/pando.sock",
               flags: %w[--control], argument: "PATH",
-              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
               check: lambda { |path, _|
                 "is longer than #{Address::LONGEST_NAME} bytes: #{path}" if path.to_s.bytesize > Address::LONGEST_NAME
               },
@@ -64,7 +61,6 @@ module Pando
       setting :admin,
               type: Types::AdminOn.new, traits: %i[repeatable], default: [].freeze,
               flags: %w[--admin], argument: "ADDRESS",
-              resolve: ->(listen, directory) { listen.in(directory) },
               check: ->(all, _) { "names #{all.tally.key(all.tally.values.max)} twice" if all.uniq.size < all.size },
               help: "An address at which a separate process shows metrics, status and events: HOST:PORT, [v6]:PORT " \
                     "or unix:PATH. Repeatable.",
@@ -82,9 +78,8 @@ module Pando
               ]
 
       setting :admin_token_file,
-              type: Types::OrOff.new(Types::Text.new("the path of a file", /\A[^\0]+\z/)), default: nil,
+              type: Types::OrOff.new(Types::Path.new("a file")), default: nil,
               within: :admin, keyword: :token_file,
-              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
               serves: ->(config) { config.admin.any? },
               help: "A file with the token for commands at the admin address.",
               notes: <<~MARKDOWN,
@@ -111,9 +106,8 @@ module Pando
               example: 'admin "0.0.0.0:9394", hosts: ["pando.internal"]'
 
       setting :pidfile,
-              type: Types::OrOff.new(Types::Text.new("the path of a file", /\A[^\0]+\z/)), default: nil,
+              type: Types::OrOff.new(Types::Path.new("a file")), default: nil,
               flags: %w[--pidfile], argument: "PATH", env: "PIDFILE",
-              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
               help: "A file that holds the server's process id while the server runs.",
               notes: <<~MARKDOWN,
                 The server does not start if the file names a running process that works in the same directory: that is
@@ -122,9 +116,8 @@ module Pando
               example: 'pidfile "tmp/pids/server.pid"'
 
       setting :restart_file,
-              type: Types::OrOff.new(Types::Text.new("the path of a file", /\A[^\0]+\z/)), default: nil,
+              type: Types::OrOff.new(Types::Path.new("a file")), default: nil,
               rails: "tmp/restart.txt",
-              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
               help: "Touch this file to reload the application, as `pando reload` does.",
               notes: "`bin/rails restart` touches tmp/restart.txt. Pando checks the file once a second.",
               example: 'restart_file "tmp/restart.txt"'
@@ -144,12 +137,12 @@ module Pando
               example: 'environment "production"'
 
       setting :directory,
-              type: Types::Text.new("the path of a directory", /\A[^\0]+\z/), default: ".",
+              type: Types::Path.new("a directory"), default: ".",
               flags: %w[-C --directory], argument: "DIR", traits: %i[flag_only readable],
               help: "The directory that Pando changes to before it looks for the config file."
 
       setting :config_file,
-              type: Types::Text.new("the path of a config file", /\A[^\0]+\z/), default: nil,
+              type: Types::Path.new("a config file"), default: nil,
               flags: %w[-c --config], argument: "FILE", traits: %i[flag_only],
               help: "The config file. Without the flag: config/pando.rb, if it exists. `pando swarm` looks for " \
                     "config/swarm.rb first."
@@ -175,8 +168,7 @@ module Pando
     # How many workers there are, and how Pando replaces them.
     Settings.group "Workers" do
       setting :workers,
-              type: Types::WholeOrAuto.new(0..1024), default: :auto, development: 1, unit: "processes",
-              resolve: ->(workers, _) { workers == :auto ? CPUs.count : workers },
+              type: Types::Workers.new(0..1024), default: :auto, development: 1, unit: "processes",
               flags: %w[-w --workers], argument: "N", env: "WEB_CONCURRENCY", meant: { 0 => 1 },
               help: "How many workers serve requests. auto: one per CPU, or fewer if memory is short.",
               notes: <<~MARKDOWN,

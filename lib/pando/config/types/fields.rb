@@ -100,6 +100,8 @@ module Pando
         DEFAULT = { bytes: 64 * (1024**2), milliseconds: 30 }.freeze
 
         def expects = "true, false or a Hash of bytes: and milliseconds:"
+
+        def resolved(value, _directory) = value == true ? DEFAULT : value
       end
 
       # What Pando does about things that a fork would break: one word for all of them, or a Hash with a list of

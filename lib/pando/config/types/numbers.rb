@@ -68,6 +68,11 @@ module Pando
         def export(value) = value == :auto ? "auto" : value
       end
 
+      # A number of workers. `:auto` is one for each CPU.
+      class Workers < WholeOrAuto
+        def resolved(value, _directory) = value == :auto ? CPUs.count : value
+      end
+
       # A size in bytes, an Integer. A String may also be "64KB", "1.5MB" or "2GB".
       # A kilobyte is 1024 bytes, as in `64.kb`.
       class Bytes < Ranged
@@ -112,6 +117,8 @@ module Pando
         end
 
         def expects = "#{super}, or a share of the memory such as 80.percent"
+
+        def resolved(value, _directory) = ShareOfMemory.of(value, Sys::Memory.limit)
 
         def write(value) = value.is_a?(Integer) ? super : "#{value.delete_suffix("%")}.percent"
       end
