@@ -3,7 +3,6 @@
 require "pando/errors"
 require "pando/swarm/broker_watch"
 require "pando/swarm/runners"
-require "pando/swarm/start_signal"
 require "pando/sys"
 
 module Pando

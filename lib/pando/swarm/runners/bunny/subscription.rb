@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/swarm/broker_watch"
-require "pando/swarm/runners/bunny/threads"
-require "pando/swarm/start_signal"
 require "pando/sys"
 
 module Pando
