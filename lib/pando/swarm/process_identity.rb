@@ -9,8 +9,8 @@ module Pando
     # alone does not tell, because the kernel reuses pids: the boot of the machine, the namespace of the pid and the
     # start time of the process belong to it.
     #
-    # Used in nodes, by the runners that find the jobs of dead nodes. Each stores an identity where others find it:
-    # Sidekiq's a Hash ({here}), Solid Queue's a String ({mark}). Nodes of another version of Pando read them too.
+    # Used in nodes, by the runners that find the jobs of dead nodes: each stores an identity where others find it. Nodes
+    # of another version of Pando read it too.
     #
     # @api private
     module ProcessIdentity
@@ -25,25 +25,15 @@ module Pando
         #   started  ticks from the boot to its start (proc_pid_stat(5))
         def here = { "place" => place, "pid" => Process.pid, "started" => stat("self")&.last }
 
-        # @param identity [Hash{String => Object}] the result of {here} in a process
+        # @param identity [Hash{String => Object}, Object] the result of {here} in a process
         # @return [:alive, :dead, :unknown] :unknown: it runs elsewhere
         def state(identity)
+          return :unknown unless identity.is_a?(Hash) && identity["place"] == place
+
           pid = identity["pid"]
-          return :unknown unless identity["place"] == place && pid.is_a?(Integer) && pid.positive?
+          return :unknown unless pid.is_a?(Integer) && pid.positive?
 
           dead?(pid, identity["started"]) ? :dead : :alive
-        end
-
-        # @return [String] the identity of this process, without its pid and the name of its host
-        def mark = "#{namespace} #{stat("self").last}"
-
-        # @param pid [Integer] @param mark [String, nil] the result of {mark} in a process
-        # @return [Boolean] false also if this process cannot tell
-        def surely_dead?(pid, mark)
-          where, _, started = mark.to_s.rpartition(" ")
-          where == namespace && dead?(pid, Integer(started, exception: false))
-        rescue SystemCallError
-          false
         end
 
         private
@@ -51,12 +41,10 @@ module Pando
         # Children are in the same place. The host's name is part of it, because a machine's image may run more than
         # once.
         def place
-          @place ||= "#{Etc.uname[:nodename]} #{namespace}"
+          @place ||= [Etc.uname[:nodename], File.read(BOOT_ID).chomp, File.readlink("/proc/self/ns/pid")].join(" ")
         rescue SystemCallError
           @place = SecureRandom.uuid # no other process matches it: a heartbeat has to decide
         end
-
-        def namespace = "#{File.read(BOOT_ID).chomp} #{File.readlink("/proc/self/ns/pid")}"
 
         # /proc may hide a process of another user, but a signal still finds it.
         def dead?(pid, started)

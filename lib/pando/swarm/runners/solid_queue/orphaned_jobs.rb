@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
 require "pando/events"
 require "pando/swarm/process_identity"
 
@@ -42,12 +41,8 @@ module Pando
           def dead(ours)
             silent_since = ::SolidQueue.process_alive_threshold.ago
             ::SolidQueue::Process.where.not(id: ours).select do |one|
-              one.last_heartbeat_at <= silent_since || surely_dead?(one)
+              one.last_heartbeat_at <= silent_since || ProcessIdentity.state(one.metadata[:life]) == :dead
             end
-          end
-
-          def surely_dead?(one)
-            one.hostname == Socket.gethostname && ProcessIdentity.surely_dead?(one.pid, one.metadata[:life])
           end
 
           # If several nodes look at the same time, only one gets a row; the others skip it.

@@ -116,7 +116,7 @@ module Pando
         # @api private
         module EmbeddedProcess
           # @return [Hash] saved with the registration
-          def metadata = super.merge(life: ProcessIdentity.mark)
+          def metadata = super.merge(life: ProcessIdentity.here)
 
           # Call it when nothing of this process runs any more.
           def close = self_pipe.each_value(&:close)
