@@ -68,7 +68,6 @@ module Pando
       SCHEMA = 1
 
       # @param monitor [Monitor] @param access [Access] @param feed [EventFeed] @param survey [MemorySurvey]
-      # @param history [History]
       def initialize(monitor, access, feed, survey, history)
         @monitor = monitor
         @access = access

@@ -23,7 +23,6 @@ module Pando
       end
 
       # @param families [Array<Family>]
-      # @return [String]
       def write(families)
         text = +""
         families.each { |family| family(text, family) unless family.samples.empty? }

@@ -41,7 +41,6 @@ module Pando
       # @return [Integer] the monitor's number of the last event that is known; 0: none
       attr_reader :known
 
-      # @return [self]
       def start
         Thread.new do
           loop do

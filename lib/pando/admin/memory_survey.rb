@@ -30,7 +30,6 @@ module Pando
         @changed_at = @rest_until = @look_at = 0.0
       end
 
-      # @return [self]
       def start
         Thread.new { loop { sleep(step) } }
         self

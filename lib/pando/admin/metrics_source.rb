@@ -50,7 +50,6 @@ module Pando
       def start_time = MetricsSource.start_time(server["uptime"])
 
       # @param name [String, nil]
-      # @return [String]
       def pool(name) = name || ONLY
 
       # The labels of a process.

@@ -38,7 +38,6 @@ module Pando
       # @param argv [Array<String>] without the command
       # @param switches [Array<Switch>] the command's flags that are not settings
       # @param most_words [Integer] how many words that are not flags it takes
-      # @return [Flags]
       # @raise [UsageError]
       def self.parse(argv, switches: [], most_words: 1)
         new(switches, most_words).tap { |flags| flags.send(:read, argv.dup) }

@@ -188,8 +188,6 @@ module Pando
 
     module Types
       # An address to listen on, a Config::Listen.
-      #
-      # @api private
       class ListenOn < Type
         def cast(value, **options)
           listen = Listen.parse(value, **options)
@@ -221,8 +219,6 @@ module Pando
       end
 
       # An address of the admin process, a Config::Listen. A bare port is not open to other machines.
-      #
-      # @api private
       class AdminOn < ListenOn
         HOST = "127.0.0.1"
 
@@ -235,8 +231,6 @@ module Pando
       end
 
       # The permission bits of a unix socket's file: 0660, or "0660".
-      #
-      # @api private
       class FileMode < Type
         def cast(value, **)
           bits = value.is_a?(String) && value.match?(/\A[0-7]{1,4}\z/) ? value.oct : value

@@ -18,7 +18,6 @@ module Pando
       # @return [Recorder]
       attr_reader :recorder
 
-      # @param flags [Flags]
       # @param env [Hash{String => String}]
       # @param dir [String] a relative -C is resolved against it
       # @param statements [Array<Array(String, Hash{String => String})>, nil] what the file says, if another process has
@@ -33,7 +32,6 @@ module Pando
       end
 
       # @param file [Boolean] whether to read the config file
-      # @return [self]
       # @raise [ConfigError]
       def load(file: true)
         @flags.given.each { |given| @values.set_by_flag(given.setting, given.text, given.source) }
@@ -46,7 +44,6 @@ module Pando
       # @return [Hash{Symbol => Array<Values::Entry>}] the values from the file
       def in_file = @values.in_file
 
-      # @param setting [Setting]
       # @return [Array<Values::Entry>] the effective values
       def entries(setting)
         found = { directory: directory, config_file: @config_file }

@@ -123,7 +123,6 @@ module Pando
         @said = mine.to_h { |key, value| [key, cast(key, value)] }
       end
 
-      # @return [String]
       def name = @said[:name] || @runner.name
 
       # @return [String] how the line begins

@@ -54,9 +54,7 @@ module Pando
 
       # @return [String] "config/pando.rb:3"
       attr_reader :source
-      # @return [String]
       attr_reader :name
-      # @return [Array<String>]
       attr_reader :paths
 
       # @param name [Object] as written: a Symbol @param said [Hash{Symbol => Object}] with paths:

@@ -30,7 +30,6 @@ module Pando
                      hook: Hooks::NAMES - Settings.file_names,
                      on: %i[on], service: %i[service], pool: %i[pool], node: %i[node] }.freeze
 
-      # @return [Hooks]
       attr_reader :hooks
       # @return [Array<Block>] in the order of the file, as are the others
       attr_reader :blocks
@@ -39,7 +38,6 @@ module Pando
       # @return [Array<NodeLine>]
       attr_reader :nodes
 
-      # @param values [Values]
       # @param directory [String] absolute
       def initialize(values, directory)
         @values = values

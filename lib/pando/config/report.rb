@@ -9,17 +9,14 @@ module Pando
     #
     # @api private
     class Report
-      # @param config [Config]
       def initialize(config)
         @config = config
       end
 
-      # @return [String]
       def text
         [*header, *groups, *pools, *nodes, *blocks].join("\n")
       end
 
-      # @return [String]
       def json
         require "json"
         JSON.pretty_generate(directory: @config.directory, config_file: @config.config_file,

@@ -21,7 +21,6 @@ require "pando/errors"
 class Pando::Config::DSL
   using Pando::Config::Units
 
-  # @param recorder [Recorder]
   def initialize(recorder)
     @recorder = recorder
   end
@@ -58,7 +57,6 @@ module Pando
     # @api private
     class RubyFile
       # @param path [String] absolute
-      # @param recorder [Recorder]
       def initialize(path, recorder)
         @path = path
         @name = recorder.shorten(path)

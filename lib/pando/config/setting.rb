@@ -29,7 +29,6 @@ module Pando
         @rails = !directory.nil? && RAILS.all? { |file| File.file?(File.join(directory, file)) }
       end
 
-      # @param setting [Setting]
       # @return [Array(Object, String)] the default that applies, and its source
       def default_of(setting)
         name = NAMES.keys.find { |one| holds?(one) && setting.defaults.key?(one) }

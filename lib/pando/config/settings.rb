@@ -31,8 +31,6 @@ module Pando
       # Threads of all workers together: the reactor has no more lanes.
       LIMIT = 1024
 
-      # @param config [Config]
-      # @return [Integer]
       def self.count(config)
         return 1 unless config.reactor
         return config.threads unless config.threads == :auto
@@ -40,13 +38,11 @@ module Pando
         [RUBY_VERSION < "3.2" ? BLIND : MOST, LIMIT / workers(config)].min.clamp(1, nil)
       end
 
-      # @param config [Config]
       # @return [Integer] the most requests that a worker of any pool may have at once
       def self.most(config) = [config, *config.pools.map(&:config)].map { |one| count(one) }.max
 
       # The variable is not meant for Pando alone, so it is no error in direct mode.
       #
-      # @param config [Config]
       # @return [String, nil] why it cannot have so many
       def self.obstacle(config)
         unless config.reactor || config.threads == 1 || config.source(:threads) == VARIABLE
@@ -85,8 +81,6 @@ module Pando
         attr_reader :groups
 
         # Declares a group: its block calls Settings.setting.
-        #
-        # @param title [String]
         def group(title, &block)
           @groups[@title = title] = []
           instance_eval(&block)
@@ -103,7 +97,6 @@ module Pando
           @by_name.values
         end
 
-        # @param name [Symbol]
         # @return [Setting, nil]
         def [](name)
           @by_name[name]

@@ -51,6 +51,7 @@ module Pando
       end
     end
 
+    # @api private
     module Types
       # A String that matches a pattern.
       class Text < Type
@@ -211,7 +212,6 @@ module Pando
       class OrOff < Type
         OFF = [false, "off", "false"].freeze
 
-        # @param type [Type]
         def initialize(type)
           super()
           @type = type

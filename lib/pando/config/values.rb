@@ -21,23 +21,18 @@ module Pando
         @file = {}
       end
 
-      # @param setting [Setting]
-      # @param text [String]
       # @param flag [String] as it was typed
       # @raise [ConfigError]
       def set_by_flag(setting, text, flag)
         add(@flags, setting, Values.cast(setting, text, flag), flag)
       end
 
-      # @param setting [Setting]
       # @param value [Object] as #cast returned it
       # @param source [String] "config/pando.rb:3"
       def set_by_file(setting, value, source)
         add(@file, setting, meant(setting, value), source)
       end
 
-      # @param name [Symbol]
-      # @return [Boolean]
       def set_by_file?(name)
         @file.key?(name)
       end
@@ -45,7 +40,6 @@ module Pando
       # @return [Hash{Symbol => Array<Entry>}] the values from the file, by the setting's name
       def in_file = @file
 
-      # @param setting [Setting]
       # @return [Array<Entry>] the effective values; several only if the setting is repeatable
       # @raise [ConfigError] the value comes from an environment variable and is wrong
       def entries(setting)

@@ -13,14 +13,12 @@ module Pando
       FIRST_PAUSE = 0.25 # seconds
       LONGEST_PAUSE = 5.0
 
-      # @param node [Node]
       def initialize(node)
         @node = node
         @pause = FIRST_PAUSE
       end
 
       # A try to reach the broker has failed.
-      # @param error [Exception]
       # @return [Float] seconds until the next try
       def lost(error)
         tell("lost", reason: "#{error.message} (#{error.class})") unless @since
@@ -66,7 +64,6 @@ module Pando
       end
 
       # @param error [Exception, nil] nil: success. Later calls have no effect
-      # @return [void]
       def set(error = nil)
         return if set?
 
@@ -74,7 +71,6 @@ module Pando
         @queue.close
       end
 
-      # @return [Boolean]
       def set? = @queue.closed?
     end
   end

@@ -36,13 +36,10 @@ module Pando
       def stop = ask(:stop)
 
       def busy? = !!ask(:busy?)
-      # @return [Integer]
       def progress = count(:progress, ask(:progress))
       # @return [Integer] jobs; if the runner does not count them, each step of progress counts as one
       def done = counted(:done) || progress
-      # @return [Integer]
       def failed = counted(:failed) || 0
-      # @return [Integer]
       def in_progress = [counted(:in_progress) || (busy? ? 1 : 0), MAX].min
 
       # @return [Integer, nil]

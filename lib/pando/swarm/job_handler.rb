@@ -29,7 +29,6 @@ module Pando
       end
 
       # Runs in the new node, before it reports ready.
-      # @param worker [Cluster::Worker]
       def start(worker)
         @worker = worker
         @node = Node.new(@kind, worker.slot)
@@ -47,7 +46,6 @@ module Pando
       def resume; end
 
       # A node has no job with which it could test itself.
-      # @return [String]
       def try_out = ""
 
       # At each tick of the worker's loop.
@@ -61,7 +59,6 @@ module Pando
       end
 
       # The node takes no new jobs from now on. Unless it is forked, this is final: the node is about to end.
-      # @return [nil]
       def quiet
         @told_to_quiet = true
         quiet_runner
@@ -69,7 +66,6 @@ module Pando
 
       # Whether the runner is completely gone, so that the process can be forked. The worker asks again and again until
       # then.
-      # @return [Boolean]
       def rest?
         return true unless @runner
 
@@ -85,7 +81,6 @@ module Pando
       def patience = @kind.quiet_timeout
 
       # In a forked child: nothing here is its own.
-      # @return [nil]
       def abandon = nil
 
       # The process has been forked, or will not be: it goes on as before. A runner that was told to be quiet lets its
@@ -97,7 +92,6 @@ module Pando
       end
 
       # A node has no connections of clients, and is never told to leave last.
-      # @return [Boolean]
       def drained? = true
 
       # Running jobs finish, or go back to the broker.
@@ -194,7 +188,6 @@ module Pando
     #
     # @api private
     class JobProgress
-      # @param worker [Cluster::Worker]
       # @param runner [CheckedRunner]
       # @param timeout [Float, nil] seconds @param grace [Float] seconds between the warning and the kill
       def initialize(worker, runner, timeout, grace)

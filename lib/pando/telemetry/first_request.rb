@@ -28,7 +28,6 @@ module Pando
       # Wraps the application until its first request is over.
       #
       # @param app [#call]
-      # @param worker [Cluster::Worker]
       # @return [App]
       def wrap(app, worker) = App.new(app, self, worker)
 
@@ -51,8 +50,6 @@ module Pando
 
       # Wraps the application for one request of one worker, and is then replaced by the application. Writes the
       # profile when the client has its answer. If the profile fails, the request still goes on.
-      #
-      # @api private
       class App
         # The end of a profile's name until it is complete.
         PART = ".part"
@@ -134,7 +131,6 @@ module Pando
 
         def start = @collector = ::Vernier::Collector.new(:wall, interval: INTERVAL).tap(&:start)
         def stop = @result = @collector.stop
-        # @param path [String]
         def write(path) = @result.write(out: path)
       end
 
@@ -155,7 +151,6 @@ module Pando
           trap(SIGNAL, @handler) unless @handler == "DEFAULT"
         end
 
-        # @param path [String]
         def write(path) = File.write(path, JSON.generate(StackProf.results))
       end
 

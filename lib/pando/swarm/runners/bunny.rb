@@ -28,7 +28,6 @@ module Pando
           RequiredFiles.load(kind)
         end
 
-        # @param node [Node]
         def initialize(node)
           @node = node
           @settings = Settings.new(node)
@@ -90,8 +89,6 @@ module Pando
         end
 
         # The keywords of the `node` line that concern RabbitMQ. Made in a node.
-        #
-        # @api private
         class Settings
           # In seconds and in milliseconds. A Hash as `connection:` overrides them. Pando reports by events what Bunny
           # would log.
@@ -101,10 +98,8 @@ module Pando
           attr_reader :prefetch
           # @return [Symbol] :reject or :requeue: what happens to a message whose consumer raises
           attr_reader :on_error
-          # @return [Array<String>]
           attr_reader :queues
 
-          # @param node [Node]
           def initialize(node)
             options = node.options
             @named = options.fetch(:consumer)
@@ -124,7 +119,6 @@ module Pando
           end
 
           # Runs on each new connection, before its first message.
-          # @param channel [::Bunny::Channel]
           def declare(channel)
             SneakersConsumer.declare(channel, consumer, @queues) if SneakersConsumer.for?(consumer)
             consumer.declare(channel) if consumer.respond_to?(:declare)
@@ -149,8 +143,6 @@ module Pando
         # middlewares and metrics run. Its handlers (Maxretry and the like) do not: they need a channel of their own.
         #
         # Used by the threads that run jobs, in a node.
-        #
-        # @api private
         class SneakersConsumer
           # A Sneakers worker gets this instead of a thread pool: nothing that is used here needs one.
           NO_POOL = Object.new.freeze
@@ -163,7 +155,6 @@ module Pando
             def noop(*) = raise(TypeError, "work must end with ack!, reject! or requeue!")
           end
 
-          # @return [Boolean]
           def self.for?(consumer)
             defined?(::Sneakers::Worker) && consumer.is_a?(Class) && consumer.include?(::Sneakers::Worker)
           end
@@ -184,7 +175,6 @@ module Pando
             @worker = worker_class.new(nil, NO_POOL, ack: true)
           end
 
-          # @param message [Message]
           def call(message)
             @worker.process_work(message.delivery_info, message.properties, message.payload, Handler.new(message))
           end
@@ -194,8 +184,6 @@ module Pando
         # broker's prefetch, for instance). Owned by the runner, in a node.
         #
         # At any moment an item is either waiting or in progress: {#busy?} is never false between the two.
-        #
-        # @api private
         class ThreadPool
           # @param size [Integer] number of threads @param name [String] their name, followed by a number
           # @yieldparam item [Object]
@@ -302,8 +290,6 @@ module Pando
         # Keeps track of the threads that Bunny starts. Ruby gives a new thread the group of the thread that starts it.
         # So every thread that a tracked thread starts is tracked too, and can be ended and waited for. Owned by the
         # Subscription, in a node.
-        #
-        # @api private
         class ThreadTracker
           def initialize
             @group = ThreadGroup.new

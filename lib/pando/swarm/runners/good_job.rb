@@ -30,7 +30,6 @@ module Pando
         # @return [Float, nil] seconds that the oldest of them has waited; 0: none waits
         attr_reader :latency
 
-        # @param node [Node]
         def initialize(node)
           @queues = node.queues.join(",")
           # Further options may be poll_interval, max_cache, enable_cron, ...

@@ -13,8 +13,6 @@ module Pando
       # Karafka::Embedded starts once per process, and a process forked from it counts as started too. So this class
       # calls what Embedded calls, Karafka::Server.start and .stop. Before each start it resets what Karafka keeps of
       # the last run (Reset). Between a stop and the next start nothing of librdkafka is left.
-      #
-      # @api private
       class Karafka
         # Milliseconds until Karafka, told to stop, kills the threads of consumers that are still working: quiet_timeout
         # was their time to finish. Messages that they have not marked as consumed are delivered again. If the broker is
@@ -140,7 +138,6 @@ module Pando
           ::Karafka.producer.close # the app may have sent something while it loaded
         end
 
-        # @param node [Node]
         def initialize(node)
           @node = node
           @quiet = false

@@ -8,8 +8,6 @@ module Pando
   module Swarm
     module Runners
       # Shared code of the runners whose job libraries are part of a Rails app.
-      #
-      # @api private
       module RailsApp
         class << self
           # In the mold: loads the app, which brings the library with it. Leaves no connection open.
@@ -26,7 +24,6 @@ module Pando
           # Closes all connections of Active Record's pools. They are opened again when they are needed.
           def disconnect = ForkSafety::Libraries::ActiveRecordPools.disconnect
 
-          # @param error [Exception]
           # @return [Boolean] whether the database is down for now, so that the query itself may be right
           def away?(error)
             error.is_a?(::ActiveRecord::ConnectionNotEstablished) || error.is_a?(::ActiveRecord::ConnectionFailed)
@@ -62,8 +59,6 @@ module Pando
         # failed if it raised, if retry_on scheduled a retry, or if discard_on discarded the job.
         #
         # Owned by a runner. The threads that run jobs write; the node's main thread reads.
-        #
-        # @api private
         class JobCounter
           PERFORM = "perform.active_job"
           NOT_DONE = /\A(?:enqueue_retry|discard)\.active_job\z/
@@ -71,7 +66,6 @@ module Pando
 
           # @return [Integer] attempts that have ended, successful or not
           attr_reader :done
-          # @return [Integer]
           attr_reader :failed
 
           def initialize

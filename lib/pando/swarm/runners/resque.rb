@@ -204,8 +204,6 @@ module Pando
         end
 
         # Lets a thread sleep until something is readable or another thread wakes it. Owned by the runner, in a node.
-        #
-        # @api private
         class Wakeup
           def initialize
             @reader, @writer = IO.pipe

@@ -63,7 +63,6 @@ module Pando
           end
         end
 
-        # @param node [Node]
         def initialize(node)
           @node = node
           @counter = JobCounter.new

@@ -44,7 +44,6 @@ module Pando
         # @return [Float, nil] seconds that the oldest of them has waited; 0: none waits
         attr_reader :latency
 
-        # @param node [Node]
         def initialize(node)
           @node = node
           @options = OPTIONS.merge(node.options)

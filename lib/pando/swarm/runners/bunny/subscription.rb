@@ -15,8 +15,6 @@ module Pando
         # again.
         #
         # Owned by a {Subscription}, in a node.
-        #
-        # @api private
         class Connection
           OPTIONS = { automatically_recover: false, recover_from_connection_close: false }.freeze
           # Errors that mean that the broker is down, and not that it refuses us.
@@ -85,7 +83,6 @@ module Pando
             @session.transport&.close
           end
 
-          # @param error [Exception]
           def break(error)
             @error ||= error
             @on_break.call
@@ -159,8 +156,6 @@ module Pando
 
         # Keeps one {Connection} to RabbitMQ open until it is told to end. When the broker goes away it tries again,
         # later each time. It has one thread of its own, beside those of Bunny. Owned by the runner, in a node.
-        #
-        # @api private
         class Subscription
           # Seconds between two counts of the waiting messages.
           COUNT_EVERY = 5
@@ -170,7 +165,6 @@ module Pando
           # @return [Integer, nil] messages that wait in the queues, some seconds old; nil: not known
           attr_reader :lag
 
-          # @param settings [Settings] @param node [Node]
           # @yieldparam message [Message]
           # @yieldreturn [Boolean] false: the message is not wanted any more
           def initialize(settings, node, &deliver)

@@ -216,7 +216,6 @@ module Pando
         # A child has none: the list that it inherits belongs to its parent, which is alive and reports by itself.
         module UnreportedRuns
           class << self
-            # @param held_jobs [HeldJobs]
             def add(held_jobs)
               ours << held_jobs
             end

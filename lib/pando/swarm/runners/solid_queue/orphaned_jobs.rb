@@ -12,8 +12,6 @@ module Pando
         # process takes. See KilledJobs.
         #
         # Owned by the runner. Runs in the thread beside the jobs.
-        #
-        # @api private
         class OrphanedJobs
           # @param kind [String] the name of the node's kind
           # @param again [Boolean] whether such jobs run again; false: they fail, as with Solid Queue
@@ -78,8 +76,6 @@ module Pando
         # meanwhile.
         #
         # Owned by OrphanedJobs. Runs in the thread beside the jobs.
-        #
-        # @api private
         class KilledJobs
           # How many processes may die with a job, and by which factor more if each had other jobs too.
           DEATHS = 3

@@ -11,8 +11,6 @@ module Pando
         # replaces it, as Solid Queue's supervisor would replace a process.
         #
         # Owned by the runner. Everything except #quiet, #busy? and #stop runs in the thread beside the jobs.
-        #
-        # @api private
         class SupervisedProcess
           # Seconds that it has to register, and to end.
           END_WITHIN = 5.0
@@ -112,8 +110,6 @@ module Pando
 
         # Solid Queue's processes, each of which is a thread of a node here. They register with the node's pid and its
         # identity, and leave no pipe behind.
-        #
-        # @api private
         module EmbeddedProcess
           # @return [Hash] saved with the registration
           def metadata = super.merge(life: ProcessIdentity.here)
@@ -122,20 +118,16 @@ module Pando
           def close = self_pipe.each_value(&:close)
         end
 
-        # @api private
         class Dispatcher < ::SolidQueue::Dispatcher
           include EmbeddedProcess
         end
 
-        # @api private
         class Scheduler < ::SolidQueue::Scheduler
           include EmbeddedProcess
         end
 
         # A worker that can stop claiming jobs and keep its registration, so its jobs stay its own as long as they run.
         # Solid Queue's own stop would give them to others after five seconds.
-        #
-        # @api private
         class Worker < ::SolidQueue::Worker
           include EmbeddedProcess
 
@@ -154,7 +146,6 @@ module Pando
           end
 
           # True from before a claim until everything about the job is recorded.
-          # @return [Boolean]
           def busy? = @claims.synchronize { @claiming } || free < pool.size
 
           private
@@ -173,8 +164,6 @@ module Pando
         end
 
         # The list of Solid Queue's processes that a node runs. Made in the node, at the start of its runner.
-        #
-        # @api private
         module ProcessList
           OTHERS = { dispatcher: Dispatcher, scheduler: Scheduler }.freeze
           private_constant :OTHERS
