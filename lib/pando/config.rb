@@ -98,27 +98,19 @@ module Pando
     end
 
     # @return [Array<Recorder::Block>] #name and #block of each `on`, to pass to Events.subscribe
-    def subscriptions
-      blocks.select { |one| one.kind == :event }
-    end
+    def subscriptions = blocks.select { |one| one.kind == :event }
 
     # @param values [Hash{Symbol => Object}] of settings
     # @return [Config] the same with these values, which are not checked
     # @api private
-    def with(values)
-      dup.tap { |copy| copy.replace(values) }.freeze
-    end
+    def with(values) = dup.tap { |copy| copy.replace(values) }.freeze
 
     # @return [Hash{Symbol => Integer}] surge: and unavailable:
-    def rollout
-      { surge: rollout_surge, unavailable: rollout_unavailable }
-    end
+    def rollout = { surge: rollout_surge, unavailable: rollout_unavailable }
 
     # @param name [Symbol] of a setting
     # @return [String] "default", "config/pando.rb:3", "--workers", "WEB_CONCURRENCY"; several are joined by commas
-    def source(name)
-      @entries.fetch(name).map(&:source).uniq.join(", ")
-    end
+    def source(name) = @entries.fetch(name).map(&:source).uniq.join(", ")
 
     # @param name [Symbol] of a setting
     # @return [Boolean] whether the default applies
@@ -129,9 +121,7 @@ module Pando
     # @param name [Symbol] of a setting
     # @return [Array<Values::Entry>] value as written and source; several for `listen`
     # @api private
-    def entries(name)
-      @entries.fetch(name)
-    end
+    def entries(name) = @entries.fetch(name)
 
     # @return [String] the path of the rackup file
     # @raise [ConfigError] it is needed and does not exist

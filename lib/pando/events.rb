@@ -116,9 +116,7 @@ module Pando
       #
       # @param name [String, Symbol]
       # @return [String] `noun.verb`
-      def name_of(name)
-        name.is_a?(Symbol) ? name.to_s.sub("_", ".") : name.to_s
-      end
+      def name_of(name) = name.is_a?(Symbol) ? name.to_s.sub("_", ".") : name.to_s
     end
 
     # One subscriber: the event that it wants and the block to call. Events holds it; `Events.subscribe` returns it to
@@ -141,9 +139,7 @@ module Pando
       # @api private
       # @param name [String]
       # @return [Boolean]
-      def wants?(name)
-        @name.nil? || @name == name
-      end
+      def wants?(name) = @name.nil? || @name == name
 
       # @api private
       # @param patience [Float]
@@ -181,9 +177,7 @@ module Pando
         file ? "#{file}:#{line}" : "an unknown line"
       end
 
-      def describe(error)
-        "#{error.class}: #{error.message}".inspect[1..-2].slice(0, 500)
-      end
+      def describe(error) = "#{error.class}: #{error.message}".inspect[1..-2].slice(0, 500)
     end
   end
 end

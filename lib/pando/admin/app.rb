@@ -134,9 +134,7 @@ module Pando
         failure(404, e.message)
       end
 
-      def events(env)
-        follow(@feed.stream(parameters(env)["name"].to_s))
-      end
+      def events(env) = follow(@feed.stream(parameters(env)["name"].to_s))
 
       def follow(stream)
         return failure(503, "#{EventFeed::FOLLOWERS} clients follow the events already") unless stream

@@ -58,9 +58,7 @@ module Pando
 
       # @param name [Symbol] of a setting
       # @return [Given, nil] the last one
-      def last(name)
-        given.reverse_each.find { |one| one.setting.name == name }
-      end
+      def last(name) = given.reverse_each.find { |one| one.setting.name == name }
 
       # @return [Array<String>] the words that neither are flags nor belong to one
       def words = given.select { |one| one.flag.nil? }.map(&:text)

@@ -138,9 +138,7 @@ module Pando
       end
 
       # @return [Boolean] whether it is a unix socket, with a file or abstract
-      def unix?
-        %i[unix abstract].include?(kind)
-      end
+      def unix? = %i[unix abstract].include?(kind)
 
       # @param name [Symbol] an option
       # @return [Boolean] whether it applies to sockets of this kind

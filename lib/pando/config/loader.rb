@@ -52,9 +52,7 @@ module Pando
       end
 
       # @return [Array<String>] arguments that mean the same in any directory
-      def argv
-        ["-C", directory, *@flags.argv]
-      end
+      def argv = ["-C", directory, *@flags.argv]
 
       private
 

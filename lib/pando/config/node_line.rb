@@ -31,12 +31,11 @@ module Pando
                           :exclusive, :shared, :refork, :memory, :surge, :unavailable, :canary, :options, :source,
                           keyword_init: true)
 
-    # A `node` line of a config file: its keywords, and the Config::NodeKind that it declares. Keywords that are not
-    # listed here belong to the runner.
+    # A `node` line of a config file: its keywords, and the NodeKind that it declares.
     #
     # @api private
     class NodeLine
-      # A keyword that any kind of node takes, and its default.
+      # A keyword that any kind of node takes.
       Keyword = Struct.new(:type, :default, :help)
 
       NAME = /\A[a-z][a-z0-9_-]{0,31}\z/
@@ -125,13 +124,13 @@ module Pando
 
       def name = @said[:name] || @runner.name
 
-      # @return [String] how the line begins
-      def title = "node #{@runner.inspect}"
-
       def check
         refuse("needs a name such as :sidekiq") unless @runner.is_a?(Symbol) && @runner.name.match?(NAME)
-        refuse_mixture if @factory && ours?
-        return if @factory || ours?
+        ours = RUNNERS.key?(@runner)
+        if @factory && ours
+          refuse("has a block, but its runner comes with Pando: leave the block out, or rename your own runner")
+        end
+        return if @factory || ours
 
         known = RUNNERS.keys.map(&:inspect).join(", ")
         refuse("is not a runner that comes with Pando (#{known}), and has no block that makes one." \
@@ -151,13 +150,13 @@ module Pando
       end
 
       # @param config [Config] its settings apply to keywords that the line leaves out
-      # @return [Config::NodeKind]
+      # @return [NodeKind]
       # @raise [ConfigError]
       def kind(config)
         refuse_web if web?(config)
         NodeKind.new(name: name, runner: (@runner unless @factory), factory: @factory, source: source,
                      options: @options.freeze, files: value(:require).map { |file| locate(file, config) },
-                     timeout: timeout(config), exclusive: inherit(:exclusive, exclusive_by_nature?),
+                     timeout: timeout(config), exclusive: inherit(:exclusive, !@factory && EXCLUSIVE.include?(@runner)),
                      refork: inherit(:refork, config.refork), memory: inherit(:memory, config.memory_worker),
                      **rollout(config),
                      **%i[count concurrency queues quiet_timeout shared].to_h { |key| [key, value(key)] }).freeze
@@ -181,7 +180,6 @@ module Pando
 
       private
 
-      # @return [Hash{Symbol => Object}]
       def rollout(config)
         said = { surge: config.rollout_surge, unavailable: config.rollout_unavailable, canary: config.rollout_canary }
         said = said.to_h { |key, otherwise| [key, inherit(key, otherwise)] }
@@ -195,16 +193,11 @@ module Pando
         value(key).then { |value| value.equal?(INHERIT) ? otherwise : value }
       end
 
-      # The pool of the workers has this name, see Server::Kinds.
-      def web?(config) = name == "web" && !config.workers.zero?
-
       # The timeout of requests does not suit jobs. It applies only if the server has no workers.
       def timeout(config)
         meant = config.workers.zero? && !config.default?(:timeout)
         inherit(:timeout, meant ? config.timeout : TIMEOUT)
       end
-
-      def exclusive_by_nature? = !@factory && EXCLUSIVE.include?(@runner)
 
       def locate(file, config) = file.start_with?(".", "/") ? File.expand_path(file, config.directory) : file
 
@@ -214,17 +207,11 @@ module Pando
         refuse("#{key}: #{e.message}")
       end
 
-      def ours? = RUNNERS.key?(@runner)
-
       def check_weights
         strange = @options.fetch(:weights, {}).keys.map(&:to_s) - value(:queues)
         return if strange.empty?
 
         refuse("weights: #{strange.first} is not one of its queues (#{value(:queues).join(", ")})")
-      end
-
-      def refuse_mixture
-        refuse("has a block, but its runner comes with Pando: leave the block out, or rename your own runner")
       end
 
       def refuse_beside_queue_file
@@ -234,12 +221,15 @@ module Pando
         refuse("has both #{said.first}: and queue_file: true, which takes it from config/queue.yml: leave one out")
       end
 
+      # The pool of the workers has this name, see Server::Kinds.
+      def web?(config) = name == "web" && !config.workers.zero?
+
       def refuse_web
         refuse("has the name #{name}, which the workers that serve requests have: give it another one, such as " \
                "name: \"jobs\"")
       end
 
-      def refuse(message) = raise(ConfigError, "#{source}: #{title} #{message}")
+      def refuse(message) = raise(ConfigError, "#{source}: node #{@runner.inspect} #{message}")
     end
   end
 end

@@ -54,7 +54,9 @@ module Pando
 
       # @return [String] "config/pando.rb:3"
       attr_reader :source
+      # @return [String]
       attr_reader :name
+      # @return [Array<String>]
       attr_reader :paths
 
       # @param name [Object] as written: a Symbol @param said [Hash{Symbol => Object}] with paths:
@@ -120,7 +122,9 @@ module Pando
       private
 
       def read_paths(said)
-        said.each_key { |key| check_keyword(key) unless key == :paths }
+        known = [:paths, *KEYWORDS.keys]
+        strange = said.keys.find { |key| !known.include?(key) }
+        refuse("has no option #{strange}:.#{Suggestion.for(strange, known)}") if strange
         paths = PATHS.cast(said.fetch(:paths) { refuse("needs paths:, such as paths: [\"/#{name}\"]") })
         wrong = paths.find { |path| !path.match?(%r{\A/[!-~&&[^?#*]]*\z}) }
         refuse("paths: #{wrong.inspect} is not a path: write it from the first slash on, without ?, # and *") if wrong
@@ -128,12 +132,6 @@ module Pando
         paths.freeze
       rescue Type::Invalid => e
         refuse("paths: #{e.message}")
-      end
-
-      def check_keyword(key)
-        return if KEYWORDS.key?(key)
-
-        refuse("has no option #{key}:.#{Suggestion.for(key, [:paths, *KEYWORDS.keys])}")
       end
 
       def cast(key, written)

@@ -83,8 +83,8 @@ module Pando
       def add_node(line)
         same = nodes.find { |other| other.name == line.name }
         if same
-          raise ConfigError, "#{line.source}: there is a node #{line.name.inspect} already (#{same.source}): give one " \
-                             "of them another name, such as name: \"#{line.name}_2\""
+          raise ConfigError, "#{line.source}: there is a node #{line.name.inspect} already (#{same.source}): give " \
+                             "one of them another name, such as name: \"#{line.name}_2\""
         end
 
         nodes << line
@@ -125,10 +125,11 @@ module Pando
       end
 
       def on(_on, values, options, block)
-        usable = values.size == 1 && options.empty? && (values.first.is_a?(String) || values.first.is_a?(Symbol)) && block
+        name = values.first
+        usable = values.size == 1 && options.empty? && (name.is_a?(String) || name.is_a?(Symbol)) && block
         refuse("on needs the name of an event and a block") unless usable
 
-        keep(:event, event(values.first), block)
+        keep(:event, event(name), block)
       end
 
       def service(_service, values, options, block)

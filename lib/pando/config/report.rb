@@ -13,9 +13,7 @@ module Pando
         @config = config
       end
 
-      def text
-        [*header, *groups, *pools, *nodes, *blocks].join("\n")
-      end
+      def text = [*header, *groups, *pools, *nodes, *blocks].join("\n")
 
       def json
         require "json"
@@ -40,9 +38,7 @@ module Pando
         rows.flat_map { |title, lines| ["", "# #{title}", *lines.map { |line| format("%-#{width}s  # %s", *line) }] }
       end
 
-      def shown(settings)
-        settings.reject(&:flag_only?)
-      end
+      def shown(settings) = settings.reject(&:flag_only?)
 
       def rows(setting)
         @config.entries(setting.name).map do |entry|

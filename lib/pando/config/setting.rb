@@ -74,8 +74,9 @@ module Pando
     # @!attribute keyword [Symbol, nil] the keyword
     # @!attribute serves [Proc, nil] called with the Config: whether this keyword has an effect
     # @!attribute options [Hash{Symbol => Option}] keywords that #type reads together with the value
-    # @!attribute traits [Array<Symbol>] :repeatable, :positional, :flag_only (not in a file), :readable (in a file),
-    #   :second (a keyword that may be written without its name)
+    # @!attribute traits [Array<Symbol>] :repeatable (each line adds a value), :positional (an argument without a flag
+    #   sets it), :flag_only (not in a file), :readable (a file may ask for it), :second (a keyword that may be written
+    #   as a second value, without its name)
     # @!attribute defaults [Hash{Symbol => Object}] other defaults, by the name of the Situation in which they apply
     Setting = Struct.new(:name, :type, :default, :help, :unit, :notes, :example, :flags, :argument, :env, :meant,
                          :check, :within, :keyword, :serves, :options, :traits, :defaults,
@@ -88,25 +89,14 @@ module Pando
         freeze
       end
 
-      # @return [Boolean] whether each line adds a value
       def repeatable? = traits.include?(:repeatable)
-
-      # @return [Boolean] whether an argument without a flag sets it
       def positional? = traits.include?(:positional)
-
-      # @return [Boolean] whether this keyword may be written as a second value, without its name
+      def flag_only? = traits.include?(:flag_only)
+      def readable? = traits.include?(:readable)
       def second? = traits.include?(:second)
 
-      # @return [Boolean] whether it can only be set on the command line
-      def flag_only? = traits.include?(:flag_only)
-
-      # @return [Boolean] whether the config file may ask for its value
-      def readable? = traits.include?(:readable)
-
-      # @return [String] the setting's name for users: "workers", "timeout grace:"
-      def title
-        within ? "#{within} #{keyword}:" : name.name
-      end
+      # @return [String] "workers", "timeout grace:"
+      def title = within ? "#{within} #{keyword}:" : name.name
 
       # @param value [Object] what the user wrote
       # @param options [Hash{Symbol => Object}] as the user wrote them

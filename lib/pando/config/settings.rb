@@ -93,9 +93,7 @@ module Pando
         end
 
         # @return [Array<Setting>]
-        def all
-          @by_name.values
-        end
+        def all = @by_name.values
 
         # @return [Setting, nil]
         def [](name)

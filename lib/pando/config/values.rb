@@ -33,9 +33,7 @@ module Pando
         add(@file, setting, meant(setting, value), source)
       end
 
-      def set_by_file?(name)
-        @file.key?(name)
-      end
+      def set_by_file?(name) = @file.key?(name)
 
       # @return [Hash{Symbol => Array<Entry>}] the values from the file, by the setting's name
       def in_file = @file
@@ -47,9 +45,7 @@ module Pando
       end
 
       # @return [Object] the value that counts so far
-      def value(setting)
-        entries(setting).last.value
-      end
+      def value(setting) = entries(setting).last.value
 
       # @return [Object] the cast value
       # @raise [ConfigError] its message begins with `where`

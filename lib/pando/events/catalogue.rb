@@ -23,26 +23,18 @@ module Pando
         end
 
         # @return [Array<Known>] in the order of the docs
-        def all
-          @known.values
-        end
+        def all = @known.values
 
         # @return [Array<String>]
-        def names
-          @known.keys
-        end
+        def names = @known.keys
 
         # @param name [String]
         # @return [Boolean]
-        def known?(name)
-          @known.key?(name)
-        end
+        def known?(name) = @known.key?(name)
 
         # @param name [String]
         # @return [Symbol] :info for a name that is not in the table
-        def level(name)
-          @known[name]&.level || :info
-        end
+        def level(name) = @known[name]&.level || :info
 
         # @param event [Event]
         # @return [Symbol] the level of its name, unless this event is worse, or was reported before (`told`)

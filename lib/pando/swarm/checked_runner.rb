@@ -69,9 +69,7 @@ module Pando
 
       # Asks for every answer right after the start, so that a wrong one fails the node's start.
       # @raise [Error]
-      def verify
-        [progress, done, failed, in_progress, lag, latency, trouble]
-      end
+      def verify = [progress, done, failed, in_progress, lag, latency, trouble]
 
       # Names the method that has not returned for a while. May be called in a signal handler.
       # @return [String, nil]

@@ -9,8 +9,8 @@ module Pando
     # alone does not tell, because the kernel reuses pids: the boot of the machine, the namespace of the pid and the
     # start time of the process belong to it.
     #
-    # Used in nodes, by the runners that find the jobs of dead nodes: each stores an identity where others find it. Nodes
-    # of another version of Pando read it too.
+    # Used in nodes, by the runners that find the jobs of dead nodes: each stores an identity where others find it.
+    # Nodes of another version of Pando read it too.
     #
     # @api private
     module ProcessIdentity

@@ -43,9 +43,7 @@ module Pando
 
         # @param kind [Config::NodeKind]
         # @raise [BootError] a file is missing
-        def load(kind)
-          of(kind).each { |file| load_file(kind, file) }
-        end
+        def load(kind) = of(kind).each { |file| load_file(kind, file) }
 
         # The first file may change the load path, so later files are checked only if their paths are absolute.
         #

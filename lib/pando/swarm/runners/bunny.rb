@@ -44,9 +44,7 @@ module Pando
           raise
         end
 
-        def quiet
-          @subscription.quiet(@threads.quiet)
-        end
+        def quiet = @subscription.quiet(@threads.quiet)
 
         # Breaks off jobs that still run. Their messages go back to RabbitMQ.
         def stop

@@ -227,9 +227,7 @@ module Pando
             ready.first
           end
 
-          def close
-            [@reader, @writer].each(&:close)
-          end
+          def close = [@reader, @writer].each(&:close)
         end
       end
     end

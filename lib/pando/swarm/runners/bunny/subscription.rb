@@ -57,9 +57,7 @@ module Pando
           end
 
           # No delivery comes after it has returned.
-          def cancel
-            @consumers.each(&:cancel)
-          end
+          def cancel = @consumers.each(&:cancel)
 
           # @return [Boolean] whether the broker was told; otherwise it takes the message back
           def settle(tag, how)

@@ -224,9 +224,7 @@ module Pando
             def include?(identity) = ours.any? { |held_jobs| held_jobs.identity == identity }
 
             # Tries to report once more.
-            def release
-              ours.reject! { |held_jobs| held_jobs.release(0) }
-            end
+            def release = ours.reject! { |held_jobs| held_jobs.release(0) }
 
             private
 

@@ -37,9 +37,7 @@ module Pando
 
           # Removes the registrations that dead processes could not remove. A worker's registration goes only when its
           # jobs have ended, because removing it gives the jobs away.
-          def remove_dead
-            @retired.reject! { |member| ended?(member) && remove(member) }
-          end
+          def remove_dead = @retired.reject! { |member| ended?(member) && remove(member) }
 
           # @return [Array<Integer>] ids of our registrations
           def ids = members.filter_map(&:process_id)
