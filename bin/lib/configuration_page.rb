@@ -8,6 +8,9 @@ require "pando/hooks"
 #   ruby -Ilib bin/lib/configuration_page.rb
 class ConfigurationPage
   PATH = File.expand_path("../../docs/configuration.md", __dir__)
+  # What the page says of a setting beside its facts, by the setting's name.
+  NOTES = File.read(File.join(__dir__, "configuration_notes.md"), encoding: "UTF-8")
+              .split(/^## /).drop(1).to_h { |section| section.split("\n\n", 2) }
 
   INTRODUCTION = <<~MARKDOWN
     # Configuration
@@ -95,7 +98,8 @@ class ConfigurationPage
 
   def notes(setting)
     only = "You can set it only on the command line.\n" if setting.flag_only?
-    [setting.notes && "#{setting.notes.chomp}\n", only].compact.join("\n") if setting.notes || only
+    notes = NOTES[setting.name.name]
+    [notes && "#{notes.rstrip}\n", only].compact.join("\n") if notes || only
   end
 
   def example(setting)

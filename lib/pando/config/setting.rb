@@ -63,7 +63,6 @@ module Pando
     # @!attribute default [Object] a value as #type returns it
     # @!attribute help [String] one line
     # @!attribute unit [String, nil] what a number counts
-    # @!attribute notes [String, nil] more than the one line, Markdown for the documentation page
     # @!attribute example [String, nil] a line of a config file
     # @!attribute flags [Array<String>] "-w", "--workers"
     # @!attribute argument [String, nil] the name of the flag's argument, or of a positional argument
@@ -78,7 +77,7 @@ module Pando
     #   sets it), :flag_only (not in a file), :readable (a file may ask for it), :second (a keyword that may be written
     #   as a second value, without its name)
     # @!attribute defaults [Hash{Symbol => Object}] other defaults, by the name of the Situation in which they apply
-    Setting = Struct.new(:name, :type, :default, :help, :unit, :notes, :example, :flags, :argument, :env, :meant,
+    Setting = Struct.new(:name, :type, :default, :help, :unit, :example, :flags, :argument, :env, :meant,
                          :check, :within, :keyword, :serves, :options, :traits, :defaults,
                          keyword_init: true) do
       # @param declaration [Hash{Symbol => Object}] the attributes, and other defaults by the names of Situation

@@ -7,12 +7,6 @@ module Pando
       setting :access_log,
               type: Types::OrOff.new(Types::PathOrStdout.new("a file, or :stdout", symbols: %i[stdout])), default: nil,
               help: "The file to which the reactor writes a line for each request, or :stdout.",
-              notes: <<~MARKDOWN,
-                The format and a share of all requests may follow: `access_log "log/access.log", :json, sample: 0.1`.
-                Pando never waits for the file: if the disk is full, lines wait in a buffer in memory. When the buffer
-                is full, further lines are dropped and counted. USR1 to the monitor opens the file anew, for
-                logrotate. See [the access log](access-log.md).
-              MARKDOWN
               example: 'access_log "log/access.log", :json',
               check: Settings::NEEDS_REACTOR
 
@@ -31,10 +25,6 @@ module Pando
       setting :slow_log,
               type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds",
               help: "Write the stack of each request that runs for longer than this, and again at each doubling.",
-              notes: <<~MARKDOWN,
-                The file follows: `slow_log 2, "log/slow.log"`. The request goes on. `pando slow` shows the last ones.
-                Entries are text, or JSON with `log_format :json`. See [the slow log](slow-log.md).
-              MARKDOWN
               example: 'slow_log 2, "log/slow.log"'
 
       setting :slow_log_file,
