@@ -172,18 +172,5 @@ module Pando
               help: "How long a graceful stop keeps serving after its health check has turned to 503.",
               example: "drain_delay 5"
     end
-
-    # What Pando profiles in the application.
-    Settings.group "Profiling" do
-      setting :first_request_profile,
-              type: Types::Truth.new, default: false,
-              help: "Profile the first request that each generation serves.",
-              example: 'first_request_profile true, folder: "log/profiles"'
-
-      setting :first_request_profile_folder,
-              type: Types::Path.new("a directory"), default: "tmp/profiles",
-              within: :first_request_profile, keyword: :folder,
-              help: "The directory for the profiles, one file per generation."
-    end
   end
 end

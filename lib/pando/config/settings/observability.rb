@@ -2,6 +2,19 @@
 
 module Pando
   class Config
+    # What Pando profiles in the application.
+    Settings.group "Profiling" do
+      setting :first_request_profile,
+              type: Types::Truth.new, default: false,
+              help: "Profile the first request that each generation serves.",
+              example: 'first_request_profile true, folder: "log/profiles"'
+
+      setting :first_request_profile_folder,
+              type: Types::Path.new("a directory"), default: "tmp/profiles",
+              within: :first_request_profile, keyword: :folder,
+              help: "The directory for the profiles, one file per generation."
+    end
+
     # What the server shows of itself.
     Settings.group "Observability" do
       setting :access_log,
