@@ -13,8 +13,6 @@ module Pando
     module Metrics
       # One row.
       Known = Struct.new(:name, :type, :unit, :labels, :help, :value) do
-        # @param source [MetricsSource]
-        # @return [Family]
         def family(source) = Family.new(name, type, unit, help, value.call(source))
       end
 
@@ -25,7 +23,6 @@ module Pando
         attr_reader :known
 
         # @param snapshot [Snapshot] @param survey [#[]] the memory of each process
-        # @return [Array<Family>]
         def families(snapshot, survey)
           source = MetricsSource.new(snapshot, survey)
           known.map { |one| one.family(source) }
@@ -41,16 +38,18 @@ module Pando
 
         private
 
+        # @param from [Hash{Symbol => Object}] a method of the source and its argument, if that gives the values
         # @yieldparam source [MetricsSource]
         # @yieldreturn [Hash{Hash{Symbol => Object} => Numeric, Histogram}] values by labels; empty: there are none
-        def define(name, type, labels, help, unit: nil, &value)
-          unit ||= name.delete_suffix("_total")[/_(seconds|bytes)\z/, 1]
+        def define(type, name, labels, help, **from, &value)
+          unit = name.delete_suffix("_total")[/_(seconds|bytes)\z/, 1]
+          value ||= ->(source) { source.public_send(*from.first) }
           @known << Known.new("pando_#{name}", type, unit, labels, help, value).freeze
         end
 
-        def gauge(name, labels, help, &value) = define(name, :gauge, labels, help, &value)
-        def counter(name, labels, help, &value) = define(name, :counter, labels, help, &value)
-        def histogram(name, labels, help, &value) = define(name, :histogram, labels, help, &value)
+        def gauge(...) = define(:gauge, ...)
+        def counter(...) = define(:counter, ...)
+        def histogram(...) = define(:histogram, ...)
       end
 
       # The server.
@@ -83,12 +82,8 @@ module Pando
             "being streamed (stream).") do |s|
         s.labelled(:kind, "connection" => s.work("connections"), "stream" => s.work("streams"))
       end
-      counter("connections_accepted_total", [], "Connections that the reactor has accepted.") do |s|
-        s.traffic("accepted")
-      end
-      counter("connections_hijacked_total", [], "Connections that were handed over to the app.") do |s|
-        s.traffic("hijacked")
-      end
+      counter("connections_accepted_total", [], "Connections that the reactor has accepted.", traffic: "accepted")
+      counter("connections_hijacked_total", [], "Connections that were handed over to the app.", traffic: "hijacked")
       gauge("listener_backlog_connections", %i[listen],
             "Connections that wait in the kernel to be accepted, by address. Known for TCP only.") do |s|
         s.all("listener").select { |one| one["waiting"] }.to_h { |one| [{ listen: one["listen"] }, one["waiting"]] }
@@ -105,7 +100,7 @@ module Pando
           %w[bodies answers].to_h { |kind| [{ kind: kind }, counts["spooled_#{kind}"]] }
         end
       end
-      counter("spool_failures_total", [], "Writes to the spool that have failed.") { |s| s.traffic("spool_failed") }
+      counter("spool_failures_total", [], "Writes to the spool that have failed.", traffic: "spool_failed")
 
       # Requests.
 
@@ -115,28 +110,18 @@ module Pando
               "over as 1xx (101).", &:answers)
       histogram("request_duration_seconds", %i[pool],
                 "Time from the last byte of a request to the end of its worker's answer, with the time in the queue. " \
-                "A slow client does not count.") { |s| s.times("duration") }
-      histogram("request_queue_seconds", %i[pool], "Time that requests waited for a worker.") { |s| s.times("queue") }
-      counter("received_bytes_total", %i[pool], "Bytes of requests, with their heads.") do |s|
-        s.bytes("received")
-      end
-      counter("sent_bytes_total", %i[pool], "Bytes of answers that clients took, with their heads.") do |s|
-        s.bytes("sent")
-      end
-      counter("access_log_lines_total", [], "Lines of the access log, written or about to be.") do |s|
-        s.traffic("log_lines")
-      end
-      counter("access_log_lines_dropped_total", [], "Lines of the access log dropped, as its buffer was full.") do |s|
-        s.traffic("log_dropped")
-      end
-      gauge("requests_in_flight", [], "Requests that wait for a worker or are being served.") do |s|
-        s.traffic("in_flight")
-      end
-      counter("requests_received_total", [], "Complete requests that the reactor has received for workers.") do |s|
-        s.traffic("requests")
-      end
-      counter("responses_total", %i[pool], "Complete responses of workers.") { |s| s.queue("responses") }
-      gauge("queue_requests", %i[pool], "Requests that no worker has taken yet.") { |s| s.queue("queued") }
+                "A slow client does not count.", times: "duration")
+      histogram("request_queue_seconds", %i[pool], "Time that requests waited for a worker.", times: "queue")
+      counter("received_bytes_total", %i[pool], "Bytes of requests, with their heads.", bytes: "received")
+      counter("sent_bytes_total", %i[pool], "Bytes of answers that clients took, with their heads.", bytes: "sent")
+      counter("access_log_lines_total", [], "Lines of the access log, written or about to be.", traffic: "log_lines")
+      counter("access_log_lines_dropped_total", [],
+              "Lines of the access log dropped, as its buffer was full.", traffic: "log_dropped")
+      gauge("requests_in_flight", [], "Requests that wait for a worker or are being served.", traffic: "in_flight")
+      counter("requests_received_total", [],
+              "Complete requests that the reactor has received for workers.", traffic: "requests")
+      counter("responses_total", %i[pool], "Complete responses of workers.", queue: "responses")
+      gauge("queue_requests", %i[pool], "Requests that no worker has taken yet.", queue: "queued")
       counter("queue_shed_total", %i[pool reason],
               "Requests answered with 503, by the limit of the pool's queue.") do |s|
         s.labelled(:reason, "max_queue" => s.queue("shed_queue"), "queue_timeout" => s.queue("shed_queue_time"))
@@ -153,13 +138,11 @@ module Pando
               "(gateway_timeout), died after the answer had begun (reset), or the client read too slowly.") do |s|
         s.traffic_by(:reason, MetricsSource::LOST)
       end
-      counter("requests_retried_total", [], "Safe requests that another worker has served, because theirs died.") do |s|
-        s.traffic("retried")
-      end
+      counter("requests_retried_total", [],
+              "Safe requests that another worker has served, because theirs died.", traffic: "retried")
       counter("streams_cut_total", [],
-              "Streamed responses that were reset because their worker had to leave: after drain, or at a stop.") do |s|
-        s.traffic("streams_cut")
-      end
+              "Streamed responses that were reset because their worker had to leave: after drain, or at a stop.",
+              traffic: "streams_cut")
       counter("requests_timed_out_total", %i[pool kind],
               "Requests that exceeded their soft timeout, after which the worker leaves, or their hard one, at which " \
               "it is killed.") do |s|
@@ -172,16 +155,14 @@ module Pando
 
       # Processes.
 
-      gauge("workers_wanted", %i[pool], "Workers or nodes that the pool is to have.") { |s| s.of_pools("workers") }
-      gauge("workers_ready", %i[pool], "Workers or nodes that are ready.") { |s| s.of_pools("ready") }
+      gauge("workers_wanted", %i[pool], "Workers or nodes that the pool is to have.", of_pools: "workers")
+      gauge("workers_ready", %i[pool], "Workers or nodes that are ready.", of_pools: "ready")
       gauge("processes", %i[role pool state],
             "Processes by role and state. A worker is idle or busy, or on its way in or out.") do |s|
         s.all("group").to_h { |one| [{ **s.place(one["role"], one["pool"]), state: one["state"] }, one["count"]] }
       end
-      gauge("worker_threads", %i[pool], "Requests that one worker serves at a time.") { |s| s.work("threads") }
-      gauge("workers_fork_unsafe", %i[pool], "Ready workers that cannot become a mold.") do |s|
-        s.work("unsafe")
-      end
+      gauge("worker_threads", %i[pool], "Requests that one worker serves at a time.", work: "threads")
+      gauge("workers_fork_unsafe", %i[pool], "Ready workers that cannot become a mold.", work: "unsafe")
       counter("process_exits_total", %i[role pool outcome],
               "Processes that have ended: as told (exited), before they were ready (failed), killed by the monitor " \
               "(killed), or unexpectedly (lost).") do |s|
@@ -202,14 +183,13 @@ module Pando
       counter("workers_outgrown_total", %i[pool], "Workers replaced because they took too much memory.") do |s|
         s.totals_by_pool("worker.leaving", cause: "memory")
       end
-      counter("restarts_throttled_total", %i[pool], "Restarts put off because a process died again and again.") do |s|
-        s.totals_by_pool("restart.throttled")
-      end
+      counter("restarts_throttled_total", %i[pool],
+              "Restarts put off because a process died again and again.", totals_by_pool: "restart.throttled")
 
       # Generations.
 
-      gauge("generation_number", %i[pool], "The generation that serves.") { |s| s.current("number") }
-      gauge("generation_age_seconds", %i[pool], "Time since its mold was started.") { |s| s.current("age") }
+      gauge("generation_number", %i[pool], "The generation that serves.", current: "number")
+      gauge("generation_age_seconds", %i[pool], "Time since its mold was started.", current: "age")
       counter("reforks_total", %i[pool outcome], "Reforks: started, finished, refused or withheld.") do |s|
         s.labelled(:outcome, MetricsSource::REFORKS.to_h { |one| [one, s.totals_by_pool("refork.#{one}")] })
       end
@@ -236,24 +216,17 @@ module Pando
         gauge("memory_#{kind}_bytes", %i[role pool], "#{text}. Measured in the background.") { |s| s.memory(kind) }
       end
       gauge("jit_code_bytes", %i[pool],
-            "Machine code that Ruby's JIT has compiled, in the worker with the most.") do |s|
-        s.work("code")
-      end
-      counter("worker_cpu_seconds_total", %i[pool], "CPU time of workers, as of their last samples.") do |s|
-        s.work("cpu")
-      end
+            "Machine code that Ruby's JIT has compiled, in the worker with the most.", work: "code")
+      counter("worker_cpu_seconds_total", %i[pool], "CPU time of workers, as of their last samples.", work: "cpu")
       counter("worker_page_faults_total", %i[pool],
-              "Pages that workers were given without reading from disk, mostly copied on write.") do |s|
-        s.work("faults")
-      end
+              "Pages that workers were given without reading from disk, mostly copied on write.", work: "faults")
       counter("worker_gc_total", %i[pool kind], "Garbage collections in workers: minor or major.") do |s|
         s.labelled(:kind, "minor" => s.work("minor_gcs"), "major" => s.work("major_gcs"))
       end
-      counter("worker_gc_seconds_total", %i[pool], "Time of these collections.") { |s| s.work("gc_time") }
+      counter("worker_gc_seconds_total", %i[pool], "Time of these collections.", work: "gc_time")
       counter("worker_lock_wait_seconds_total", %i[pool],
-              "Time that finished requests have waited for the interpreter lock, where workers have threads.") do |s|
-        s.work("lock_wait")
-      end
+              "Time that finished requests have waited for the interpreter lock, where workers have threads.",
+              work: "lock_wait")
 
       # Jobs.
 
