@@ -170,7 +170,6 @@ module Pando
       # @return [Boolean] whether there is a process of each role and pool whose memory is known
       def measured? = @source.measured?
 
-      # @param earlier [Sample]
       # @return [Hash{String => Object}] "t" is a UNIX time, rates are per second, times are seconds, sizes are bytes
       def since(earlier)
         seconds = [@taken_at - earlier.taken_at, 0.001].max

@@ -35,7 +35,6 @@ module Pando
         self
       end
 
-      # @param pid [Integer]
       # @return [Sys::Memory::Usage, nil] nil: not measured yet
       def [](pid) = @usages[pid]
 

@@ -32,7 +32,6 @@ module Pando
       # "--workers=4" and "-w4"
       WITH_VALUE = /\A(?:(--[^=]+)=(.*)|(-[^-])(.+))\z/m
 
-      # @return [Array<Given>]
       attr_reader :given
 
       # @param argv [Array<String>] without the command

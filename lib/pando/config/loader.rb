@@ -15,10 +15,8 @@ module Pando
 
       # @return [String] absolute
       attr_reader :directory
-      # @return [Recorder]
       attr_reader :recorder
 
-      # @param env [Hash{String => String}]
       # @param dir [String] a relative -C is resolved against it
       # @param statements [Array<Array(String, Hash{String => String})>, nil] what the file says, if another process has
       #   run it (see Server::Transcript). The blocks stay in that process; of services only the names are known
@@ -32,7 +30,6 @@ module Pando
       end
 
       # @param file [Boolean] whether to read the config file
-      # @raise [ConfigError]
       def load(file: true)
         @flags.given.each { |given| @values.set_by_flag(given.setting, given.text, given.source) }
         @config_file = find_config_file if file

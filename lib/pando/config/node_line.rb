@@ -106,7 +106,6 @@ module Pando
       attr_reader :runner
 
       # @param runner [Object] as written: a Symbol @param said [Hash{Symbol => Object}] @param factory [Proc, nil]
-      # @raise [ConfigError]
       def self.read(runner, said, factory, source)
         new(runner, said, factory, source).tap do |line|
           line.check
@@ -150,8 +149,6 @@ module Pando
       end
 
       # @param config [Config] its settings apply to keywords that the line leaves out
-      # @return [NodeKind]
-      # @raise [ConfigError]
       def kind(config)
         refuse_web if web?(config)
         NodeKind.new(name: name, runner: (@runner unless @factory), factory: @factory, source: source,

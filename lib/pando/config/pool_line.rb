@@ -54,13 +54,10 @@ module Pando
 
       # @return [String] "config/pando.rb:3"
       attr_reader :source
-      # @return [String]
       attr_reader :name
-      # @return [Array<String>]
       attr_reader :paths
 
       # @param name [Object] as written: a Symbol @param said [Hash{Symbol => Object}] with paths:
-      # @raise [ConfigError]
       def initialize(name, said, source)
         @source = source
         @name = name.to_s
@@ -71,7 +68,6 @@ module Pando
       end
 
       # @param others [Array<PoolLine>] those before it
-      # @raise [ConfigError]
       def check_beside(others)
         others.each do |other|
           refuse_same("name", other) if other.name == name
@@ -86,8 +82,6 @@ module Pando
       def bytes = paths.sum { |path| path.bytesize + 2 }
 
       # @param config [Config] its settings apply to keywords that the line leaves out
-      # @return [PathPool]
-      # @raise [ConfigError]
       def pool(config)
         refuse("needs the reactor: remove `reactor false`") unless config.reactor
         refuse("has workers for some paths, and no workers serve the others: workers is 0") if config.workers.zero?

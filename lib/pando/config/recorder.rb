@@ -33,12 +33,9 @@ module Pando
       attr_reader :hooks
       # @return [Array<Block>] in the order of the file, as are the others
       attr_reader :blocks
-      # @return [Array<PoolLine>]
       attr_reader :pools
-      # @return [Array<NodeLine>]
       attr_reader :nodes
 
-      # @param directory [String] absolute
       def initialize(values, directory)
         @values = values
         @directory = directory
@@ -55,13 +52,11 @@ module Pando
       # @param kind [Symbol] a key of STATEMENTS
       # @param location [Thread::Backtrace::Location] the line of the statement
       # @return [Object, nil] the value, if the file asks a readable setting for it
-      # @raise [ConfigError]
       def record(kind, name, values, options, block, location)
         at(location)
         send(kind, name, values, options, block)
       end
 
-      # @raise [ConfigError]
       def unknown(name, location)
         at(location)
         name = name.name
@@ -72,14 +67,12 @@ module Pando
         refuse("unknown setting #{name}.#{hint ? " #{hint}" : Suggestion.for(assigned, known)}")
       end
 
-      # @param line [PoolLine]
       def add_pool(line)
         line.check_beside(pools)
         pools << line
         nil
       end
 
-      # @param line [NodeLine]
       def add_node(line)
         same = nodes.find { |other| other.name == line.name }
         if same

@@ -17,8 +17,6 @@ module Pando
       end
 
       # Runs the file. The caller has already changed to the directory.
-      #
-      # @raise [ConfigError]
       def run(values)
         source = read
         evaluate(source)

@@ -99,7 +99,6 @@ module Pando
 
       # @param value [Object] what the user wrote
       # @param options [Hash{Symbol => Object}] as the user wrote them
-      # @return [Object]
       # @raise [Type::Invalid] with the setting's title in its message
       def cast(value, options = {})
         read = options.to_h { |key, written| [key, cast_option(key, written)] }

@@ -92,10 +92,8 @@ module Pando
           @groups.fetch(@title) << @by_name[name]
         end
 
-        # @return [Array<Setting>]
         def all = @by_name.values
 
-        # @return [Setting, nil]
         def [](name)
           @by_name[name]
         end

@@ -17,7 +17,6 @@ module Pando
 
       # @param value [Object] as written by the user
       # @param options [Hash{Symbol => Object}] the setting's options, already read
-      # @return [Object]
       # @raise [Invalid]
       def cast(_value, **_options) = raise NotImplementedError
 
@@ -169,7 +168,6 @@ module Pando
 
         private
 
-        # @return [String, nil]
         def network(name)
           name = name.to_s.strip
           return name.freeze if WORDS.include?(name)

@@ -12,7 +12,6 @@ module Pando
       # A value and where it was written.
       Entry = Struct.new(:value, :source)
 
-      # @param env [Hash{String => String}]
       # @param directory [String, nil] absolute, of the application
       def initialize(env, directory = nil)
         @env = env
@@ -22,7 +21,6 @@ module Pando
       end
 
       # @param flag [String] as it was typed
-      # @raise [ConfigError]
       def set_by_flag(setting, text, flag)
         add(@flags, setting, Values.cast(setting, text, flag), flag)
       end

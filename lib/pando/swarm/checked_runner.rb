@@ -20,7 +20,6 @@ module Pando
       LATE_AFTER = 0.3
 
       # @param runner [Object] the value that the kind's block returned
-      # @param kind [Config::NodeKind]
       # @raise [Error] it is not a runner
       def initialize(runner, kind)
         @runner = runner
@@ -42,7 +41,6 @@ module Pando
       def failed = counted(:failed) || 0
       def in_progress = [counted(:in_progress) || (busy? ? 1 : 0), MAX].min
 
-      # @return [Integer, nil]
       def lag
         said = optional(:lag)
         return if said.nil?
@@ -68,11 +66,9 @@ module Pando
       end
 
       # Asks for every answer right after the start, so that a wrong one fails the node's start.
-      # @raise [Error]
       def verify = [progress, done, failed, in_progress, lag, latency, trouble]
 
       # Names the method that has not returned for a while. May be called in a signal handler.
-      # @return [String, nil]
       def late_call(now = Sys.now)
         seconds = now - (@asked_at || now)
         "#{place}: #{@runner.class}##{@asked} has not returned for #{seconds.round(1)} s" if seconds >= LATE_AFTER

@@ -19,7 +19,6 @@ module Pando
       # Frames of each thread's stack trace.
       FRAMES = 50
 
-      # @param kind [Config::NodeKind]
       # @param make [#call] makes a runner for a Node
       # @param grace [Float] seconds from the report that jobs make no progress to the node's end
       def initialize(kind, make, grace)
@@ -164,8 +163,6 @@ module Pando
 
       # Writes the stack traces of all threads to stderr. Runs in a signal handler, so it takes no lock and uses no
       # logger.
-      #
-      # @param reason [String, nil]
       def write_stacks(reason = nil)
         head = "pid #{Process.pid}#{": #{reason}" if reason}"
         $stderr.write(Thread.list.map { |thread| "#{head}: #{stack_of(thread)}" }.join)

@@ -4,7 +4,9 @@ require "pando/errors"
 
 module Pando
   module Swarm
-    # The runners that come with Pando: adapters to job libraries. Only molds load them.
+    # The runners that come with Pando: adapters to job libraries. Only molds load them. Each class has `load(kind)`,
+    # which loads the library and the jobs in the mold and raises a BootError if one is missing. Each node makes an object
+    # of it, whose methods docs/swarm/custom.md describes.
     #
     # @api private
     module Runners
@@ -19,7 +21,6 @@ module Pando
       # Loads the gem that a runner needs, or says that it is missing.
       #
       # @param feature [String] the file to require @param gem [String] the gem that has it
-      # @raise [BootError]
       def self.require_gem(feature, gem)
         require feature
       rescue LoadError => e
@@ -37,11 +38,9 @@ module Pando
       RAILS = "config/environment.rb"
 
       class << self
-        # @param kind [Config::NodeKind]
         # @return [Array<String>] files; a folder is taken for that of a Rails app
         def of(kind) = kind.files.map { |file| File.directory?(file) ? File.join(file, RAILS) : file }
 
-        # @param kind [Config::NodeKind]
         # @raise [BootError] a file is missing
         def load(kind) = of(kind).each { |file| load_file(kind, file) }
 

@@ -26,12 +26,8 @@ module Pando
       end
 
       # Wraps the application until its first request is over.
-      #
-      # @param app [#call]
-      # @return [App]
       def wrap(app, worker) = App.new(app, self, worker)
 
-      # @param generation [Integer]
       # @return [String, nil] the path of the profile, which is written to {App::PART} first; nil if another worker of
       #   the generation has claimed it
       def claim(generation)

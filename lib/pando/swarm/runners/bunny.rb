@@ -20,8 +20,6 @@ module Pando
         BREAK_OFF_WITHIN = 5
 
         # In the mold: loads the library and the consumers.
-        # @param kind [Config::NodeKind]
-        # @raise [BootError]
         def self.load(kind)
           Runners.require_gem("bunny", "bunny")
           require "pando/swarm/runners/bunny/subscription"
@@ -61,7 +59,6 @@ module Pando
         # Messages in the queues that RabbitMQ has not delivered, of all nodes together.
         def lag = @subscription.lag
 
-        # @return [String, nil]
         def healthy?
           return "a thread that runs jobs has died" unless @threads.all_alive?
 

@@ -17,8 +17,6 @@ module Pando
         # Seconds that the capsule's own threads have to end once no job runs: its notifier checks once a second.
         END_WITHIN = 5
 
-        # @param kind [Config::NodeKind]
-        # @raise [BootError]
         def self.load(kind)
           RailsApp.load(kind, "good_job", :GoodJob)
           ::GoodJob.shutdown # in development the app would run jobs itself

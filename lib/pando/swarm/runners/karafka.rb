@@ -124,8 +124,6 @@ module Pando
 
         COUNTERS = Counters.new
 
-        # @param kind [Config::NodeKind]
-        # @raise [BootError]
         def self.load(kind)
           Runners.require_gem("karafka", "karafka")
           RequiredFiles.load(kind)

@@ -14,7 +14,6 @@ module Pando
           #
           # @param kind [Config::NodeKind] @param library [String] the name of its gem
           # @param constant [Symbol] a constant that the gem defines
-          # @raise [BootError]
           def load(kind, library, constant)
             RequiredFiles.load(kind)
             Object.const_defined?(constant) or raise BootError, missing(kind, library)
@@ -32,7 +31,6 @@ module Pando
           # Starts a thread beside the jobs that calls the block at intervals, the first time at once.
           #
           # @param name [String] @param interval [Numeric] seconds
-          # @return [ForkSafety::BackgroundThread]
           def beside(name, interval, &look)
             ForkSafety.thread(name, late: :kill) do |thread|
               loop do

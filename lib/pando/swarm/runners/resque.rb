@@ -28,8 +28,6 @@ module Pando
         class Interrupted < StandardError; end
 
         # In the mold: loads the library and the jobs. Resque connects on its first use.
-        # @param kind [Config::NodeKind]
-        # @raise [BootError]
         def self.load(kind)
           Runners.require_gem("resque", "resque")
           require "pando/swarm/runners/resque/child"
@@ -164,7 +162,6 @@ module Pando
           ::Resque::DirtyExit.new("Child process received unhandled signal #{status}", status)
         end
 
-        # @return [Process::Status]
         def await(child)
           maintain until @wakeup.wait([child.enforce_timeout(@ended), MAINTAIN_EVERY].compact.min, child)
           child.reap

@@ -32,7 +32,6 @@ module Pando
           attr_reader :widest
 
           # In a mold of a cold boot: Redis is not queried.
-          # @raise [BootError]
           def load(kind)
             require_sidekiq
             integrate_rails if RequiredFiles.of(kind).any? { |file| file.end_with?(RequiredFiles::RAILS) }
@@ -225,7 +224,6 @@ module Pando
           end
 
           class << self
-            # @return [JobCounter, nil]
             attr_accessor :current
           end
 
@@ -253,7 +251,6 @@ module Pando
         module Settings
           class << self
             # Runs in a node, before it starts.
-            # @return [Sidekiq::Config]
             def prepare(concurrency, queues, pool)
               @config ||= configure
               size_pool(pool || concurrency)
@@ -269,7 +266,6 @@ module Pando
 
             # So a wrong URL shows when the cluster boots. A process that has reached Redis once, or was forked from one
             # that has, waits for a Redis that is down.
-            # @raise [StandardError]
             def reach_redis
               @config.redis { |connection| connection.call("PING") } unless @reached
               @reached = true

@@ -27,8 +27,6 @@ module Pando
         # between two polls for jobs; whether the workers are those of config/queue.yml.
         OPTIONS = { dispatchers: DISPATCHERS, killed_jobs: :again, polling_interval: nil, queue_file: false }.freeze
 
-        # @param kind [Config::NodeKind]
-        # @raise [BootError]
         def self.load(kind)
           RailsApp.load(kind, "solid_queue", :SolidQueue)
           require "pando/swarm/runners/solid_queue/processes"

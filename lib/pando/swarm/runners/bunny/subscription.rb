@@ -237,7 +237,6 @@ module Pando
           end
 
           # Runs while the connection holds.
-          # @return [Exception, nil]
           def watch(connection)
             until @ended || connection.error
               return_unwanted(connection) if @quiet && !@returned

@@ -118,7 +118,6 @@ module Pando
         #
         # One at a time in a run. The runner and the Heartbeat make it.
         class Scheduler < ::Sidekiq::Scheduled::Poller
-          # @return [Thread]
           def start = @running = super
 
           def dead? = !@running.nil? && !@running.alive?

@@ -33,7 +33,6 @@ module Pando
           end
 
           attr_reader :identity, :queues
-          # @return [SuspectJobs]
           attr_accessor :suspects
 
           # @param config [Sidekiq::Config] @param identity [String] Sidekiq's name for this run
@@ -68,14 +67,12 @@ module Pando
 
           # Jobs are interrupted from now on. A process that finds this one dead must know that these jobs did not kill
           # it.
-          # @raise [RedisClient::Error]
           def ending
             @ending = true
             register
           end
 
           # Now and then.
-          # @raise [RedisClient::Error]
           def maintain
             register
             unreported.each { |held, outcome| report(held, outcome) }

@@ -55,7 +55,6 @@ module Pando
           end
 
           # Now and then.
-          # @raise [RedisClient::Error]
           def recover_dead
             @lock.synchronize do
               recover_own_threads
@@ -218,7 +217,6 @@ module Pando
 
           # What the calling processor should do: fetch a job as usual, take a suspect, or wait.
           # @return [:fetch, :take, :wait]
-          # @raise [RedisClient::Error]
           def turn
             update_once
             @lock.synchronize do
@@ -234,7 +232,6 @@ module Pando
             end
           end
 
-          # @param queues [Array<String>]
           # @return [Array(String, String), nil] queue and job, which is ours now
           def take(queues)
             lists = queues.flat_map { |queue| [self.class.list(queue), @held_jobs.list(queue)] }
@@ -255,7 +252,6 @@ module Pando
           end
 
           # Now and then.
-          # @raise [RedisClient::Error]
           def update
             @recovery.recover_dead
             count_waiting

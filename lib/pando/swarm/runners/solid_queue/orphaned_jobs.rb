@@ -100,7 +100,6 @@ module Pando
           end
 
           # Call it in a transaction that has locked the registrations.
-          # @param registrations [Array<SolidQueue::Process>] all registrations of one dead process
           def settle(registrations)
             first = registrations.first
             return if unfinished?(first.metadata[RELEASED_SUSPECT])

@@ -182,8 +182,6 @@ module Pando
             end
 
             # Checks config/queue.yml as bin/jobs does, for a node that runs its workers.
-            #
-            # @raise [BootError]
             def check
               configuration = ::SolidQueue::Configuration.new
               wrong = configuration.errors.full_messages if configuration.respond_to?(:valid?) && !configuration.valid?
