@@ -36,7 +36,7 @@ module Pando
     # @api private
     class NodeLine
       # A keyword that any kind of node takes.
-      Keyword = Struct.new(:type, :default, :help)
+      Keyword = Struct.new(:type, :default)
 
       NAME = /\A[a-z][a-z0-9_-]{0,31}\z/
 
@@ -48,35 +48,22 @@ module Pando
 
       INHERIT = Object.new.freeze # take the value of the setting
       TIMEOUT = 600.0
-      QUIET = 60.0
 
       KEYWORDS = {
-        name: Keyword.new(Types::Text.new("a name such as mailers", NAME), nil,
-                          "The name of the kind. Needed if two kinds have the same runner."),
-        count: Keyword.new(Types::Whole.new(1..1024), 1, "How many nodes."),
-        concurrency: Keyword.new(Types::Whole.new(1..1024), 5, "How many jobs a node runs at once."),
-        queues: Keyword.new(Types::Texts.new("a list of queues", least: 1), %w[default].freeze,
-                            "Which queues it works on."),
-        require: Keyword.new(Types::Texts.new("a list of files"), [].freeze,
-                             "Files to load once, before nodes are forked. `./jobs.rb` is relative to `-C`."),
-        timeout: Keyword.new(Types::OrOff.new(Types::Seconds.new), INHERIT,
-                             "How many seconds a node with running jobs may make no progress before it is killed. " \
-                             "Default: the setting `timeout` of a swarm, or 600."),
-        quiet_timeout: Keyword.new(Types::Seconds.new, QUIET,
-                                   "How many seconds running jobs have to end when their node is replaced or forked."),
-        exclusive: Keyword.new(Types::Truth.new, INHERIT,
-                               "Whether a node must have ended before its successor starts; true for Karafka."),
-        shared: Keyword.new(Types::Truth.new, false,
-                            "Fork the first mold from the mold of the workers that serve requests, or of the first " \
-                            "kind of nodes, which has loaded the same application, instead of booting it."),
-        refork: Keyword.new(Refork.new, INHERIT, "When to refork this kind: `:auto`, `:manual`, `false` or a list of " \
-                                                 "numbers of jobs."),
-        memory: Keyword.new(Types::OrOff.new(Types::Bytes.new((8 * (1024**2))..)), INHERIT,
-                            "Replace a node that has more private memory than this."),
-        surge: Keyword.new(Types::Whole.new(0..1024), INHERIT, "How many extra nodes may run during a rollout."),
-        unavailable: Keyword.new(Types::Whole.new(0..1024), INHERIT,
-                                 "How many nodes may be missing during a rollout."),
-        canary: Keyword.new(Types::Canary.new, INHERIT, "What the first node of a generation must do, or `false`.")
+        name: Keyword.new(Types::Text.new("a name such as mailers", NAME), nil),
+        count: Keyword.new(Types::Whole.new(1..1024), 1),
+        concurrency: Keyword.new(Types::Whole.new(1..1024), 5),
+        queues: Keyword.new(Types::Texts.new("a list of queues", least: 1), %w[default].freeze),
+        require: Keyword.new(Types::Texts.new("a list of files"), [].freeze),
+        timeout: Keyword.new(Types::OrOff.new(Types::Seconds.new), INHERIT),
+        quiet_timeout: Keyword.new(Types::Seconds.new, 60.0),
+        exclusive: Keyword.new(Types::Truth.new, INHERIT),
+        shared: Keyword.new(Types::Truth.new, false),
+        refork: Keyword.new(Refork.new, INHERIT),
+        memory: Keyword.new(Types::OrOff.new(Types::Bytes.new((8 * (1024**2))..)), INHERIT),
+        surge: Keyword.new(Types::Whole.new(0..1024), INHERIT),
+        unavailable: Keyword.new(Types::Whole.new(0..1024), INHERIT),
+        canary: Keyword.new(Types::Canary.new, INHERIT)
       }.freeze
 
       ANYTHING = Types::Anything.new
@@ -100,10 +87,7 @@ module Pando
       # Runners whose library comes with the Rails app that `require:` loads, instead of being loaded before it.
       IN_RAILS = %i[solid_queue good_job].freeze
 
-      # @return [String] "config/swarm.rb:3"
-      attr_reader :source
-      # @return [Symbol] as written
-      attr_reader :runner
+      attr_reader :source, :runner
 
       # @param runner [Object] as written: a Symbol @param said [Hash{Symbol => Object}] @param factory [Proc, nil]
       def self.read(runner, said, factory, source)

@@ -30,11 +30,8 @@ module Pando
                      hook: Hooks::NAMES - Settings.file_names,
                      on: %i[on], service: %i[service], pool: %i[pool], node: %i[node] }.freeze
 
-      attr_reader :hooks
-      # @return [Array<Block>] in the order of the file, as are the others
-      attr_reader :blocks
-      attr_reader :pools
-      attr_reader :nodes
+      # What the file says, in its order: a Hooks, Blocks, PoolLines and NodeLines.
+      attr_reader :hooks, :blocks, :pools, :nodes
 
       def initialize(values, directory)
         @values = values

@@ -83,8 +83,8 @@ module Pando
       end
 
       def export_pool(pool, line)
-        settings = PoolLine::KEYWORDS.to_h do |key, keyword|
-          setting = Settings[keyword.setting]
+        settings = PoolLine::KEYWORDS.to_h do |key, name|
+          setting = Settings[name]
           source = line.source if line.says?(key)
           source ||= key == :workers ? "default" : @config.source(setting.name)
           [key, { value: setting.export(pool.config.public_send(setting.name)), unit: setting.unit,

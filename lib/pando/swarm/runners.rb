@@ -4,9 +4,9 @@ require "pando/errors"
 
 module Pando
   module Swarm
-    # The runners that come with Pando: adapters to job libraries. Only molds load them. Each class has `load(kind)`,
-    # which loads the library and the jobs in the mold and raises a BootError if one is missing. Each node makes an object
-    # of it, whose methods docs/swarm/custom.md describes.
+    # The runners that come with Pando: adapters to job libraries. Only molds load them. `load(kind)` of each class
+    # loads the library and the jobs in the mold, and raises a BootError if one is missing. Each node makes an object of
+    # the class; docs/swarm/custom.md describes its methods.
     #
     # @api private
     module Runners
