@@ -11,9 +11,8 @@ module Pando
   #   config.workers          # => 4
   #   config.source(:workers) # => "-w"
   #
-  # The monitor loads it, and so does each mold that boots from cold: it gets
-  # #argv, and so the same settings. Forked processes inherit it.
-  # There is a reader for each setting of Config::Settings. Frozen.
+  # The monitor loads it, and so does each mold that boots from cold: it gets #argv, and so the same settings. Forked
+  # processes inherit it. There is a reader for each setting of Config::Settings. Frozen.
   class Config
     # Whether there are neither workers nor nodes.
     class NothingToRun < ConfigError; end

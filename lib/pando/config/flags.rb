@@ -6,9 +6,8 @@ require "pando/config/settings"
 
 module Pando
   class Config
-    # A parsed command line: the settings that it sets and the switches of the
-    # command. Understands `-w 4`, `-w4`, `--workers 4`, `--workers=4`, and `--`,
-    # which ends the flags.
+    # A parsed command line: the settings that it sets and the switches of the command. Understands `-w 4`, `-w4`,
+    # `--workers 4`, `--workers=4`, and `--`, which ends the flags.
     #
     #   Flags.parse(%w[-w 4 app.ru]).argv # => ["-w", "4", "app.ru"]
     #

@@ -53,8 +53,7 @@ module Pando
 
       private
 
-      # Symbolic links stay unresolved: a link such as `current` may lead to
-      # another release when the mold boots again.
+      # Symbolic links stay unresolved: a link such as `current` may lead to another release when the mold boots again.
       def find_directory(dir)
         given = @flags.last(:directory) or return File.expand_path(dir)
 

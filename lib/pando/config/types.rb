@@ -4,9 +4,8 @@ require "pando/suggestion"
 
 module Pando
   class Config
-    # Describes the values of a setting. A type reads both Ruby values, from a
-    # config file, and Strings, from a flag or an environment variable. It can
-    # also describe and write its values.
+    # Describes the values of a setting. A type reads both Ruby values, from a config file, and Strings, from a flag or
+    # an environment variable. It can also describe and write its values.
     #
     # A subclass implements #cast and #expects.
     #
@@ -203,8 +202,7 @@ module Pando
         def expects = "queues and their weights such as { critical: 3, default: 1 }"
       end
 
-      # A value of another type, or nil for "off", which is `false` in a config
-      # file and `off` on the command line.
+      # A value of another type, or nil for "off", which is `false` in a config file and `off` on the command line.
       #
       #   OrOff.new(Seconds.new)
       class OrOff < Type
@@ -215,8 +213,7 @@ module Pando
           @type = type
         end
 
-        # Refuses nil: it usually comes from an environment variable that is not
-        # set, and rarely means "off".
+        # Refuses nil: it usually comes from an environment variable that is not set, and rarely means "off".
         def cast(value, **options)
           return if OFF.include?(value)
 

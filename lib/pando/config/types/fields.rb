@@ -143,9 +143,8 @@ module Pando
         def word(value) = value.is_a?(String) || value.is_a?(Symbol) ? @choice.cast(value) : invalid(value)
       end
 
-      # When the cluster reforks: :auto, :manual, false, or after numbers of
-      # requests, `after: [500, 750, false]`, one for each generation. The last
-      # number repeats unless `false` ends the list. As a String "500,750,off".
+      # When the cluster reforks: :auto, :manual, false, or after numbers of requests, `after: [500, 750, false]`, one
+      # for each generation. The last number repeats unless `false` ends the list. As a String "500,750,off".
       class Refork < Type
         NAMES = { "auto" => :auto, "manual" => :manual, "off" => false, "false" => false }.freeze
         LIST = /\A\d{1,12}(,\d{1,12})*(,off|,false)?\z/
