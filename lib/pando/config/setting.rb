@@ -53,8 +53,8 @@ module Pando
     #   Setting.new(:workers, type: Types::WholeOrAuto.new(1..1024), default: :auto, env: "WEB_CONCURRENCY",
     #               flags: %w[-w --workers], argument: "N", help: "How many workers serve.", example: "workers 4")
     #
-    # A setting may be a keyword of another one (`timeout 20, grace: 2`). It then
-    # names both: `within: :timeout, keyword: :grace`.
+    # A setting may be a keyword of another one (`timeout 20, grace: 2`). It then says `within: :timeout`, and has that
+    # word at the beginning of its name, `timeout_grace`.
     #
     # @api private
     #
@@ -62,7 +62,7 @@ module Pando
     # @!attribute type [Type]
     # @!attribute default [Object] a value as #type returns it
     # @!attribute help [String] one line
-    # @!attribute unit [String, nil] what a number counts
+    # @!attribute unit [String, nil] what a number counts; the type's unit if the declaration has none
     # @!attribute example [String, nil] a line of a config file
     # @!attribute flags [Array<String>] "-w", "--workers"
     # @!attribute argument [String, nil] the name of the flag's argument, or of a positional argument
@@ -70,7 +70,6 @@ module Pando
     # @!attribute meant [Hash{Object => Object}] values of those variables that mean another value
     # @!attribute check [Proc, nil] called with the value and the complete Config; returns what is wrong, or nil
     # @!attribute within [Symbol, nil] the setting that this one is a keyword of
-    # @!attribute keyword [Symbol, nil] the keyword
     # @!attribute serves [Proc, nil] called with the Config: whether this keyword has an effect
     # @!attribute options [Hash{Symbol => Option}] keywords that #type reads together with the value
     # @!attribute traits [Array<Symbol>] :repeatable (each line adds a value), :positional (an argument without a flag
@@ -78,13 +77,13 @@ module Pando
     #   as a second value, without its name)
     # @!attribute defaults [Hash{Symbol => Object}] other defaults, by the name of the Situation in which they apply
     Setting = Struct.new(:name, :type, :default, :help, :unit, :example, :flags, :argument, :env, :meant,
-                         :check, :within, :keyword, :serves, :options, :traits, :defaults,
-                         keyword_init: true) do
+                         :check, :within, :serves, :options, :traits, :defaults, keyword_init: true) do
       # @param declaration [Hash{Symbol => Object}] the attributes, and other defaults by the names of Situation
       def initialize(name, flags: [], env: [], meant: {}, options: [], traits: [], **declaration)
         defaults = declaration.select { |key, _| Situation::NAMES.key?(key) }
-        super(name: name, flags: flags, env: Array(env), meant: meant, traits: traits, defaults: defaults,
-              options: options.to_h { |option| [option.name, option] }, **declaration.except(*defaults.keys))
+        super(name: name, unit: declaration.fetch(:type).unit, flags: flags, env: Array(env), meant: meant,
+              options: options.to_h { |option| [option.name, option] }, traits: traits, defaults: defaults,
+              **declaration.except(*defaults.keys))
         freeze
       end
 
@@ -93,6 +92,9 @@ module Pando
       def flag_only? = traits.include?(:flag_only)
       def readable? = traits.include?(:readable)
       def second? = traits.include?(:second)
+
+      # @return [Symbol, nil] the keyword, if it is one of another setting
+      def keyword = within && name.name.delete_prefix("#{within}_").to_sym
 
       # @return [String] "workers", "timeout grace:"
       def title = within ? "#{within} #{keyword}:" : name.name

@@ -27,6 +27,9 @@ module Pando
       # @raise [ArgumentError] it does not fit the directory
       def resolved(value, _directory) = value
 
+      # @return [String, nil] what a number counts
+      def unit = nil
+
       # @return [Boolean] whether the setting may have options without a value
       def optional? = false
 
@@ -223,6 +226,8 @@ module Pando
         end
 
         def expects = "#{@type.expects}, or false"
+
+        def unit = @type.unit
 
         def resolved(value, directory) = value && @type.resolved(value, directory)
 

@@ -5,46 +5,43 @@ module Pando
     # How long requests, starts and stops may take.
     Settings.group "Deadlines" do
       setting :timeout,
-              type: Types::OrOff.new(Types::Seconds.new), default: 20.0, development: nil, unit: "seconds",
+              type: Types::OrOff.new(Types::Seconds.new), default: 20.0, development: nil,
               flags: %w[-t --timeout], argument: "SECONDS",
               help: "Raise Pando::RequestTimeout in a request that takes longer, and answer it with 504.",
               example: "timeout 20, grace: 2, streaming: 600"
 
       setting :timeout_grace,
-              type: Types::Seconds.new(zero: true), default: 2.0, development: 0.5, unit: "seconds",
-              within: :timeout, keyword: :grace,
+              type: Types::Seconds.new(zero: true), default: 2.0, development: 0.5, within: :timeout,
               help: "Kill the worker if its request has not ended this long after the timeout."
 
       setting :timeout_streaming,
-              type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds", within: :timeout,
-              keyword: :streaming,
+              type: Types::OrOff.new(Types::Seconds.new), default: nil, within: :timeout,
               help: "How long a response may take after its head has been sent. false: no limit."
 
       setting :spawn_timeout,
-              type: Types::Seconds.new, default: 60.0, development: 3600.0, unit: "seconds",
+              type: Types::Seconds.new, default: 60.0, development: 3600.0,
               help: "Kill a worker, service or forked mold that is not ready this long after Pando ordered it.",
               example: "spawn_timeout 30"
 
       setting :boot_timeout,
-              type: Types::Seconds.new, default: 300.0, development: 3600.0, unit: "seconds",
+              type: Types::Seconds.new, default: 300.0, development: 3600.0,
               help: "How long a mold may take to load the application from scratch (a cold boot).",
               example: "boot_timeout 2.minutes"
 
       # Orchestrators kill after 30 seconds by default; the server must have ended by then.
       setting :stop_timeout,
-              type: Types::Seconds.new, default: 25.0, unit: "seconds",
+              type: Types::Seconds.new, default: 25.0,
               help: "How long a graceful stop waits before it kills the workers that are still busy.",
               example: "stop_timeout 60"
 
       setting :drain,
-              type: Types::Seconds.new(zero: true), default: 0.0, unit: "seconds",
+              type: Types::Seconds.new(zero: true), default: 0.0,
               help: "How long a worker that is replaced keeps its WebSockets and streams.",
               example: "drain 10.minutes",
               check: ->(value, config) { Settings::NEEDS_REACTOR.call(value.nonzero?, config) }
 
       setting :give_up_after,
-              type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds",
-              within: :give_up, keyword: :after,
+              type: Types::OrOff.new(Types::Seconds.new), default: nil, within: :give_up,
               help: "How long a server without any ready worker keeps trying before it exits with status 1.",
               example: "give_up after: 10.minutes"
     end
@@ -52,17 +49,16 @@ module Pando
     # Requests of one method and path that kill worker after worker.
     Settings.group "Poison requests" do
       setting :poison_deaths,
-              type: Types::Whole.new(1..1000), default: 3, unit: "workers", within: :poison, keyword: :deaths,
+              type: Types::Whole.new(1..1000), default: 3, unit: "workers", within: :poison,
               help: "Emit `request.poison` when requests of one method and path have killed this many workers.",
               example: "poison deaths: 3, within: 60, refuse: 300"
 
       setting :poison_within,
-              type: Types::Seconds.new, default: 60.0, unit: "seconds", within: :poison, keyword: :within,
+              type: Types::Seconds.new, default: 60.0, within: :poison,
               help: "The time within which that many workers must have died."
 
       setting :poison_refuse,
-              type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds", within: :poison,
-              keyword: :refuse,
+              type: Types::OrOff.new(Types::Seconds.new), default: nil, within: :poison,
               help: "How long workers then answer that method and path with 503. false: they go on serving it."
     end
 
@@ -74,45 +70,44 @@ module Pando
               example: "self_check false"
 
       setting :self_check_timeout,
-              type: Types::Seconds.new, default: 5.0, unit: "seconds", within: :self_check, keyword: :timeout,
+              type: Types::Seconds.new, default: 5.0, within: :self_check,
               help: "Kill a process that spends this long in one step of its self-check, and name the step."
 
       descriptors = Types::Choice.new(:allow, :report, :close, :refuse)
       threads = Types::Choice.new(:allow, :report, :refuse, :fail)
 
       setting :fork_safety_sockets,
-              type: descriptors, default: :report, within: :fork_safety, keyword: :sockets,
+              type: descriptors, default: :report, within: :fork_safety,
               help: "What Pando does about a connected socket that two live processes share.",
               example: "fork_safety sockets: :refuse"
 
       setting :fork_safety_pipes,
-              type: descriptors, default: :report, within: :fork_safety, keyword: :pipes,
+              type: descriptors, default: :report, within: :fork_safety,
               help: "What Pando does about one end of a pipe that a new mold opened or inherited."
 
       setting :fork_safety_files,
-              type: descriptors, default: :report, within: :fork_safety, keyword: :files,
+              type: descriptors, default: :report, within: :fork_safety,
               help: "What Pando does about a file whose position all processes would share."
 
       setting :fork_safety_events,
-              type: Types::Choice.new(:allow, :report, :refuse), default: :report,
-              within: :fork_safety, keyword: :events,
+              type: Types::Choice.new(:allow, :report, :refuse), default: :report, within: :fork_safety,
               help: "What Pando does about an event source (epoll, eventfd, ...) that a new mold opened or inherited."
 
       setting :fork_safety_threads,
               type: Types::ListedPolicy.new(:allow, :report, :refuse, :fail, default: :refuse,
                                                                              list: "a list of gems' names and paths"),
-              default: :refuse, within: :fork_safety, keyword: :threads,
+              default: :refuse, within: :fork_safety,
               help: "What Pando does about a Ruby thread that forked processes would lack.",
               example: 'fork_safety threads: { allow: ["some_gem", "app/lib/poller.rb"] }'
 
       setting :fork_safety_native_threads,
-              type: threads, default: :report, within: :fork_safety, keyword: :native_threads,
+              type: threads, default: :report, within: :fork_safety,
               help: "What Pando does about a native library's thread that is alive just before a fork."
 
       setting :fork_safety_state,
               type: Types::ListedPolicy.new(:allow, :report, :refuse, default: :refuse,
                                                                       list: "a list of what may change"),
-              default: :refuse, within: :fork_safety, keyword: :state,
+              default: :refuse, within: :fork_safety,
               check: lambda { |policy, _|
                 next unless policy.is_a?(Hash) && Platform.linux?
 
@@ -126,7 +121,7 @@ module Pando
               example: 'fork_safety state: { allow: ["env TZ"] }'
 
       setting :fork_safety_trace,
-              type: Types::Truth.new, default: false, within: :fork_safety, keyword: :trace,
+              type: Types::Truth.new, default: false, within: :fork_safety,
               help: "Record where each IO object is created, so that the audit can name the line."
 
       setting :keep_io,

@@ -5,12 +5,12 @@ module Pando
     # What a client may send, and how slowly it may send or read.
     Settings.group "HTTP limits" do
       setting :max_target_bytes,
-              type: Types::Bytes.new(16..65_536), default: 8192, unit: "bytes",
+              type: Types::Bytes.new(16..65_536), default: 8192,
               help: "The longest request target (path and query). A longer one gets 414.",
               example: "max_target_bytes 16.kb"
 
       setting :max_header_bytes,
-              type: Types::Bytes.new(1024..1_048_576), default: 65_536, unit: "bytes",
+              type: Types::Bytes.new(1024..1_048_576), default: 65_536,
               help: "The longest request head, all header fields together. A longer one gets 431.",
               example: "max_header_bytes 128.kb"
 
@@ -20,27 +20,27 @@ module Pando
               example: "max_headers 200"
 
       setting :max_body_bytes,
-              type: Types::OrOff.new(Types::Bytes.new(0..)), default: 1_073_741_824, unit: "bytes",
+              type: Types::OrOff.new(Types::Bytes.new(0..)), default: 1_073_741_824,
               help: "The longest request body. A longer one gets 413. false: no limit.",
               example: "max_body_bytes 100.mb"
 
       setting :body_memory,
-              type: Types::Bytes.new(0..1_073_741_824), default: 114_688, unit: "bytes",
+              type: Types::Bytes.new(0..1_073_741_824), default: 114_688,
               help: "Keep a request body in memory up to this size, and a larger one in a temporary file.",
               example: "body_memory 1.mb"
 
       setting :header_timeout,
-              type: Types::Seconds.new, default: 10.0, unit: "seconds",
+              type: Types::Seconds.new, default: 10.0,
               help: "How long a client may take to send the whole request head. After that it gets 408.",
               example: "header_timeout 5"
 
       setting :body_timeout,
-              type: Types::Seconds.new, default: 30.0, unit: "seconds",
+              type: Types::Seconds.new, default: 30.0,
               help: "How long a client may pause while it sends a body. After that it gets 408.",
               example: "body_timeout 60"
 
       setting :write_timeout,
-              type: Types::Seconds.new, default: 30.0, unit: "seconds",
+              type: Types::Seconds.new, default: 30.0,
               help: "How long a client may read nothing of a response before Pando closes the connection.",
               example: "write_timeout 60"
 
@@ -65,7 +65,7 @@ module Pando
       size = Types::Bytes.new(16_384..1_073_741_824)
 
       setting :answer_memory,
-              type: size, default: 1_048_576, unit: "bytes",
+              type: size, default: 1_048_576,
               check: lambda { |one, config|
                 all = config.answer_memory_total
                 next if one <= all
@@ -77,8 +77,7 @@ module Pando
               example: "answer_memory 4.mb, total: 256.mb"
 
       setting :answer_memory_total,
-              type: Types::Bytes.new(1_048_576..), default: 67_108_864, unit: "bytes",
-              within: :answer_memory, keyword: :total,
+              type: Types::Bytes.new(1_048_576..), default: 67_108_864, within: :answer_memory,
               help: "How much memory the responses of all clients together may use."
 
       setting :spool,
@@ -87,8 +86,7 @@ module Pando
               example: 'spool "/var/tmp", total: 20.gb'
 
       setting :spool_total,
-              type: Types::Bytes.new(1_048_576..), default: 4_294_967_296, unit: "bytes",
-              within: :spool, keyword: :total,
+              type: Types::Bytes.new(1_048_576..), default: 4_294_967_296, within: :spool,
               help: "How much of the spool the reactor may use. Beyond it slow readers hold up workers or are cut off."
 
       setting :early_hints,
@@ -106,12 +104,12 @@ module Pando
               example: "reactor false"
 
       setting :idle_timeout,
-              type: Types::Seconds.new, default: 65.0, unit: "seconds",
+              type: Types::Seconds.new, default: 65.0,
               help: "Close a keep-alive connection that sends no further request for this long.",
               example: "idle_timeout 75"
 
       setting :queue_timeout,
-              type: Types::OrOff.new(Types::Seconds.new), default: 30.0, development: nil, unit: "seconds",
+              type: Types::OrOff.new(Types::Seconds.new), default: 30.0, development: nil,
               help: "How long a request may wait for a worker. After that it gets 503.",
               example: "queue_timeout 5"
 
@@ -157,7 +155,7 @@ module Pando
               check: Settings::NEEDS_REACTOR
 
       setting :health_live,
-              type: Types::OrOff.new(path), default: nil, within: :health, keyword: :live,
+              type: Types::OrOff.new(path), default: nil, within: :health,
               help: "The path where the reactor answers 200 while it and the monitor work, even in a boot or drain.",
               example: 'health "/readyz", live: "/livez"',
               check: lambda { |path, config|
@@ -168,7 +166,7 @@ module Pando
               }
 
       setting :drain_delay,
-              type: Types::Seconds.new(zero: true), default: 0.0, unit: "seconds",
+              type: Types::Seconds.new(zero: true), default: 0.0,
               help: "How long a graceful stop keeps serving after its health check has turned to 503.",
               example: "drain_delay 5"
     end

@@ -18,7 +18,7 @@ module Pando
 
       setting :refork_failures,
               type: Types::OrOff.new(Types::Whole.new(1..1000)), default: 5, unit: "reforks",
-              within: :refork, keyword: :failures, serves: lambda(&:refork),
+              within: :refork, serves: lambda(&:refork),
               help: "Suspend reforking after this many failed reforks in a row.",
               example: "refork :auto, failures: 5"
 
@@ -34,18 +34,18 @@ module Pando
               }
 
       setting :refork_prefault,
-              type: Types::Prefault.new, default: true, within: :refork, keyword: :prefault,
+              type: Types::Prefault.new, default: true, within: :refork,
               flags: %w[--prefault], argument: "on|off|BYTES,MILLISECONDS",
               help: "Give a new worker its own copies of the memory pages that other workers have written to.",
               example: "refork :auto, prefault: { bytes: 32.mb, milliseconds: 20 }"
 
       setting :refork_reconnect,
-              type: Types::Truth.new, default: true, within: :refork, keyword: :reconnect,
+              type: Types::Truth.new, default: true, within: :refork,
               help: "Whether a reforked worker connects to its ActiveRecord databases before it serves.",
               example: "refork :auto, reconnect: false"
 
       setting :refork_prefer,
-              type: Types::Choice.new(:balanced, :memory, :cpu), default: :balanced, within: :refork, keyword: :prefer,
+              type: Types::Choice.new(:balanced, :memory, :cpu), default: :balanced, within: :refork,
               serves: by_itself,
               help: "What `refork :auto` saves first: memory, or the CPU time that reforks take.",
               example: "refork :auto, prefer: :memory"
@@ -56,13 +56,12 @@ module Pando
       size = Types::OrOff.new(Types::Bytes.new((8 * (1024**2))..))
 
       setting :memory_worker,
-              type: size, default: nil, unit: "bytes",
-              within: :memory, keyword: :worker, flags: %w[--memory-worker], argument: "SIZE",
+              type: size, default: nil, within: :memory, flags: %w[--memory-worker], argument: "SIZE",
               help: "Replace a worker with more private memory than this, after its request.",
               example: "memory worker: 512.mb, hard: 1.gb, total: 80.percent"
 
       setting :memory_hard,
-              type: size, default: nil, unit: "bytes", within: :memory, keyword: :hard,
+              type: size, default: nil, within: :memory,
               check: lambda { |hard, config|
                 worker = config.memory_worker or next
                 "must be more than worker:, #{size.write(worker)}, but is #{size.write(hard)}" if hard && hard <= worker
@@ -70,24 +69,23 @@ module Pando
               help: "Kill a worker with more private memory than this, even in the middle of a request."
 
       setting :memory_total,
-              type: Types::OrOff.new(Types::ShareOfMemory.new((64 * (1024**2))..)), default: nil, unit: "bytes",
-              within: :memory, keyword: :total,
+              type: Types::OrOff.new(Types::ShareOfMemory.new((64 * (1024**2))..)), default: nil, within: :memory,
               help: "Replace the worker with the most private memory when all processes together use more than this."
 
       setting :memory_group,
               type: Types::OrOff.new(Types::Whole.new(50..100)), default: 85, unit: "percent of its limit",
-              within: :memory, keyword: :group,
+              within: :memory,
               help: "Replace the worker with the most private memory when the control group is this full.",
               example: "memory group: 90"
 
       setting :buffer_memory,
-              type: Types::ShareOfMemory.new((1024**2)..), default: "10%", unit: "bytes",
+              type: Types::ShareOfMemory.new((1024**2)..), default: "10%",
               help: "How much memory the reactor may use for its clients' request heads, bodies and responses.",
               example: "buffer_memory 64.mb"
 
       setting :memory_pressure,
               type: Types::OrOff.new(Types::Whole.new(1..100)), default: nil, unit: "percent of the time",
-              within: :memory, keyword: :pressure,
+              within: :memory,
               help: "Replace the worker with the most private memory when processes wait this often for memory."
     end
 
@@ -101,19 +99,17 @@ module Pando
 
       setting :gc_between_requests,
               type: Types::OrOff.new(Types::Whole.new(1..50)), default: 4, unit: "percent of a worker's CPU time",
-              within: :gc, keyword: :between_requests,
+              within: :gc,
               help: "How much of its CPU time a worker may spend on minor GCs between two requests.",
               example: "gc between_requests: 2"
 
       setting :gc_major,
-              type: Types::Choice.new(:auto, :postpone, :ruby), default: :auto,
-              within: :gc, keyword: :major,
+              type: Types::Choice.new(:auto, :postpone, :ruby), default: :auto, within: :gc,
               help: "Whether an HTTP worker defers major GCs, which make shared memory private.",
               example: "gc major: :ruby"
 
       setting :gc_mold,
-              type: Types::OrOff.new(Types::Choice.new(:auto, :promote, :warmup)), default: :auto,
-              within: :gc, keyword: :mold,
+              type: Types::OrOff.new(Types::Choice.new(:auto, :promote, :warmup)), default: :auto, within: :gc,
               help: "How Pando prepares a mold's heap before it forks the first worker from it.",
               example: "gc mold: :promote # a native extension cannot handle compaction"
 

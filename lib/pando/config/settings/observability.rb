@@ -10,8 +10,7 @@ module Pando
               example: 'first_request_profile true, folder: "log/profiles"'
 
       setting :first_request_profile_folder,
-              type: Types::Path.new("a directory"), default: "tmp/profiles",
-              within: :first_request_profile, keyword: :folder,
+              type: Types::Path.new("a directory"), default: "tmp/profiles", within: :first_request_profile,
               help: "The directory for the profiles, one file per generation."
     end
 
@@ -25,24 +24,23 @@ module Pando
 
       setting :access_log_format,
               type: Types::Choice.new(:common, :combined, :json), default: :combined,
-              within: :access_log, keyword: :format, traits: %i[second],
+              within: :access_log, traits: %i[second],
               help: "How a line is written: as Apache and nginx do (`common`, `combined`), or as a JSON object.",
               example: 'access_log "log/access.log", :combined'
 
       setting :access_log_sample,
-              type: Types::Share.new, default: 1.0,
-              within: :access_log, keyword: :sample,
+              type: Types::Share.new, default: 1.0, within: :access_log,
               help: "The share of requests that are logged. Answers with a status of 500 or more are always logged.",
               example: "access_log :stdout, :json, sample: 0.05"
 
       setting :slow_log,
-              type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds",
+              type: Types::OrOff.new(Types::Seconds.new), default: nil,
               help: "Write the stack of each request that runs for longer than this, and again at each doubling.",
               example: 'slow_log 2, "log/slow.log"'
 
       setting :slow_log_file,
               type: Types::Path.new("a file", symbols: []), default: "log/slow.log",
-              within: :slow_log, keyword: :file, traits: %i[second],
+              within: :slow_log, traits: %i[second],
               help: "The file to which the workers append the entries.",
               example: 'slow_log 2, "log/slow.log"'
     end

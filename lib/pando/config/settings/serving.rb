@@ -57,21 +57,20 @@ module Pando
               ]
 
       setting :admin_token_file,
-              type: Types::OrOff.new(Types::Path.new("a file")), default: nil,
-              within: :admin, keyword: :token_file,
+              type: Types::OrOff.new(Types::Path.new("a file")), default: nil, within: :admin,
               serves: ->(config) { config.admin.any? },
               help: "A file with the token for commands at the admin address.",
               example: 'admin "127.0.0.1:9394", token_file: "/run/secrets/pando"'
 
       setting :admin_token_env,
               type: Types::OrOff.new(Types::Text.new("the name of an environment variable", /\A[A-Za-z_]\w*\z/)),
-              default: nil, within: :admin, keyword: :token_env, serves: ->(config) { config.admin.any? },
+              default: nil, within: :admin, serves: ->(config) { config.admin.any? },
               help: "The environment variable with the token for commands at the admin address.",
               example: 'admin "127.0.0.1:9394", token_env: "PANDO_ADMIN_TOKEN"'
 
       setting :admin_hosts,
               type: Types::Texts.new("a list of host names", pattern: /\A[\w.-]+\z/), default: [].freeze,
-              within: :admin, keyword: :hosts, serves: ->(config) { config.admin.any? },
+              within: :admin, serves: ->(config) { config.admin.any? },
               help: "Host names under which clients may ask at the admin address.",
               example: 'admin "0.0.0.0:9394", hosts: ["pando.internal"]'
 
@@ -133,7 +132,7 @@ module Pando
               example: "threads :auto"
 
       setting :rollout_surge,
-              type: Types::Whole.new(0..1024), default: 1, unit: "workers", within: :rollout, keyword: :surge,
+              type: Types::Whole.new(0..1024), default: 1, unit: "workers", within: :rollout,
               help: "How many extra workers may run during a rollout.",
               example: "rollout surge: 1, unavailable: 0",
               check: lambda { |surge, config|
@@ -141,18 +140,18 @@ module Pando
               }
 
       setting :rollout_unavailable,
-              type: Types::Whole.new(0..1024), default: 0, unit: "workers", within: :rollout, keyword: :unavailable,
+              type: Types::Whole.new(0..1024), default: 0, unit: "workers", within: :rollout,
               help: "How many workers may be missing during a rollout."
 
       setting :rollout_canary,
-              type: Types::Canary.new, default: :auto, development: false, within: :rollout, keyword: :canary,
+              type: Types::Canary.new, default: :auto, development: false, within: :rollout,
               flags: %w[--canary], argument: "auto|off|REQUESTS,SECONDS,LONGEST",
               help: "What the first worker of a new generation must do before Pando replaces the others.",
               example: "rollout canary: { requests: 20, seconds: 10, longest: 30 }"
 
       setting :rollout_safe_paths,
               type: Types::Texts.new("a list of paths such as [\"/\", \"/products\"]", pattern: %r{\A/[!-~]*\z}),
-              default: [].freeze, within: :rollout, keyword: :safe_paths,
+              default: [].freeze, within: :rollout,
               help: "Paths that a canary may request from itself when no client sends requests.",
               example: 'rollout safe_paths: ["/", "/products"]'
 

@@ -79,6 +79,8 @@ module Pando
         FACTORS = { "" => 1, "k" => 1024, "m" => 1024**2, "g" => 1024**3 }.freeze
         TEXT = /\A(\d{1,15}(?:\.\d{1,9})?) ?(k|m|g|)(?:i?b)?\z/i
 
+        def unit = "bytes"
+
         def expects
           limits = @range.end ? "from #{write(@range.begin)} to #{write(@range.end)}" : "#{write(@range.begin)} or more"
           "a number of bytes, #{limits}"
@@ -154,6 +156,8 @@ module Pando
           seconds = seconds(value)
           seconds && fits?(seconds) ? seconds : invalid(value)
         end
+
+        def unit = "seconds"
 
         def expects = "a number of seconds, #{@zero ? "0 or more" : "more than 0"}"
 
