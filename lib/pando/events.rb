@@ -127,7 +127,6 @@ module Pando
     class Subscription
       # @api private
       # @param name [String, nil] nil for all events
-      # @param block [Proc]
       # @param each_turn [#call, nil] see {Events.proceed}
       def initialize(name, block, each_turn = nil)
         @name = name
@@ -137,13 +136,9 @@ module Pando
       end
 
       # @api private
-      # @param name [String]
-      # @return [Boolean]
       def wants?(name) = @name.nil? || @name == name
 
       # @api private
-      # @param patience [Float]
-      # @return [nil]
       def proceed(patience)
         @each_turn&.call(patience)
         nil
@@ -152,8 +147,6 @@ module Pando
       end
 
       # @api private
-      # @param event [Event]
-      # @return [nil]
       def deliver(event)
         @block.call(event)
         nil

@@ -18,6 +18,11 @@ module Pando
       READ = %w[GET HEAD].freeze
       COMMAND = %w[POST].freeze
 
+      # The parameters of each command.
+      PARAMETERS = { "refork" => %w[pool force wait], "reload" => %w[now cancel wait],
+                     "scale" => %w[workers pool wait], "drain" => %w[undo wait], "quiet" => %w[undo wait],
+                     "kill" => %w[slot pool pid wait], "stack" => %w[slot pool pid] }.freeze
+
       ROUTES = {
         "/" => Route.new(READ, :readers, :index),
         "/metrics" => Route.new(READ, :all, :metrics),
@@ -30,20 +35,11 @@ module Pando
         "/history.json" => Route.new(READ, :readers, :history),
         "/live" => Route.new(READ, :readers, :live),
         **Dashboard::FILES.keys.sort.to_h { |path| [path, Route.new(READ, :all, :dashboard)] },
-        "/refork" => Route.new(COMMAND, :holders, :command),
-        "/reload" => Route.new(COMMAND, :holders, :command),
-        "/scale" => Route.new(COMMAND, :holders, :command),
-        "/drain" => Route.new(COMMAND, :holders, :command),
-        "/quiet" => Route.new(COMMAND, :holders, :command),
-        "/kill" => Route.new(COMMAND, :holders, :command),
+        **PARAMETERS.keys.to_h { |word| ["/#{word}", Route.new(COMMAND, :holders, :command)] },
         "/stack" => Route.new(COMMAND, :holders, :stack)
       }.freeze
 
-      # The parameters of each command.
-      PARAMETERS = { "refork" => %w[pool force wait], "reload" => %w[now cancel wait],
-                     "scale" => %w[workers pool wait], "drain" => %w[undo wait], "quiet" => %w[undo wait],
-                     "kill" => %w[slot pool pid wait], "stack" => %w[slot pool pid] }.freeze
-      # Those that a command cannot do without.
+      # Parameters that a command cannot do without.
       NEEDED = { "scale" => %w[workers], "kill" => %w[slot], "stack" => %w[slot] }.freeze
       # Whole numbers.
       NUMBERS = %w[workers slot pid].freeze

@@ -70,11 +70,7 @@ module Pando
       end
 
       # @return [Hash] by pool, if it has a queue
-      def queue(name)
-        all("pool_counters").to_h do |one|
-          [{ pool: pool(one["pool"]) }, one[name]]
-        end
-      end
+      def queue(name) = by_pool(all("pool_counters"), name)
 
       # @return [Hash] requests by pool, method and class of status
       def answers
@@ -98,13 +94,13 @@ module Pando
       end
 
       # @return [Hash] by pool
-      def bytes(name) = all("traffic").to_h { |one| [{ pool: pool(one["pool"]) }, one[name]] }
+      def bytes(name) = by_pool(all("traffic"), name)
 
       # @return [Hash] by pool: what its workers have done, or have now
       def work(name, jobs: false)
         records = all("work")
         records = records.select { |one| nodes?(one["pool"]) } if jobs
-        records.to_h { |one| [{ pool: pool(one["pool"]) }, one[name]] }
+        by_pool(records, name)
       end
 
       # Values of the records of pools, or of the server that has one pool.
@@ -119,8 +115,7 @@ module Pando
 
       # @return [Hash] by pool: of the generation that serves
       def current(key)
-        serving = all("generation").select { |one| one["state"] == "current" }
-        serving.to_h { |one| [{ pool: pool(one["pool"]) }, one[key]] }
+        by_pool(all("generation").select { |one| one["state"] == "current" }, key)
       end
 
       # Counts of events, by labels: those of one event, or of all.
@@ -185,6 +180,8 @@ module Pando
       end
 
       private
+
+      def by_pool(records, name) = records.to_h { |one| [{ pool: pool(one["pool"]) }, one[name]] }
 
       # In direct mode only the workers count, and only whether a request has failed.
       def answers_of_workers

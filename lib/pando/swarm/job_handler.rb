@@ -54,7 +54,8 @@ module Pando
 
         @progress.update
         restart_runner if @restart && !@runner.busy?
-        leave_if_broken
+        trouble = @runner.trouble
+        @worker.leave(trouble) if trouble
       end
 
       # The node takes no new jobs from now on. Unless it is forked, this is final: the node is about to end.
@@ -141,12 +142,6 @@ module Pando
         sleep(CHECK_EVERY)
         @worker.row.beat
         @progress.update
-      end
-
-      # Replaces the node if its runner cannot go on.
-      def leave_if_broken
-        reason = @runner.trouble
-        @worker.leave(reason) if reason
       end
 
       # The handlers do only what is allowed in one, or set a flag.

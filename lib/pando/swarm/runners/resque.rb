@@ -97,19 +97,15 @@ module Pando
         end
 
         def register
-          unregister_namesake
+          # A node that was killed with its container has the same name as this one, if the container was restarted.
+          # This node would renew the dead one's heartbeat, and its job would be forgotten with the next one.
+          @worker.unregister_worker if ::Resque::Worker.exists?(@worker.to_s)
           @worker.heartbeat!
           @worker.prune_dead_workers
           @worker.run_hook(:before_first_fork)
           @worker.register_worker
           @maintain_at = Sys.now + MAINTAIN_EVERY
           @prune_at = Sys.now
-        end
-
-        # A node that was killed with its container has the same name as this one, if the container was restarted.
-        # This node would renew the dead one's heartbeat, and its job would be forgotten with the next one.
-        def unregister_namesake
-          @worker.unregister_worker if ::Resque::Worker.exists?(@worker.to_s)
         end
 
         def unregister
@@ -121,7 +117,7 @@ module Pando
 
         def take_job
           @taking = true
-          job = retry_while_down { next_job }
+          job = retry_while_down { @worker.reserve unless @quiet || @worker.paused? }
           return run_job(job) if job
 
           @taking = false
@@ -129,10 +125,6 @@ module Pando
           @wakeup.wait(@interval) unless @quiet
         ensure
           @taking = false
-        end
-
-        def next_job
-          @worker.reserve unless @quiet || @worker.paused?
         end
 
         def run_job(job)
