@@ -85,8 +85,9 @@ module Pando
     class Listen
       DEFAULTS = { backlog: 1024, proxy_protocol: false, tcp_nodelay: true, defer_accept: 1, mode: nil,
                    umask: nil }.freeze
-      ONLY_TCP = %i[tcp_nodelay defer_accept].freeze
-      ONLY_UNIX = %i[mode umask].freeze
+      # The options that apply to sockets of each kind.
+      TAKEN = { tcp: %i[backlog proxy_protocol tcp_nodelay defer_accept], unix: %i[backlog proxy_protocol mode umask],
+                abstract: %i[backlog proxy_protocol], systemd: %i[proxy_protocol] }.freeze
 
       # @return [Symbol] :tcp, :unix (a path), :abstract (a name without a file) or :systemd (opened by systemd)
       attr_reader :kind
@@ -142,14 +143,7 @@ module Pando
 
       # @param name [Symbol] an option
       # @return [Boolean] whether it applies to sockets of this kind
-      def takes?(name)
-        case kind
-        when :systemd then name == :proxy_protocol
-        when :tcp then !ONLY_UNIX.include?(name)
-        when :unix then !ONLY_TCP.include?(name)
-        else !ONLY_TCP.include?(name) && !ONLY_UNIX.include?(name)
-        end
-      end
+      def takes?(name) = TAKEN.fetch(kind).include?(name)
 
       # @param directory [String] absolute
       # @return [Listen] the same with an absolute path, if it has a path

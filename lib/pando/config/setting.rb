@@ -7,10 +7,8 @@ module Pando
     # Some defaults depend on the environment, and on whether the application is a Rails app. A setting declares them
     # under the names below: `default: :auto, development: 1`.
     #
-    # Made by Values, in each process that loads the configuration.
-    #
     # @api private
-    class Situation
+    module Situation
       # In order of precedence, each with its name in `pando config` and the documentation.
       NAMES = {
         rails_development: "of a Rails app in development",
@@ -24,23 +22,13 @@ module Pando
 
       # @param environment [String] development defaults apply in "development" and "test"
       # @param directory [String, nil] absolute
-      def initialize(environment, directory)
-        @development = %w[development test].include?(environment)
-        @rails = !directory.nil? && RAILS.all? { |file| File.file?(File.join(directory, file)) }
-      end
-
       # @return [Array(Object, String)] the default that applies, and its source
-      def default_of(setting)
-        name = NAMES.keys.find { |one| holds?(one) && setting.defaults.key?(one) }
-        return [setting.default, "default"] unless name
-
-        [setting.defaults.fetch(name), "default #{NAMES.fetch(name)}"]
-      end
-
-      private
-
-      def holds?(name)
-        { rails_development: @rails && @development, development: @development, rails: @rails }.fetch(name)
+      def self.default_of(setting, environment, directory)
+        development = %w[development test].include?(environment)
+        rails = !directory.nil? && RAILS.all? { |file| File.file?(File.join(directory, file)) }
+        holds = { rails_development: rails && development, development: development, rails: rails }
+        name = NAMES.keys.find { |one| holds[one] && setting.defaults.key?(one) }
+        name ? [setting.defaults.fetch(name), "default #{NAMES.fetch(name)}"] : [setting.default, "default"]
       end
     end
 
@@ -50,7 +38,7 @@ module Pando
     # A setting of the server. The config file's method, the flag, the help, the
     # documentation and the error messages all come from this one declaration.
     #
-    #   Setting.new(:workers, type: Types::WholeOrAuto.new(1..1024), default: :auto, env: "WEB_CONCURRENCY",
+    #   Setting.new(:workers, type: Types::Workers.new(0..1024), default: :auto, env: "WEB_CONCURRENCY",
     #               flags: %w[-w --workers], argument: "N", help: "How many workers serve.", example: "workers 4")
     #
     # A setting may be a keyword of another one (`timeout 20, grace: 2`). It then says `within: :timeout`, and has that

@@ -78,12 +78,16 @@ module Pando
       end
 
       def default(setting)
-        value, source = setting.defaults.empty? ? [setting.default, "default"] : situation.default_of(setting)
+        value, source = default_here(setting)
         (setting.repeatable? ? value : [value]).map { |one| Entry.new(one, source) }
       end
 
       # Not cached: a line of the config file may still change the environment.
-      def situation = Situation.new(value(Settings[:environment]), @directory)
+      def default_here(setting)
+        return [setting.default, "default"] if setting.defaults.empty?
+
+        Situation.default_of(setting, value(Settings[:environment]), @directory)
+      end
     end
   end
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/errors"
 require "pando/fork_safety"
 require "pando/fork_safety/libraries/active_record_pools"
+require "pando/swarm/runners"
 
 module Pando
   module Swarm

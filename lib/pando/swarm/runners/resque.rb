@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/errors"
-require "pando/swarm/broker_watch"
 require "pando/swarm/runners"
 require "pando/sys"
 

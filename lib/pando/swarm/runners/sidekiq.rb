@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/swarm/broker_watch"
-require "pando/swarm/runners"
 require "pando/swarm/runners/rails_app"
 require "pando/sys"
 

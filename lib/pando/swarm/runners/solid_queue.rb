@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/fork_safety"
-require "pando/swarm/broker_watch"
 require "pando/swarm/runners/rails_app"
 require "pando/sys"
 

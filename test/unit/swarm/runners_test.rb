@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/swarm/broker_watch"
 require "pando/config/node_line"
 require "pando/swarm"
+require "pando/swarm/runners"
 
 class BrokerWatchTest < Minitest::Test
   def setup
