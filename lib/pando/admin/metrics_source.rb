@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
-require "pando/admin/exposition"
 require "pando/admin/monitor"
 require "pando/histogram"
 
 module Pando
   module Admin
     # What the table of metrics reads its values from: the monitor's records of one moment, and what the admin process
-    # has measured. Made for each answer.
+    # has measured. Made for each answer. Several values are a Hash: each by its labels, most often the pool.
     class MetricsSource
       # The pool of a server that has no other.
       ONLY = "web"
@@ -49,7 +48,6 @@ module Pando
       # @return [Integer] seconds, as a UNIX time
       def start_time = MetricsSource.start_time(server["uptime"])
 
-      # @param name [String, nil]
       def pool(name) = name || ONLY
 
       # The labels of a process.
@@ -69,7 +67,6 @@ module Pando
         traffic { |counts| names.to_h { |value, name| [{ label => value }, counts[name]] } }
       end
 
-      # @return [Hash] by pool, if it has a queue
       def queue(name) = by_pool(all("pool_counters"), name)
 
       # @return [Hash] requests by pool, method and class of status
@@ -84,7 +81,6 @@ module Pando
       end
 
       # @param kind [String] "queue" or "duration"
-      # @return [Hash{Hash => Pando::Histogram}] by pool
       def times(kind) = histograms(kind).transform_keys { |pool| { pool: pool } }
 
       # @return [Hash{String => Pando::Histogram}] the same by the name of the pool
@@ -93,10 +89,9 @@ module Pando
         records.transform_values { |slices| Pando::Histogram.of(slices) }
       end
 
-      # @return [Hash] by pool
       def bytes(name) = by_pool(all("traffic"), name)
 
-      # @return [Hash] by pool: what its workers have done, or have now
+      # What workers have done, or have now.
       def work(name, jobs: false)
         records = all("work")
         records = records.select { |one| nodes?(one["pool"]) } if jobs
@@ -113,7 +108,6 @@ module Pando
         end
       end
 
-      # @return [Hash] by pool: of the generation that serves
       def current(key)
         by_pool(all("generation").select { |one| one["state"] == "current" }, key)
       end
@@ -149,7 +143,6 @@ module Pando
         values.map { |value, one| one.transform_keys { |labels| { **labels, label => value } } }.reduce(:merge)
       end
 
-      # @return [Integer] how often an event has happened
       def total(event) = totals(event) { { of: event } }.values.sum
 
       # @return [Integer] one of the counts of `pando status`

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/compat/names"
-require "pando/config/values"
+require "pando/config/settings"
 require "pando/events/catalogue"
 require "pando/hooks"
 
