@@ -85,7 +85,7 @@ module Pando
       @entries = Settings.all.to_h { |setting| [setting.name, loader.entries(setting)] }.freeze
       @resolved = Settings.all.to_h { |setting| [setting.name, resolve(setting, loader.directory)] }.freeze
       @pools = @nodes = [].freeze # those of a pool's own configuration
-      @pools = path_pools
+      @pools = @pool_lines.map { |line| line.pool(self) }.freeze
       @nodes = @node_lines.map { |line| line.kind(self) }.freeze
       check
       freeze
@@ -146,8 +146,6 @@ module Pando
       @node_lines = loader.recorder.nodes.freeze
       @in_file = loader.in_file
     end
-
-    def path_pools = @pool_lines.map { |line| line.pool(self) }.freeze
 
     def resolve(setting, directory)
       values = entries(setting.name).map do |entry|

@@ -75,7 +75,10 @@ module Pando
           # @return [self] it counts from now on
           def open
             @subscriptions = [ActiveSupport::Notifications.subscribe(PERFORM, self),
-                              ActiveSupport::Notifications.subscribe(NOT_DONE) { |event| not_done(event.payload) }]
+                              ActiveSupport::Notifications.subscribe(NOT_DONE) do |event|
+                                # A job that asks for a retry without an error has not failed.
+                                @lock.synchronize { @failed += 1 } if event.payload[:error]
+                              end]
             self
           end
 
@@ -105,13 +108,6 @@ module Pando
               @done += 1
               @failed += 1 if payload[:exception_object]
             end
-          end
-
-          private
-
-          # A job that asks for a retry without an error has not failed.
-          def not_done(payload)
-            @lock.synchronize { @failed += 1 } if payload[:error]
           end
         end
       end

@@ -251,10 +251,13 @@ module Pando
             # Runs in a node, before it starts.
             def prepare(concurrency, queues, pool)
               @config ||= configure
-              size_pool(pool || concurrency)
+              # A pool never changes its size: it is as large as the mold's kind with the highest concurrency needs it.
+              @config.concurrency = pool || concurrency
+              @config.default_capsule.redis_pool
               @config.concurrency = concurrency
               @config.queues = queues unless queues.empty?
-              renew_events
+              # Sidekiq removes the blocks that it has called.
+              @config[:lifecycle_events].each { |event, blocks| blocks.replace(@events.fetch(event, [])) }
               forget_last_run
               @config
             end
@@ -285,17 +288,6 @@ module Pando
               config.error_handlers << JobCounter::ERROR_HANDLER
               @events = config[:lifecycle_events].transform_values(&:dup)
               config
-            end
-
-            # As large as the mold's kind with the highest concurrency needs it: a pool never changes its size.
-            def size_pool(size)
-              @config.concurrency = size
-              @config.default_capsule.redis_pool
-            end
-
-            # Sidekiq removes the blocks that it has called.
-            def renew_events
-              @config[:lifecycle_events].each { |event, blocks| blocks.replace(@events.fetch(event, [])) }
             end
 
             # Each run has a name of its own in Redis. Sidekiq gives one name to a process and all its children (7.0 to

@@ -65,17 +65,15 @@ module Pando
           end
 
           # No other thread here moves scheduled jobs that are due. The thread that ends this run meanwhile may have
-          # talked to the former scheduler.
+          # talked to the former scheduler. One of another class is not ours to restart.
           def restart_scheduler
-            return if @launcher.stopping? || !died?(@launcher.poller)
+            scheduler = @launcher.poller
+            return if @launcher.stopping? || !scheduler.is_a?(Scheduler) || !scheduler.dead?
 
             @launcher.poller = Scheduler.new(@config)
             @launcher.poller.start
             @launcher.poller.terminate if @launcher.stopping?
           end
-
-          # A scheduler of another class is not ours to restart.
-          def died?(scheduler) = scheduler.is_a?(Scheduler) && scheduler.dead?
 
           # @return [Float] seconds until the next time
           def maintain
