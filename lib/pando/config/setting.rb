@@ -39,7 +39,7 @@ module Pando
     # documentation and the error messages all come from this one declaration.
     #
     #   Setting.new(:workers, type: Types::Workers.new(0..1024), default: :auto, env: "WEB_CONCURRENCY",
-    #               flags: %w[-w --workers], argument: "N", help: "How many workers serve.", example: "workers 4")
+    #               flags: %w[-w --workers], argument: "N", help: "How many workers serve.")
     #
     # A setting may be a keyword of another one (`timeout 20, grace: 2`). It then says `within: :timeout`, and has that
     # word at the beginning of its name, `timeout_grace`.
@@ -51,7 +51,6 @@ module Pando
     # @!attribute default [Object] a value as #type returns it
     # @!attribute help [String] one line
     # @!attribute unit [String, nil] what a number counts; the type's unit if the declaration has none
-    # @!attribute example [String, nil] a line of a config file
     # @!attribute flags [Array<String>] "-w", "--workers"
     # @!attribute argument [String, nil] the name of the flag's argument, or of a positional argument
     # @!attribute env [Array<String>] names of environment variables; the first one that is set counts
@@ -64,7 +63,7 @@ module Pando
     #   sets it), :flag_only (not in a file), :readable (a file may ask for it), :second (a keyword that may be written
     #   as a second value, without its name)
     # @!attribute defaults [Hash{Symbol => Object}] other defaults, by the name of the Situation in which they apply
-    Setting = Struct.new(:name, :type, :default, :help, :unit, :example, :flags, :argument, :env, :meant,
+    Setting = Struct.new(:name, :type, :default, :help, :unit, :flags, :argument, :env, :meant,
                          :check, :within, :serves, :options, :traits, :defaults, keyword_init: true) do
       # @param declaration [Hash{Symbol => Object}] the attributes, and other defaults by the names of Situation
       def initialize(name, flags: [], env: [], meant: {}, options: [], traits: [], **declaration)

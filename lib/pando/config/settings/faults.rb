@@ -7,8 +7,7 @@ module Pando
       setting :timeout,
               type: Types::OrOff.new(Types::Seconds.new), default: 20.0, development: nil,
               flags: %w[-t --timeout], argument: "SECONDS",
-              help: "Raise Pando::RequestTimeout in a request that takes longer, and answer it with 504.",
-              example: "timeout 20, grace: 2, streaming: 600"
+              help: "Raise Pando::RequestTimeout in a request that takes longer, and answer it with 504."
 
       setting :timeout_grace,
               type: Types::Seconds.new(zero: true), default: 2.0, development: 0.5, within: :timeout,
@@ -20,38 +19,32 @@ module Pando
 
       setting :spawn_timeout,
               type: Types::Seconds.new, default: 60.0, development: 3600.0,
-              help: "Kill a worker, service or forked mold that is not ready this long after Pando ordered it.",
-              example: "spawn_timeout 30"
+              help: "Kill a worker, service or forked mold that is not ready this long after Pando ordered it."
 
       setting :boot_timeout,
               type: Types::Seconds.new, default: 300.0, development: 3600.0,
-              help: "How long a mold may take to load the application from scratch (a cold boot).",
-              example: "boot_timeout 2.minutes"
+              help: "How long a mold may take to load the application from scratch (a cold boot)."
 
       # Orchestrators kill after 30 seconds by default; the server must have ended by then.
       setting :stop_timeout,
               type: Types::Seconds.new, default: 25.0,
-              help: "How long a graceful stop waits before it kills the workers that are still busy.",
-              example: "stop_timeout 60"
+              help: "How long a graceful stop waits before it kills the workers that are still busy."
 
       setting :drain,
               type: Types::Seconds.new(zero: true), default: 0.0,
               help: "How long a worker that is replaced keeps its WebSockets and streams.",
-              example: "drain 10.minutes",
               check: ->(value, config) { Settings::NEEDS_REACTOR.call(value.nonzero?, config) }
 
       setting :give_up_after,
               type: Types::OrOff.new(Types::Seconds.new), default: nil, within: :give_up,
-              help: "How long a server without any ready worker keeps trying before it exits with status 1.",
-              example: "give_up after: 10.minutes"
+              help: "How long a server without any ready worker keeps trying before it exits with status 1."
     end
 
     # Requests of one method and path that kill worker after worker.
     Settings.group "Poison requests" do
       setting :poison_deaths,
               type: Types::Whole.new(1..1000), default: 3, unit: "workers", within: :poison,
-              help: "Emit `request.poison` when requests of one method and path have killed this many workers.",
-              example: "poison deaths: 3, within: 60, refuse: 300"
+              help: "Emit `request.poison` when requests of one method and path have killed this many workers."
 
       setting :poison_within,
               type: Types::Seconds.new, default: 60.0, within: :poison,
@@ -66,8 +59,7 @@ module Pando
     Settings.group "Fork-safety" do
       setting :self_check,
               type: Types::Truth.new, default: true,
-              help: "Test what uses locks (allocator, loader, resolver) in each forked process before it is ready.",
-              example: "self_check false"
+              help: "Test what uses locks (allocator, loader, resolver) in each forked process before it is ready."
 
       setting :self_check_timeout,
               type: Types::Seconds.new, default: 5.0, within: :self_check,
@@ -78,8 +70,7 @@ module Pando
 
       setting :fork_safety_sockets,
               type: descriptors, default: :report, within: :fork_safety,
-              help: "What Pando does about a connected socket that two live processes share.",
-              example: "fork_safety sockets: :refuse"
+              help: "What Pando does about a connected socket that two live processes share."
 
       setting :fork_safety_pipes,
               type: descriptors, default: :report, within: :fork_safety,
@@ -97,8 +88,7 @@ module Pando
               type: Types::ListedPolicy.new(:allow, :report, :refuse, :fail, default: :refuse,
                                                                              list: "a list of gems' names and paths"),
               default: :refuse, within: :fork_safety,
-              help: "What Pando does about a Ruby thread that forked processes would lack.",
-              example: 'fork_safety threads: { allow: ["some_gem", "app/lib/poller.rb"] }'
+              help: "What Pando does about a Ruby thread that forked processes would lack."
 
       setting :fork_safety_native_threads,
               type: threads, default: :report, within: :fork_safety,
@@ -117,8 +107,7 @@ module Pando
                 "allow: has #{wrong.inspect}, which Pando does not check." \
                   "#{Suggestion.for(wrong, names.all)} See docs/audit.md"
               },
-              help: "What Pando does about a worker if a request changed its process: directory, umask, user, limits.",
-              example: 'fork_safety state: { allow: ["env TZ"] }'
+              help: "What Pando does about a worker if a request changed its process: directory, umask, user, limits."
 
       setting :fork_safety_trace,
               type: Types::Truth.new, default: false, within: :fork_safety,
@@ -127,13 +116,11 @@ module Pando
       setting :keep_io,
               type: Types::Text.new("an address or a path, in which * stands for anything", /\A[\x21-\x7e]{1,1000}\z/),
               default: [].freeze, traits: %i[repeatable],
-              help: "Sockets connected to this address, and files with this path, are shared on purpose. Repeatable.",
-              example: 'keep_io "10.0.0.5:8125"'
+              help: "Sockets connected to this address, and files with this path, are shared on purpose. Repeatable."
 
       setting :prepared_library,
               type: Types::Text.new("a gem's name", /\A[\w.-]{1,100}\z/), default: [].freeze, traits: %i[repeatable],
-              help: "A library that must be prepared for forks, and that your hooks prepare. Repeatable.",
-              example: 'prepared_library "bunny"'
+              help: "A library that must be prepared for forks, and that your hooks prepare. Repeatable."
     end
   end
 end

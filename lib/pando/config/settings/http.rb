@@ -6,49 +6,40 @@ module Pando
     Settings.group "HTTP limits" do
       setting :max_target_bytes,
               type: Types::Bytes.new(16..65_536), default: 8192,
-              help: "The longest request target (path and query). A longer one gets 414.",
-              example: "max_target_bytes 16.kb"
+              help: "The longest request target (path and query). A longer one gets 414."
 
       setting :max_header_bytes,
               type: Types::Bytes.new(1024..1_048_576), default: 65_536,
-              help: "The longest request head, all header fields together. A longer one gets 431.",
-              example: "max_header_bytes 128.kb"
+              help: "The longest request head, all header fields together. A longer one gets 431."
 
       setting :max_headers,
               type: Types::Whole.new(1..1000), default: 100, unit: "fields",
-              help: "How many header fields a request may have. With more it gets 431.",
-              example: "max_headers 200"
+              help: "How many header fields a request may have. With more it gets 431."
 
       setting :max_body_bytes,
               type: Types::OrOff.new(Types::Bytes.new(0..)), default: 1_073_741_824,
-              help: "The longest request body. A longer one gets 413. false: no limit.",
-              example: "max_body_bytes 100.mb"
+              help: "The longest request body. A longer one gets 413. false: no limit."
 
       setting :body_memory,
               type: Types::Bytes.new(0..1_073_741_824), default: 114_688,
-              help: "Keep a request body in memory up to this size, and a larger one in a temporary file.",
-              example: "body_memory 1.mb"
+              help: "Keep a request body in memory up to this size, and a larger one in a temporary file."
 
       setting :header_timeout,
               type: Types::Seconds.new, default: 10.0,
-              help: "How long a client may take to send the whole request head. After that it gets 408.",
-              example: "header_timeout 5"
+              help: "How long a client may take to send the whole request head. After that it gets 408."
 
       setting :body_timeout,
               type: Types::Seconds.new, default: 30.0,
-              help: "How long a client may pause while it sends a body. After that it gets 408.",
-              example: "body_timeout 60"
+              help: "How long a client may pause while it sends a body. After that it gets 408."
 
       setting :write_timeout,
               type: Types::Seconds.new, default: 30.0,
-              help: "How long a client may read nothing of a response before Pando closes the connection.",
-              example: "write_timeout 60"
+              help: "How long a client may read nothing of a response before Pando closes the connection."
 
       setting :trusted_proxies,
               type: Types::Networks.new, default: %w[loopback unix].freeze,
               flags: %w[--trusted-proxies], argument: "LIST",
-              help: "Proxies whose X-Forwarded-For, -Proto and -Ssl set REMOTE_ADDR and rack.url_scheme.",
-              example: 'trusted_proxies ["10.0.0.0/8", "loopback", "unix"]'
+              help: "Proxies whose X-Forwarded-For, -Proto and -Ssl set REMOTE_ADDR and rack.url_scheme."
     end
 
     # Which requests reach the application before their bodies are complete.
@@ -56,8 +47,7 @@ module Pando
       setting :stream_bodies,
               type: Types::Text.new("a path that begins with a slash", %r{\A/[\x21-\x7e]{0,1000}\z}),
               default: [].freeze, traits: %i[repeatable],
-              help: "Serve requests to this path, and below it, before their bodies have arrived. Repeatable.",
-              example: 'stream_bodies "/uploads"'
+              help: "Serve requests to this path, and below it, before their bodies have arrived. Repeatable."
     end
 
     # Where a response waits for a slow client, and early hints.
@@ -73,8 +63,7 @@ module Pando
                 "must not be more than its total:, #{size.write(all)}, but is #{size.write(one)}. " \
                   "Write answer_memory #{size.write(one)}, total: #{size.write(one)} or more"
               },
-              help: "Keep up to this much of a response in memory for a slow client, and the rest in the spool.",
-              example: "answer_memory 4.mb, total: 256.mb"
+              help: "Keep up to this much of a response in memory for a slow client, and the rest in the spool."
 
       setting :answer_memory_total,
               type: Types::Bytes.new(1_048_576..), default: 67_108_864, within: :answer_memory,
@@ -82,8 +71,7 @@ module Pando
 
       setting :spool,
               type: Types::OrOff.new(Types::Path.new("a directory")), default: nil,
-              help: "The directory for large request bodies and waiting responses. false: TMPDIR, or /tmp.",
-              example: 'spool "/var/tmp", total: 20.gb'
+              help: "The directory for large request bodies and waiting responses. false: TMPDIR, or /tmp."
 
       setting :spool_total,
               type: Types::Bytes.new(1_048_576..), default: 4_294_967_296, within: :spool,
@@ -91,8 +79,7 @@ module Pando
 
       setting :early_hints,
               type: Types::Truth.new, default: false,
-              help: "Let the application send 103 Early Hints before its response, with `rack.early_hints`.",
-              example: "early_hints true"
+              help: "Let the application send 103 Early Hints before its response, with `rack.early_hints`."
     end
 
     # The process that holds the clients' connections, and its limits.
@@ -100,48 +87,39 @@ module Pando
       setting :reactor,
               type: Types::Truth.new, default: true,
               flags: %w[--reactor], argument: "true|false",
-              help: "Whether a reactor process holds all connections. false: workers accept their own (direct mode).",
-              example: "reactor false"
+              help: "Whether a reactor process holds all connections. false: workers accept their own (direct mode)."
 
       setting :idle_timeout,
               type: Types::Seconds.new, default: 65.0,
-              help: "Close a keep-alive connection that sends no further request for this long.",
-              example: "idle_timeout 75"
+              help: "Close a keep-alive connection that sends no further request for this long."
 
       setting :queue_timeout,
               type: Types::OrOff.new(Types::Seconds.new), default: 30.0, development: nil,
-              help: "How long a request may wait for a worker. After that it gets 503.",
-              example: "queue_timeout 5"
+              help: "How long a request may wait for a worker. After that it gets 503."
 
       setting :max_queue,
               type: Types::Whole.new(1..100_000), default: 1024, unit: "requests",
-              help: "How many requests may wait for a worker. A further request gets 503 at once.",
-              example: "max_queue 200"
+              help: "How many requests may wait for a worker. A further request gets 503 at once."
 
       setting :max_connections,
               type: Types::Whole.new(1..1_000_000), default: 16_384, unit: "connections",
-              help: "How many connections the reactor holds at once.",
-              example: "max_connections 50_000"
+              help: "How many connections the reactor holds at once."
 
       setting :max_connections_per_address,
               type: Types::OrOff.new(Types::Whole.new(1..1_000_000)), default: nil, unit: "connections",
-              help: "How many connections one client may have at once. One more gets 503. false: no limit.",
-              example: "max_connections_per_address 100"
+              help: "How many connections one client may have at once. One more gets 503. false: no limit."
 
       setting :max_keepalive_requests,
               type: Types::OrOff.new(Types::Whole.new(1..1_000_000_000)), default: nil, unit: "requests",
-              help: "How many requests a connection may send before Pando closes it. false: no limit.",
-              example: "max_keepalive_requests 1000"
+              help: "How many requests a connection may send before Pando closes it. false: no limit."
 
       setting :retry_after,
               type: Types::Whole.new(1..86_400), default: 5, unit: "seconds",
-              help: "The Retry-After header of the reactor's 503: how long a client should wait before it tries again.",
-              example: "retry_after 30"
+              help: "The Retry-After header of the reactor's 503: how long a client should wait before it tries again."
 
       setting :retry_requests,
               type: Types::Truth.new, default: true,
-              help: "Retry a GET, HEAD or OPTIONS once, with another worker, if its worker died before it answered.",
-              example: "retry_requests false"
+              help: "Retry a GET, HEAD or OPTIONS once, with another worker, if its worker died before it answered."
     end
 
     # What Pando tells load balancers about the server.
@@ -151,13 +129,11 @@ module Pando
       setting :health,
               type: Types::OrOff.new(path), default: nil,
               help: "The path where the reactor says whether the server is ready for requests: 200 or 503.",
-              example: 'health "/up"',
               check: Settings::NEEDS_REACTOR
 
       setting :health_live,
               type: Types::OrOff.new(path), default: nil, within: :health,
               help: "The path where the reactor answers 200 while it and the monitor work, even in a boot or drain.",
-              example: 'health "/readyz", live: "/livez"',
               check: lambda { |path, config|
                 next "must not be #{path}, which is the path of health: the two answer different questions" if
                   path && path == config.health
@@ -167,8 +143,7 @@ module Pando
 
       setting :drain_delay,
               type: Types::Seconds.new(zero: true), default: 0.0,
-              help: "How long a graceful stop keeps serving after its health check has turned to 503.",
-              example: "drain_delay 5"
+              help: "How long a graceful stop keeps serving after its health check has turned to 503."
     end
   end
 end

@@ -10,7 +10,6 @@ module Pando
               type: Types::Refork.new, default: :auto, development: false,
               flags: %w[--refork], argument: "auto|manual|off|N,N,...",
               help: "When a warm worker forks the mold of the next generation.",
-              example: "refork after: [500, 750, false]",
               options: [
                 Option.new(name: :after, type: Types::Refork::After.new, default: nil,
                            help: "The number of requests after which each generation is replaced.")
@@ -19,14 +18,12 @@ module Pando
       setting :refork_failures,
               type: Types::OrOff.new(Types::Whole.new(1..1000)), default: 5, unit: "reforks",
               within: :refork, serves: lambda(&:refork),
-              help: "Suspend reforking after this many failed reforks in a row.",
-              example: "refork :auto, failures: 5"
+              help: "Suspend reforking after this many failed reforks in a row."
 
       setting :jit,
               type: Types::OrOff.new(Types::Choice.new(:all, :trainee)), default: nil,
               flags: %w[--jit], argument: "all|trainee|off",
               help: "Enable YJIT once the application is loaded: in all workers, or only in one, the trainee.",
-              example: "jit :trainee",
               check: lambda { |jit, config|
                 next unless jit == :trainee && !config.default?(:refork)
 
@@ -36,19 +33,16 @@ module Pando
       setting :refork_prefault,
               type: Types::Prefault.new, default: true, within: :refork,
               flags: %w[--prefault], argument: "on|off|BYTES,MILLISECONDS",
-              help: "Give a new worker its own copies of the memory pages that other workers have written to.",
-              example: "refork :auto, prefault: { bytes: 32.mb, milliseconds: 20 }"
+              help: "Give a new worker its own copies of the memory pages that other workers have written to."
 
       setting :refork_reconnect,
               type: Types::Truth.new, default: true, within: :refork,
-              help: "Whether a reforked worker connects to its ActiveRecord databases before it serves.",
-              example: "refork :auto, reconnect: false"
+              help: "Whether a reforked worker connects to its ActiveRecord databases before it serves."
 
       setting :refork_prefer,
               type: Types::Choice.new(:balanced, :memory, :cpu), default: :balanced, within: :refork,
               serves: by_itself,
-              help: "What `refork :auto` saves first: memory, or the CPU time that reforks take.",
-              example: "refork :auto, prefer: :memory"
+              help: "What `refork :auto` saves first: memory, or the CPU time that reforks take."
     end
 
     # How much memory the processes may use.
@@ -57,8 +51,7 @@ module Pando
 
       setting :memory_worker,
               type: size, default: nil, within: :memory, flags: %w[--memory-worker], argument: "SIZE",
-              help: "Replace a worker with more private memory than this, after its request.",
-              example: "memory worker: 512.mb, hard: 1.gb, total: 80.percent"
+              help: "Replace a worker with more private memory than this, after its request."
 
       setting :memory_hard,
               type: size, default: nil, within: :memory,
@@ -75,13 +68,11 @@ module Pando
       setting :memory_group,
               type: Types::OrOff.new(Types::Whole.new(50..100)), default: 85, unit: "percent of its limit",
               within: :memory,
-              help: "Replace the worker with the most private memory when the control group is this full.",
-              example: "memory group: 90"
+              help: "Replace the worker with the most private memory when the control group is this full."
 
       setting :buffer_memory,
               type: Types::ShareOfMemory.new((1024**2)..), default: "10%",
-              help: "How much memory the reactor may use for its clients' request heads, bodies and responses.",
-              example: "buffer_memory 64.mb"
+              help: "How much memory the reactor may use for its clients' request heads, bodies and responses."
 
       setting :memory_pressure,
               type: Types::OrOff.new(Types::Whole.new(1..100)), default: nil, unit: "percent of the time",
@@ -94,29 +85,24 @@ module Pando
       setting :allocator,
               type: Types::Choice.new(:auto, :jemalloc, :glibc), default: :auto,
               flags: %w[--allocator], argument: "auto|jemalloc|glibc",
-              help: "Which malloc the application uses.",
-              example: "allocator :jemalloc"
+              help: "Which malloc the application uses."
 
       setting :gc_between_requests,
               type: Types::OrOff.new(Types::Whole.new(1..50)), default: 4, unit: "percent of a worker's CPU time",
               within: :gc,
-              help: "How much of its CPU time a worker may spend on minor GCs between two requests.",
-              example: "gc between_requests: 2"
+              help: "How much of its CPU time a worker may spend on minor GCs between two requests."
 
       setting :gc_major,
               type: Types::Choice.new(:auto, :postpone, :ruby), default: :auto, within: :gc,
-              help: "Whether an HTTP worker defers major GCs, which make shared memory private.",
-              example: "gc major: :ruby"
+              help: "Whether an HTTP worker defers major GCs, which make shared memory private."
 
       setting :gc_mold,
               type: Types::OrOff.new(Types::Choice.new(:auto, :promote, :warmup)), default: :auto, within: :gc,
-              help: "How Pando prepares a mold's heap before it forks the first worker from it.",
-              example: "gc mold: :promote # a native extension cannot handle compaction"
+              help: "How Pando prepares a mold's heap before it forks the first worker from it."
 
       setting :mold,
               type: Types::Choice.new(:auto, :keep, :release), default: :auto,
-              help: "Whether a mold stays alive once its workers serve.",
-              example: "mold :keep"
+              help: "Whether a mold stays alive once its workers serve."
     end
   end
 end

@@ -6,8 +6,7 @@ module Pando
     Settings.group "Profiling" do
       setting :first_request_profile,
               type: Types::Truth.new, default: false,
-              help: "Profile the first request that each generation serves.",
-              example: 'first_request_profile true, folder: "log/profiles"'
+              help: "Profile the first request that each generation serves."
 
       setting :first_request_profile_folder,
               type: Types::Path.new("a directory"), default: "tmp/profiles", within: :first_request_profile,
@@ -19,30 +18,25 @@ module Pando
       setting :access_log,
               type: Types::OrOff.new(Types::PathOrStdout.new("a file, or :stdout", symbols: %i[stdout])), default: nil,
               help: "The file to which the reactor writes a line for each request, or :stdout.",
-              example: 'access_log "log/access.log", :json',
               check: Settings::NEEDS_REACTOR
 
       setting :access_log_format,
               type: Types::Choice.new(:common, :combined, :json), default: :combined,
               within: :access_log, traits: %i[second],
-              help: "How a line is written: as Apache and nginx do (`common`, `combined`), or as a JSON object.",
-              example: 'access_log "log/access.log", :combined'
+              help: "How a line is written: as Apache and nginx do (`common`, `combined`), or as a JSON object."
 
       setting :access_log_sample,
               type: Types::Share.new, default: 1.0, within: :access_log,
-              help: "The share of requests that are logged. Answers with a status of 500 or more are always logged.",
-              example: "access_log :stdout, :json, sample: 0.05"
+              help: "The share of requests that are logged. Answers with a status of 500 or more are always logged."
 
       setting :slow_log,
               type: Types::OrOff.new(Types::Seconds.new), default: nil,
-              help: "Write the stack of each request that runs for longer than this, and again at each doubling.",
-              example: 'slow_log 2, "log/slow.log"'
+              help: "Write the stack of each request that runs for longer than this, and again at each doubling."
 
       setting :slow_log_file,
               type: Types::Path.new("a file", symbols: []), default: "log/slow.log",
               within: :slow_log, traits: %i[second],
-              help: "The file to which the workers append the entries.",
-              example: 'slow_log 2, "log/slow.log"'
+              help: "The file to which the workers append the entries."
     end
   end
 end
