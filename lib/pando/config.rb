@@ -4,8 +4,8 @@ require "pando/errors"
 require "pando/config/loader"
 
 module Pando
-  # The effective settings, each with its source: a flag, the config file, an
-  # environment variable or the default, in this order of precedence.
+  # The effective settings, each with its source: a flag, the config file, an environment variable or the default, in
+  # this order of precedence.
   #
   #   config = Pando::Config.load(%w[-w 4 -l 127.0.0.1:3000])
   #   config.workers          # => 4
@@ -21,22 +21,14 @@ module Pando
     attr_reader :argv
     # @return [Hooks]
     attr_reader :hooks
-    # @return [Array<Recorder::Block>] hooks, services and subscriptions in the order of the file
-    # @api private
-    attr_reader :blocks
     # @return [Array<Config::PathPool>] the pools for some paths, in the order of the file
     attr_reader :pools
-    # @return [Array<PoolLine>] the `pool` lines as written
-    # @api private
-    attr_reader :pool_lines
     # @return [Array<Config::NodeKind>] the kinds of job nodes, in the order of the file
     attr_reader :nodes
-    # @return [Array<NodeLine>] the `node` lines as written
+    # What the file says, as written: Recorder::Blocks, PoolLines and NodeLines in its order, and the Values::Entrys of
+    # each setting by its name.
     # @api private
-    attr_reader :node_lines
-    # @return [Hash{Symbol => Array<Values::Entry>}] the values from the file, by the setting's name
-    # @api private
-    attr_reader :in_file
+    attr_reader :blocks, :pool_lines, :node_lines, :in_file
 
     # @param argv [Array<String>, Flags] the command line without the command
     # @param env [Hash{String => String}]
@@ -85,7 +77,7 @@ module Pando
       @entries = Settings.all.to_h { |setting| [setting.name, loader.entries(setting)] }.freeze
       @resolved = Settings.all.to_h { |setting| [setting.name, resolve(setting, loader.directory)] }.freeze
       @pools = @nodes = [].freeze # those of a pool's own configuration
-      @pools = @pool_lines.map { |line| line.pool(self) }.freeze
+      @pools = path_pools
       @nodes = @node_lines.map { |line| line.kind(self) }.freeze
       check
       freeze
@@ -146,6 +138,8 @@ module Pando
       @node_lines = loader.recorder.nodes.freeze
       @in_file = loader.in_file
     end
+
+    def path_pools = @pool_lines.map { |line| line.pool(self) }.freeze
 
     def resolve(setting, directory)
       values = entries(setting.name).map do |entry|

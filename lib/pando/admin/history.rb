@@ -151,12 +151,8 @@ module Pando
     class Sample
       PERCENTILES = { "p50" => 0.5, "p95" => 0.95, "p99" => 0.99 }.freeze
 
-      # @return [Float] on Sys.now
-      attr_reader :taken_at
-      # @return [Hash{String => Hash}] counters that only grow, by pool
-      attr_reader :counted
-      # @return [Hash{String => Hash{String => Pando::Histogram}}] by kind and pool
-      attr_reader :times
+      # When it was taken (Sys.now), counters by pool, histograms by kind and pool.
+      attr_reader :taken_at, :counted, :times
 
       # @param snapshot [Snapshot] @param survey [#[]] the memory of each process
       def initialize(snapshot, survey)

@@ -89,11 +89,9 @@ module Pando
           # would log.
           DEFAULTS = { connection_timeout: 5, continuation_timeout: 5000, log_file: $stderr, log_level: :fatal }.freeze
 
-          # @return [Integer] how many unacknowledged messages of each queue RabbitMQ gives to a node
-          attr_reader :prefetch
-          # @return [Symbol] :reject or :requeue: what happens to a message whose consumer raises
-          attr_reader :on_error
-          attr_reader :queues
+          # prefetch: how many unacknowledged messages of each queue RabbitMQ gives to a node. on_error: what happens to
+          # a message whose consumer raises, :reject or :requeue.
+          attr_reader :prefetch, :on_error, :queues
 
           def initialize(node)
             options = node.options
@@ -193,12 +191,8 @@ module Pando
             @threads = Array.new(size) { |number| Thread.new { run }.tap { |one| one.name = "#{name} #{number}" } }
           end
 
-          # @return [Integer] items being processed
-          attr_reader :in_progress
-          # @return [Integer] items that were processed, with and without success
-          attr_reader :done
-          # @return [Integer] items that have failed
-          attr_reader :failed
+          # Numbers of items: those being processed, those that were processed, and those of them that have failed.
+          attr_reader :in_progress, :done, :failed
 
           def busy? = @in_progress > 0
 

@@ -22,10 +22,7 @@ module Pando
           RailsApp.disconnect
         end
 
-        # @return [Integer, nil] jobs that could begin and have not
-        attr_reader :lag
-        # @return [Float, nil] seconds that the oldest of them has waited; 0: none waits
-        attr_reader :latency
+        attr_reader :lag, :latency
 
         def initialize(node)
           @queues = node.queues.join(",")

@@ -36,12 +36,8 @@ module Pando
         # librdkafka's statistics report every few seconds. Polling is not progress: a listener goes on polling while a
         # consumer hangs.
         class Counters
-          # @return [Integer] grows with each bit of work
-          attr_reader :progress
-          # @return [Integer] messages consumed since the start
-          attr_reader :done
-          # @return [Integer] batches that have raised
-          attr_reader :failed
+          # Messages are done, batches have failed.
+          attr_reader :progress, :done, :failed
 
           def initialize
             start

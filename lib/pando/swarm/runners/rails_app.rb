@@ -62,9 +62,8 @@ module Pando
           NOT_DONE = /\A(?:enqueue_retry|discard)\.active_job\z/
           private_constant :PERFORM, :NOT_DONE
 
-          # @return [Integer] attempts that have ended, successful or not
-          attr_reader :done
-          attr_reader :failed
+          # Attempts that have ended, and those of them that have failed.
+          attr_reader :done, :failed
 
           def initialize
             @lock = Mutex.new

@@ -14,10 +14,8 @@ module Pando
           SOON = 1 # if something is still to be reported, or Redis is down
           BEAT_EVERY = 10 # seconds, as in Sidekiq
 
-          # @return [Integer, nil] jobs that wait in our queues
-          attr_reader :lag
-          # @return [Float, nil] seconds that the oldest of them has waited; 0: none waits
-          attr_reader :latency
+          # Of our queues.
+          attr_reader :lag, :latency
 
           # @param held_jobs [HeldJobs, nil] @param watch [BrokerWatch]
           def initialize(config, launcher, held_jobs, watch)
