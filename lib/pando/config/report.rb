@@ -35,7 +35,7 @@ module Pando
       def groups
         rows = Settings.groups.transform_values { |settings| shown(settings).flat_map { |setting| rows(setting) } }
         width = rows.values.flatten(1).map { |written, _| written.size }.max
-        rows.flat_map { |title, lines| ["", "# #{title}", *lines.map { |line| format("%-#{width}s  # %s", *line) }] }
+        rows.flat_map { |title, lines| section(title, lines.map { |line| format("%-#{width}s  # %s", *line) }) }
       end
 
       def shown(settings) = settings.reject(&:flag_only?)
@@ -52,18 +52,16 @@ module Pando
         " (#{resolved})" if entry.value == :auto && resolved != :auto
       end
 
-      def pools
-        return [] if @config.pools.empty?
+      def section(title, lines) = lines.empty? ? [] : ["", "# #{title}", *lines]
 
-        ["", "# Pools for some paths: what is missing is as above",
-         *@config.pool_lines.map { |line| "#{line}  # #{line.source}" }]
+      def pools
+        section("Pools for some paths: what is missing is as above",
+                @config.pool_lines.map { |line| "#{line}  # #{line.source}" })
       end
 
       # A file has more of them: what the runner takes, or the block that makes it.
       def nodes
-        return [] if @config.nodes.empty?
-
-        ["", "# Job nodes", *@config.nodes.map { |kind| "# node #{written(kind)} (#{kind.source})" }]
+        section("Job nodes", @config.nodes.map { |kind| "# node #{written(kind)} (#{kind.source})" })
       end
 
       def written(kind)
@@ -77,9 +75,7 @@ module Pando
       end
 
       def blocks
-        return [] if @config.blocks.empty?
-
-        ["", "# Hooks, services and events", *@config.blocks.map { |one| "# #{one.title} (#{one.source})" }]
+        section("Hooks, services and events", @config.blocks.map { |one| "# #{one.title} (#{one.source})" })
       end
 
       def export_pool(pool, line)

@@ -29,7 +29,7 @@ module Pando
           def start
             @retired << @current if @current
             @current = @make.call
-            apply_quiet # it may have been told to be quiet meanwhile
+            @current.quiet if @quiet # it may have been told so meanwhile
             @current.start
             deadline = Sys.now + END_WITHIN
             sleep(PAUSE) until @current.process_id || stopped? || Sys.now > deadline
@@ -37,7 +37,7 @@ module Pando
 
           # Removes the registrations that dead processes could not remove. A worker's registration goes only when its
           # jobs have ended, because removing it gives the jobs away.
-          def remove_dead = @retired.reject! { |member| ended?(member) && remove(member) }
+          def remove_dead = @retired.reject! { |member| member.at_rest? && remove(member) }
 
           # @return [Array<Integer>] ids of our registrations
           def ids = members.filter_map(&:process_id)
@@ -45,10 +45,10 @@ module Pando
           # Also takes effect on a process that is just being made.
           def quiet
             @quiet = true
-            apply_quiet
+            @current&.quiet
           end
 
-          def busy? = members.any? { |member| member.respond_to?(:busy?) && member.busy? }
+          def busy? = members.any?(&:busy?)
 
           # Removes its registrations, and gives away the jobs that it still holds.
           def stop
@@ -67,11 +67,6 @@ module Pando
             ending.kill.join(1)
           end
 
-          def apply_quiet
-            member = @current
-            member.quiet if @quiet && member.respond_to?(:quiet)
-          end
-
           # The error that the thread died of has been reported already; the thread raises it again to a caller that
           # joins it.
           def end_quietly(member)
@@ -85,13 +80,6 @@ module Pando
             yield
           rescue StandardError
             nil
-          end
-
-          def ended?(member)
-            return true unless member.respond_to?(:pool)
-
-            member.pool.shutdown # it may have died before it did so
-            member.pool.shutdown?
           end
 
           def remove(member)
@@ -111,6 +99,11 @@ module Pando
         module EmbeddedProcess
           # @return [Hash] saved with the registration
           def metadata = super.merge(life: ProcessIdentity.here)
+
+          # Only workers have jobs.
+          def quiet = nil
+          def busy? = false
+          def at_rest? = true
 
           # Call it when nothing of this process runs any more.
           def close = self_pipe.each_value(&:close)
@@ -141,6 +134,12 @@ module Pando
           # Returns at once. The worker still runs the jobs that it is just claiming.
           def quiet
             @claims.synchronize { @quiet = true }
+          end
+
+          # Whether its jobs have ended, now that its thread has.
+          def at_rest?
+            pool.shutdown # the thread may have died before it did so
+            pool.shutdown?
           end
 
           # True from before a claim until everything about the job is recorded.
