@@ -4,18 +4,18 @@ require "pando/compat/names"
 
 module Pando
   class Config
-    # Parses the address of a listener: HOST:PORT, PORT and [v6]:PORT, with or
-    # without tcp://, unix:PATH, unix:@NAME, systemd and systemd:NAME.
+    # An address to listen on and the options of its socket.
     #
-    #   Address.parse("[::1]:80") # => {kind: :tcp, host: "::1", port: 80}
+    #   Listen.parse("127.0.0.1:8080", backlog: 512)
+    #   Listen.parse("unix:tmp/web.sock", mode: 0o660)
     #
-    # @api private
-    module Address
+    # An address is HOST:PORT, PORT or [v6]:PORT, with or without tcp://, or unix:PATH, unix:@NAME, systemd or
+    # systemd:NAME. This class opens no socket. Frozen, comparable by address.
+    class Listen
       # A bare port listens here: on every IPv4 address, like -p of other servers.
       ANY = "0.0.0.0"
 
-      # sockaddr_un.sun_path, see unix(7): 108 bytes, one of which is the NUL
-      # that ends a path or begins an abstract name.
+      # sockaddr_un.sun_path, see unix(7): 108 bytes, one of which is the NUL that ends a path or begins an abstract name.
       LONGEST_NAME = 107
 
       SYSTEMD = "systemd"
@@ -26,11 +26,48 @@ module Pando
       V6 = /\A\[([0-9a-f:.]+(?:%[\w.-]+)?)\]:(\d+)\z/i
       HOST = /\A([\w.-]*|\*):(\d+)\z/
 
+      DEFAULTS = { backlog: 1024, proxy_protocol: false, tcp_nodelay: true, defer_accept: 1, mode: nil,
+                   umask: nil }.freeze
+      # The options that apply to sockets of each kind.
+      TAKEN = { tcp: %i[backlog proxy_protocol tcp_nodelay defer_accept], unix: %i[backlog proxy_protocol mode umask],
+                abstract: %i[backlog proxy_protocol], systemd: %i[proxy_protocol] }.freeze
+
+      # @return [Symbol] :tcp, :unix (a path), :abstract (a name without a file) or :systemd (opened by systemd)
+      attr_reader :kind
+      # @return [String, nil] host name or address without brackets, for :tcp
+      attr_reader :host
+      # @return [Integer, nil] for :tcp; 0 lets the kernel choose
+      attr_reader :port
+      # @return [String, nil] path for :unix, name without its "@" for :abstract, name or nil for :systemd
+      attr_reader :path
+      # @return [Integer] how many connections may wait for accept(2)
+      attr_reader :backlog
+      # @return [Boolean] whether each connection must begin with a PROXY header
+      attr_reader :proxy_protocol
+      # @return [Boolean] TCP_NODELAY, see tcp(7); inherited by accepted sockets
+      attr_reader :tcp_nodelay
+      # @return [Integer, nil] seconds of TCP_DEFER_ACCEPT; nil: off
+      attr_reader :defer_accept
+      # @return [Integer, nil] permission bits of the socket's file
+      attr_reader :mode
+      # @return [Integer, nil] umask under which the socket's file is created
+      attr_reader :umask
+      # @return [Hash{Symbol => Object}] the options as given, without the defaults
+      attr_reader :options
+
+      # @param address [String, Integer]
+      # @param options [Hash{Symbol => Object}] see DEFAULTS
+      # @return [Listen]
+      # @raise [ArgumentError] what is wrong with the address
+      def self.parse(address, **options)
+        new(options, **place(address))
+      end
+
       class << self
-        # @param address [String, Integer]
+        private
+
         # @return [Hash{Symbol => Object}] kind:, and host: and port: or path:
-        # @raise [ArgumentError] what is wrong
-        def parse(address)
+        def place(address)
           case address
           when Integer, /\A\d+\z/ then tcp(ANY, address)
           when HANDED_OVER then { kind: :systemd, path: Regexp.last_match(1) }
@@ -39,8 +76,6 @@ module Pando
           else raise ArgumentError, "it is neither text nor a port"
           end
         end
-
-        private
 
         def host_and_port(address)
           match = V6.match(address) || HOST.match(address)
@@ -73,51 +108,6 @@ module Pando
 
           { kind: abstract ? :abstract : :unix, path: name }
         end
-      end
-    end
-
-    # An address to listen on and the options of its socket.
-    #
-    #   Listen.parse("127.0.0.1:8080", backlog: 512)
-    #   Listen.parse("unix:tmp/web.sock", mode: 0o660)
-    #
-    # It opens no socket. Frozen, comparable by address.
-    class Listen
-      DEFAULTS = { backlog: 1024, proxy_protocol: false, tcp_nodelay: true, defer_accept: 1, mode: nil,
-                   umask: nil }.freeze
-      # The options that apply to sockets of each kind.
-      TAKEN = { tcp: %i[backlog proxy_protocol tcp_nodelay defer_accept], unix: %i[backlog proxy_protocol mode umask],
-                abstract: %i[backlog proxy_protocol], systemd: %i[proxy_protocol] }.freeze
-
-      # @return [Symbol] :tcp, :unix (a path), :abstract (a name without a file) or :systemd (opened by systemd)
-      attr_reader :kind
-      # @return [String, nil] host name or address without brackets, for :tcp
-      attr_reader :host
-      # @return [Integer, nil] for :tcp; 0 lets the kernel choose
-      attr_reader :port
-      # @return [String, nil] path for :unix, name without its "@" for :abstract, name or nil for :systemd
-      attr_reader :path
-      # @return [Integer] how many connections may wait for accept(2)
-      attr_reader :backlog
-      # @return [Boolean] whether each connection must begin with a PROXY header
-      attr_reader :proxy_protocol
-      # @return [Boolean] TCP_NODELAY, see tcp(7); inherited by accepted sockets
-      attr_reader :tcp_nodelay
-      # @return [Integer, nil] seconds of TCP_DEFER_ACCEPT; nil: off
-      attr_reader :defer_accept
-      # @return [Integer, nil] permission bits of the socket's file
-      attr_reader :mode
-      # @return [Integer, nil] umask under which the socket's file is created
-      attr_reader :umask
-      # @return [Hash{Symbol => Object}] the options as given, without the defaults
-      attr_reader :options
-
-      # @param address [String, Integer] see Address
-      # @param options [Hash{Symbol => Object}] see DEFAULTS
-      # @return [Listen]
-      # @raise [ArgumentError] what is wrong with the address
-      def self.parse(address, **options)
-        new(options, **Address.parse(address))
       end
 
       private_class_method :new
@@ -161,7 +151,7 @@ module Pando
         case kind
         when :tcp then "#{host.include?(":") ? "[#{host}]" : host}:#{port}"
         when :unix then "unix:#{path}"
-        when :systemd then [Address::SYSTEMD, path].compact.join(":")
+        when :systemd then [SYSTEMD, path].compact.join(":")
         else "unix:@#{path}"
         end
       end

@@ -38,7 +38,7 @@ module Pando
               type: Types::OrOff.new(Types::Path.new("a socket")), default: "tmp/pando.sock",
               flags: %w[--control], argument: "PATH",
               check: lambda { |path, _|
-                "is longer than #{Address::LONGEST_NAME} bytes: #{path}" if path.to_s.bytesize > Address::LONGEST_NAME
+                "is longer than #{Listen::LONGEST_NAME} bytes: #{path}" if path.to_s.bytesize > Listen::LONGEST_NAME
               },
               help: "The UNIX socket through which commands such as `pando status` reach the running server."
 
