@@ -15,7 +15,7 @@ module Pando
       # A bare port listens here: on every IPv4 address, like -p of other servers.
       ANY = "0.0.0.0"
 
-      # sockaddr_un.sun_path, see unix(7): 108 bytes, one of which is the NUL that ends a path or begins an abstract name.
+      # sockaddr_un.sun_path, see unix(7): 108 bytes with the NUL that ends a path or begins an abstract name.
       LONGEST_NAME = 107
 
       SYSTEMD = "systemd"
