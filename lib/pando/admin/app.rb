@@ -24,8 +24,6 @@ module Pando
         [name == "/index.html" ? PATH : PATH + name, [TYPES.fetch(File.extname(file)), file]]
       end.freeze
 
-      # @param path [String] of the address
-      # @return [Array(String, String)] type and content
       def self.read(path)
         type, file = FILES.fetch(path)
         [type, File.read(file, encoding: "UTF-8")]
@@ -85,7 +83,6 @@ module Pando
       # Of the keys of /status.json. It changes when one of them is removed or means something else.
       SCHEMA = 1
 
-      # @param monitor [Monitor] @param access [Access] @param feed [EventFeed] @param survey [MemorySurvey]
       def initialize(monitor, access, feed, survey, history)
         @monitor = monitor
         @access = access
@@ -94,8 +91,6 @@ module Pando
         @history = history
       end
 
-      # @param env [Hash] of Rack
-      # @return [Array(Integer, Hash, Object)]
       def call(env)
         route = ROUTES[env["PATH_INFO"]]
         denied = @access.check(env, open: route.nil? || route.access == :all, command: route&.access == :holders)
@@ -214,7 +209,6 @@ module Pando
         failure(400, malformed) if malformed
       end
 
-      # @return [String, nil] what is wrong with it
       def malformed(name, value)
         return "#{name} is there several times" if value.nil?
         return ("#{name} must be 0 or 1" unless ON_OR_OFF.include?(value)) if FLAGS.include?(name)

@@ -91,7 +91,6 @@ module Pando
           @missed = 0
         end
 
-        # @param text [String] of the event
         def push(name, text)
           return unless name.start_with?(@prefix)
 
@@ -103,7 +102,6 @@ module Pando
 
         def missed(count) = @lock.synchronize { @missed += count }
 
-        # @yieldparam text [String]
         def each
           yield "retry: 1000\n: following\n\n"
           loop do

@@ -85,7 +85,6 @@ module Pando
         end
       end
 
-      # @param more [Hash] that belongs to it
       # @return [String] JSON
       def json(more = {})
         @lock.synchronize do
@@ -154,7 +153,6 @@ module Pando
       # When it was taken (Sys.now), counters by pool, histograms by kind and pool.
       attr_reader :taken_at, :counted, :times
 
-      # @param snapshot [Snapshot] @param survey [#[]] the memory of each process
       def initialize(snapshot, survey)
         @taken_at = snapshot.taken_at
         @time = Time.now.to_i
@@ -163,7 +161,6 @@ module Pando
         @times = %w[duration queue].to_h { |kind| [kind, @source.histograms(kind)] }
       end
 
-      # @return [Boolean] whether there is a process of each role and pool whose memory is known
       def measured? = @source.measured?
 
       # @return [Hash{String => Object}] "t" is a UNIX time, rates are per second, times are seconds, sizes are bytes

@@ -39,7 +39,6 @@ module Pando
       def [](pid) = @usages[pid]
 
       # An event has happened. May be called on any thread.
-      # @param event [String] its name
       def heard(event)
         @look_at = [@look_at, Sys.now + LOOK].min if event.match?(ABOUT_PROCESSES)
       end

@@ -18,12 +18,10 @@ module Pando
       SPECIAL = /[\\\n"]/
       ESCAPED = { "\\" => "\\\\", "\n" => "\\n", "\"" => "\\\"" }.freeze
 
-      # @param openmetrics [Boolean]
       def initialize(openmetrics: false)
         @openmetrics = openmetrics
       end
 
-      # @param families [Array<Family>]
       def write(families)
         text = +""
         families.each { |family| family(text, family) unless family.samples.empty? }
@@ -94,10 +92,8 @@ module Pando
       @known = []
 
       class << self
-        # @return [Array<Known>] in the order of the docs
         attr_reader :known
 
-        # @param snapshot [Snapshot] @param survey [#[]] the memory of each process
         def families(snapshot, survey)
           source = MetricsSource.new(snapshot, survey)
           known.map { |one| one.family(source) }
@@ -114,7 +110,6 @@ module Pando
         private
 
         # @param from [Hash{Symbol => Object}] a method of the source and its argument, if that gives the values
-        # @yieldparam source [MetricsSource]
         # @yieldreturn [Hash{Hash{Symbol => Object} => Numeric, Histogram}] values by labels; empty: there are none
         def define(type, name, labels, help, **from, &value)
           unit = name.delete_suffix("_total")[/_(seconds|bytes)\z/, 1]

@@ -36,7 +36,6 @@ module Pando
         def start_time(uptime) = @start_time ||= (Time.now.to_f - uptime).round
       end
 
-      # @param snapshot [Snapshot] @param survey [#[]]
       def initialize(snapshot, survey)
         @snapshot = snapshot
         @survey = survey
@@ -55,7 +54,6 @@ module Pando
         { role: role, pool: (pool(pool) unless %w[monitor reactor admin].include?(role)) }.compact
       end
 
-      # @param name [String] of a counter of the reactor
       # @return [Hash] empty in direct mode
       def traffic(name = nil)
         counts = @snapshot.one("counters") or return {}

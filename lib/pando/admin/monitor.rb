@@ -33,7 +33,6 @@ module Pando
 
       # The state of the server. Several that ask within a second get the same, also if there is no answer.
       # @param word [String] "figures", for metrics, "status", with each process, or "slow", the last slow requests
-      # @param fresh [Float] seconds
       def snapshot(word = "figures", fresh: FRESH)
         began_at = Sys.now
         @asking.synchronize do
@@ -106,7 +105,6 @@ module Pando
       # @return [Float] on Sys.now
       attr_reader :taken_at
 
-      # @param records [Array<Array(String, Hash{String => String})>]
       def initialize(records)
         @records = records
         @taken_at = Sys.now
@@ -114,7 +112,6 @@ module Pando
                         .transform_values { |all| all.map(&:last) }
       end
 
-      # @return [Array<Hash{String => Object}>]
       def all(word) = @typed.fetch(word, [])
       def one(word) = all(word).first
 

@@ -33,7 +33,6 @@ module Pando
 
       attr_reader :given
 
-      # @param argv [Array<String>] without the command
       # @param switches [Array<Switch>] the command's flags that are not settings
       # @param most_words [Integer] how many words that are not flags it takes
       # @raise [UsageError]
@@ -48,14 +47,11 @@ module Pando
         @switched = {}
       end
 
-      # @param name [Symbol] of a Switch
       # @return [String, Array<String>, true, nil] its argument, or true if it has none; nil if it was not given
       def [](name)
         @switched[name]
       end
 
-      # @param name [Symbol] of a setting
-      # @return [Given, nil] the last one
       def last(name) = given.reverse_each.find { |one| one.setting.name == name }
 
       # @return [Array<String>] the words that neither are flags nor belong to one

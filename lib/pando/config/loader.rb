@@ -28,7 +28,6 @@ module Pando
         add(@flags, setting, Values.cast(setting, text, flag), flag)
       end
 
-      # @param value [Object] as #cast returned it
       # @param source [String] "config/pando.rb:3"
       def set_by_file(setting, value, source)
         add(@file, setting, meant(setting, value), source)
@@ -40,15 +39,12 @@ module Pando
       def in_file = @file
 
       # @return [Array<Entry>] the effective values; several only if the setting is repeatable
-      # @raise [ConfigError] the value comes from an environment variable and is wrong
       def entries(setting)
         @flags[setting.name] || @file[setting.name] || from_env(setting) || default(setting)
       end
 
-      # @return [Object] the value that counts so far
       def value(setting) = entries(setting).last.value
 
-      # @return [Object] the cast value
       # @raise [ConfigError] its message begins with `where`
       def self.cast(setting, written, where, options = {})
         setting.cast(written, options)
@@ -116,7 +112,6 @@ module Pando
         @recorder = Recorder.new(@values, @directory)
       end
 
-      # @param file [Boolean] whether to read the config file
       def load(file: true)
         @flags.given.each { |given| @values.set_by_flag(given.setting, given.text, given.source) }
         @config_file = find_config_file if file
@@ -125,10 +120,8 @@ module Pando
         self
       end
 
-      # @return [Hash{Symbol => Array<Values::Entry>}] the values from the file
       def in_file = @values.in_file
 
-      # @return [Array<Values::Entry>] the effective values
       def entries(setting)
         found = { directory: directory, config_file: @config_file }
         entries = @values.entries(setting)

@@ -144,7 +144,6 @@ module Pando
       end
 
       # The part of the line that the monitor needs, for a process that must not run the file.
-      # @return [Hash{Symbol => String}]
       def to_h
         said = @said.except(:require).to_h { |key, value| [:"said_#{key}", KEYWORDS.fetch(key).type.text(value)] }
         { runner: @runner, block: (1 if @factory), source: source, **said }.compact

@@ -48,7 +48,6 @@ module Pando
         @said = said.except(:paths).to_h { |key, value| [key, cast(key, value)] }
       end
 
-      # @param others [Array<PoolLine>] those before it
       def check_beside(others)
         others.each do |other|
           refuse_same("name", other) if other.name == name
@@ -72,7 +71,6 @@ module Pando
         PathPool.new(name: name, paths: paths, config: own, source: source).freeze
       end
 
-      # @return [String] as a config file says it
       def to_s
         said = { workers: 1, **@said }.map { |key, value| "#{key}: #{TYPES.fetch(key).write(value)}" }
         "pool #{name.to_sym.inspect}, paths: #{paths.inspect}, #{said.join(", ")}"
@@ -82,7 +80,6 @@ module Pando
       def says?(key) = @said.key?(key)
 
       # The line, for a process that must not run the file.
-      # @return [Hash{Symbol => String}]
       def to_h
         said = @said.to_h { |key, value| [:"said_#{key}", TYPES.fetch(key).text(value)] }
         { name: name, paths: PATHS.text(paths), source: source, **said }

@@ -17,7 +17,6 @@ module Pando
     class Recorder
       # A hook, a service or a subscription: its name, its block, and where it is defined.
       Block = Struct.new(:kind, :name, :block, :source) do
-        # @return [String] how the statement begins
         def title
           { hook: name.to_s, service: "service #{name.inspect}", event: "on #{name.inspect}" }.fetch(kind)
         end
@@ -42,7 +41,6 @@ module Pando
         @nodes = []
       end
 
-      # @param path [String] absolute
       # @return [String] the path as errors show it: relative to the directory if it is inside
       def shorten(path) = path.delete_prefix("#{@directory}/")
 

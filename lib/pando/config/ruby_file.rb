@@ -9,7 +9,6 @@ module Pando
     #
     # @api private
     class RubyFile
-      # @param path [String] absolute
       def initialize(path, recorder)
         @path = path
         @name = recorder.shorten(path)

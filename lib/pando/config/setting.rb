@@ -96,13 +96,10 @@ module Pando
         raise Type::Invalid, e.message.start_with?(title) ? e.message : "#{title} #{e.message}"
       end
 
-      # @param value [Object] a cast value, a list of them if #repeatable?
-      # @return [Object] the value for JSON
       def export(value)
         repeatable? ? value.map { |one| type.export(one) } : type.export(value)
       end
 
-      # @return [String] the value as a config file writes it
       def write(value)
         repeatable? ? value.map { |one| type.write(one) }.join(", ") : type.write(value)
       end

@@ -14,7 +14,6 @@ module Pando
     #
     # @api private
     module CPUs
-      # @param group [Sys::ControlGroup]
       # @return [Integer] 1 or more, rounded up
       def self.count(group: Sys::ControlGroup.new) = [Etc.nprocessors, group.cpu_quota&.ceil].compact.min.clamp(1, nil)
     end

@@ -33,15 +33,12 @@ module Pando
       # @return [Boolean] whether the setting may have options without a value
       def optional? = false
 
-      # @param value [Object] a value that #cast returned
       # @return [String] the value as a config file writes it
       def write(value) = value.inspect
 
-      # @param value [Object] a value that #cast returned
       # @return [Object] the value for JSON
       def export(value) = value
 
-      # @param value [Object] a value that #cast returned
       # @return [String] the value as a flag writes it; #cast can read it again
       def text(value) = [*export(value)].join(",")
 
@@ -59,7 +56,6 @@ module Pando
         attr_reader :expects
 
         # @param expects [String] describes the text: "the path of a file"
-        # @param pattern [Regexp] what it must match
         # @param symbols [Array<Symbol>, nil] those that may stand for a text; nil: any
         def initialize(expects, pattern, symbols: nil)
           super()
@@ -119,7 +115,6 @@ module Pando
 
       # One of a few names, a Symbol. A String is looked up in the list, so that no new Symbol is created.
       class Choice < Type
-        # @param names [Array<Symbol>]
         def initialize(*names)
           super()
           @names = names.to_h { |name| [name.to_s, name] }

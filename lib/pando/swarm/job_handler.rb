@@ -180,7 +180,6 @@ module Pando
     #
     # @api private
     class JobProgress
-      # @param runner [CheckedRunner]
       # @param timeout [Float, nil] seconds @param grace [Float] seconds between the warning and the kill
       def initialize(worker, runner, timeout, grace)
         @worker = worker

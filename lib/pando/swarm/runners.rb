@@ -13,7 +13,6 @@ module Pando
     # @api private
     module Runners
       # @param name [Symbol] one of Config::NodeLine::RUNNERS
-      # @return [Class] the runner's class, loaded
       # @raise [BootError] the library is missing
       def self.load(name)
         require "pando/swarm/runners/#{name}"

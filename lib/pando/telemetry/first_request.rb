@@ -13,7 +13,6 @@ module Pando
     # @api private
     class FirstRequest
       # @param folder [String] of the profiles; created if it does not exist
-      # @param profiler [Class] see {Profilers.installed}
       # @raise [BootError] if no profiler is installed, or the folder is not writable
       def initialize(folder, profiler = Profilers.installed)
         @profiler = profiler
@@ -41,7 +40,6 @@ module Pando
         nil
       end
 
-      # @return [#start, #stop, #write]
       def profiler = @profiler.new
 
       # Wraps the application for one request of one worker, and is then replaced by the application. Writes the
@@ -50,7 +48,6 @@ module Pando
         # The end of a profile's name until it is complete.
         PART = ".part"
 
-        # @param app [#call] @param profile [FirstRequest] @param worker [Cluster::Worker]
         def initialize(app, profile, worker)
           @app = app
           @profile = profile

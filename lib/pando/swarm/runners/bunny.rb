@@ -125,8 +125,6 @@ module Pando
             consumer.is_a?(Class) ? consumer.new : consumer
           end
 
-          # @return [Class, #call]
-          # @raise [NameError]
           def consumer
             @consumer ||= @named.is_a?(String) ? Object.const_get(@named) : @named
           end
@@ -153,7 +151,6 @@ module Pando
           end
 
           # Declares queues, their exchange and bindings as Sneakers' configuration says.
-          # @param channel [::Bunny::Channel] @param queues [Array<String>]
           def self.declare(channel, worker_class, queues)
             options = worker_class.new(nil, NO_POOL).opts
             exchange = options[:exchange]
@@ -179,7 +176,6 @@ module Pando
         # At any moment an item is either waiting or in progress: {#busy?} is never false between the two.
         class ThreadPool
           # @param size [Integer] number of threads @param name [String] their name, followed by a number
-          # @yieldparam item [Object]
           # @yieldreturn [Boolean] false: the item has failed. An exception counts as a failure too, and goes no further
           def initialize(size, name, &work)
             @work = work
@@ -246,7 +242,6 @@ module Pando
             end
           end
 
-          # @return [Array(Object), nil]
           def take
             @lock.synchronize do
               @change.wait(@lock) while @waiting.empty? && !@ended
@@ -284,7 +279,6 @@ module Pando
             @group = ThreadGroup.new
           end
 
-          # @param name [String] of the thread
           # @return [Thread] it joins the group before it does anything else
           def start(name)
             Thread.new do
@@ -294,7 +288,6 @@ module Pando
             end
           end
 
-          # @return [Array<Thread>] its threads that are alive
           def threads = @group.list
 
           # Kills all its threads, whatever they are doing.

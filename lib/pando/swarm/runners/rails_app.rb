@@ -86,13 +86,11 @@ module Pando
             @subscriptions = nil
           end
 
-          # @return [Integer] jobs that run now
           def in_progress = @threads.size
 
           # @return [Integer] grows with each job that begins or ends
           def progress = (2 * @done) + in_progress
 
-          # @return [Array<Thread>] threads that run a job now
           def threads = @lock.synchronize { @threads.uniq }
 
           # @api private a job begins, in the thread that runs it

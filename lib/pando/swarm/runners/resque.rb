@@ -174,7 +174,6 @@ module Pando
 
         # Tries again and again while Redis is down.
         # @param started [StartSignal, nil] is set when Redis is down, because this may take a while
-        # @raise [Interrupted]
         def retry_while_down(started = nil)
           result = yield
           redis_found
@@ -205,7 +204,6 @@ module Pando
           end
 
           # @param seconds [Numeric] at most
-          # @param ios [Array<#to_io>]
           # @return [#to_io, nil] an IO that is readable
           def wait(seconds, *ios)
             ready, = IO.select([@reader, *ios], nil, nil, seconds)

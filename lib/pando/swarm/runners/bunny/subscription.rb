@@ -44,7 +44,6 @@ module Pando
           end
 
           # Call it in a tracked thread, so that Bunny's threads are tracked too.
-          # @yieldparam message [Message]
           # @raise [::Bunny::Exception, SystemCallError, IOError, Timeout::Error]
           def open(&deliver)
             @session.start
@@ -163,7 +162,6 @@ module Pando
           # @return [Integer, nil] messages that wait in the queues, some seconds old; nil: not known
           attr_reader :lag
 
-          # @yieldparam message [Message]
           # @yieldreturn [Boolean] false: the message is not wanted any more
           def initialize(settings, node, &deliver)
             @settings = settings
@@ -186,7 +184,6 @@ module Pando
           end
 
           # Stops deliveries. Messages that were delivered and have not begun go back.
-          # @param messages [Array<Message>] messages that have not begun
           def quiet(messages)
             update do
               @unwanted.concat(messages)
@@ -277,7 +274,6 @@ module Pando
             end
           end
 
-          # @param seconds [Numeric] at most
           # @yieldreturn [Boolean] whether there is no need to wait
           def wait(seconds)
             deadline = Sys.now + seconds

@@ -98,7 +98,6 @@ module Pando
             @lock.synchronize { @held.delete([queue, job]) }
           end
 
-          # @param thread [Thread] a processor's thread
           # @return [:jobs, :fetches, nil] what our other processors are doing; nil: nothing
           def activity_beside(thread)
             @lock.synchronize do

@@ -122,7 +122,6 @@ module Pando
           end
 
           # @param blame [Boolean] whether its jobs may have killed it
-          # @return [Integer] number of jobs
           def take_over(dead, queue, blame:)
             jobs = call("LRANGE", HeldJobs.list(dead.identity, queue), 0, -1)
             jobs.each { |job| blame ? blame(dead, queue, job) : give_back(dead, queue, job) }.size
@@ -206,7 +205,6 @@ module Pando
           def self.list(queue) = "pando:sidekiq:suspects:#{queue.delete_prefix("queue:")}"
           def self.trial(identity) = "pando:sidekiq:trial:#{identity}"
 
-          # @param held_jobs [HeldJobs] ours @param recovery [Recovery]
           def initialize(config, held_jobs, recovery)
             @config = config
             @held_jobs = held_jobs
@@ -242,7 +240,6 @@ module Pando
             [queues[index], job]
           end
 
-          # @return [Boolean] whether this is the job that runs alone
           def alone?(job) = !@job.nil? && @job == job
 
           # The job has ended and no process has died with it; or it was given back.

@@ -13,7 +13,6 @@ module Pando
         #
         # Owned by the runner. Runs in the thread beside the jobs.
         class OrphanedJobs
-          # @param kind [String] the name of the node's kind
           # @param again [Boolean] whether such jobs run again; false: they fail, as with Solid Queue
           def initialize(kind, again:)
             @again = again
@@ -92,7 +91,6 @@ module Pando
           end
           private_constant :Status
 
-          # @param kind [String] the name of the node's kind
           # @param deaths [Integer] deaths until a job fails
           def initialize(kind, deaths)
             @kind = kind
