@@ -79,7 +79,6 @@ module Pando
       # process has several threads, this applies to all of them.
       #
       # @api private
-      # @param facts [Hash{Symbol => Object}]
       def about(**facts)
         before = @facts
         @facts = { **before, **facts }.freeze

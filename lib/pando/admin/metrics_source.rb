@@ -44,7 +44,6 @@ module Pando
       def all(word) = @snapshot.all(word)
       def server = @snapshot.one("server")
 
-      # @return [Integer] seconds, as a UNIX time
       def start_time = MetricsSource.start_time(server["uptime"])
 
       def pool(name) = name || ONLY

@@ -124,9 +124,7 @@ module Pando
       end
 
       # @return [Boolean]
-      def tcp?
-        kind == :tcp
-      end
+      def tcp? = kind == :tcp
 
       # @return [Boolean] whether it is a unix socket, with a file or abstract
       def unix? = %i[unix abstract].include?(kind)
@@ -163,9 +161,7 @@ module Pando
       alias eql? ==
 
       # @return [Integer]
-      def hash
-        to_s.hash
-      end
+      def hash = to_s.hash
     end
 
     module Types

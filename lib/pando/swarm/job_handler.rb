@@ -156,8 +156,7 @@ module Pando
         @runner&.late_call || (@progress&.working? ? "its jobs make no progress" : "its main thread hangs")
       end
 
-      # Writes the stack traces of all threads to stderr. Runs in a signal handler, so it takes no lock and uses no
-      # logger.
+      # Writes all threads' stack traces to stderr. Runs in a signal handler, so it takes no lock and uses no logger.
       def write_stacks(reason = nil)
         head = "pid #{Process.pid}#{": #{reason}" if reason}"
         $stderr.write(Thread.list.map { |thread| "#{head}: #{stack_of(thread)}" }.join)

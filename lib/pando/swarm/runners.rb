@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "etc"
+require "securerandom"
 require "pando/errors"
 require "pando/events"
 require "pando/sys"
@@ -13,15 +15,13 @@ module Pando
     # @api private
     module Runners
       # @param name [Symbol] one of Config::NodeLine::RUNNERS
-      # @raise [BootError] the library is missing
       def self.load(name)
         require "pando/swarm/runners/#{name}"
         const_get(name.name.split("_").map(&:capitalize).join)
       end
 
       # Loads the gem that a runner needs, or says that it is missing.
-      #
-      # @param feature [String] the file to require @param gem [String] the gem that has it
+      # @param feature [String] the file to require
       def self.require_gem(feature, gem)
         require feature
       rescue LoadError => e
@@ -42,12 +42,10 @@ module Pando
         # @return [Array<String>] files; a folder is taken for that of a Rails app
         def of(kind) = kind.files.map { |file| File.directory?(file) ? File.join(file, RAILS) : file }
 
-        # @raise [BootError] a file is missing
         def load(kind) = of(kind).each { |file| load_file(kind, file) }
 
         # The first file may change the load path, so later files are checked only if their paths are absolute.
-        #
-        # @param kind [Config::NodeKind] @param directory [String] the directory that the server will run in
+        # @param directory [String] that the server will run in
         # @return [String, nil] what is wrong
         def trouble(kind, directory)
           name = of(kind).find.with_index { |file, index| (index.zero? || path?(file)) && !found?(file) }
@@ -151,6 +149,68 @@ module Pando
       end
 
       def set? = @queue.closed?
+    end
+
+    # Identifies a process, so that another process on the same machine knows for certain whether it is dead. A pid
+    # alone does not tell, because the kernel reuses pids: the boot of the machine, the namespace of the pid and the
+    # start time of the process belong to it.
+    #
+    # Used in nodes, by the runners that find the jobs of dead nodes: each stores an identity where others find it.
+    # Nodes of another version of Pando read it too.
+    #
+    # @api private
+    module ProcessIdentity
+      BOOT_ID = "/proc/sys/kernel/random/boot_id"
+      DEAD_STATES = %w[Z X].freeze
+      private_constant :BOOT_ID, :DEAD_STATES
+
+      class << self
+        # @return [Hash{String => Object}] the identity of this process:
+        #   place    the machine, its boot and the namespace of pids
+        #   pid      in that namespace
+        #   started  ticks from the boot to its start (proc_pid_stat(5))
+        def here = { "place" => place, "pid" => Process.pid, "started" => stat("self")&.last }
+
+        # @param identity [Hash{String => Object}, Object] the result of {here} in a process
+        # @return [:alive, :dead, :unknown] :unknown: it runs elsewhere
+        def state(identity)
+          return :unknown unless identity.is_a?(Hash) && identity["place"] == place
+
+          pid = identity["pid"]
+          return :unknown unless pid.is_a?(Integer) && pid.positive?
+
+          dead?(pid, identity["started"]) ? :dead : :alive
+        end
+
+        private
+
+        # Children are in the same place. The host's name is part of it, because a machine's image may run more than
+        # once.
+        def place
+          @place ||= [Etc.uname[:nodename], File.read(BOOT_ID).chomp, File.readlink("/proc/self/ns/pid")].join(" ")
+        rescue SystemCallError
+          @place = SecureRandom.uuid # no other process matches it: a heartbeat has to decide
+        end
+
+        # /proc may hide a process of another user, but a signal still finds it.
+        def dead?(pid, started)
+          Process.kill(0, pid)
+          state, now = stat(pid)
+          !now.nil? && (DEAD_STATES.include?(state) || now != started)
+        rescue Errno::ESRCH
+          true
+        rescue Errno::EPERM
+          false
+        end
+
+        # @return [Array(String, Integer), nil] state and start
+        def stat(pid)
+          fields = File.read("/proc/#{pid}/stat").rpartition(")").last.split
+          [fields[0], Integer(fields[19])]
+        rescue Errno::ENOENT, Errno::ESRCH, Errno::EACCES
+          nil
+        end
+      end
     end
   end
 end

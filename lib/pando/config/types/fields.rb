@@ -59,9 +59,7 @@ module Pando
           invalid(written, " #{name}: #{e.message}#{advice(value)}")
         end
 
-        # @param all [Hash] @param _said [Hash] without defaults @param _written [Object] as the user wrote it
-        # @return [Hash] the fields, completed by those that depend on others
-        # @raise [Invalid] the fields contradict each other
+        # Completes the fields by those that depend on others, or refuses some that contradict each other.
         def complete(all, _said, _written) = all
 
         # @return [String, nil] what to write instead

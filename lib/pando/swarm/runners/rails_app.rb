@@ -11,9 +11,7 @@ module Pando
       module RailsApp
         class << self
           # In the mold: loads the app, which brings the library with it. Leaves no connection open.
-          #
-          # @param kind [Config::NodeKind] @param library [String] the name of its gem
-          # @param constant [Symbol] a constant that the gem defines
+          # @param library [String] the name of its gem @param constant [Symbol] a constant that the gem defines
           def load(kind, library, constant)
             RequiredFiles.load(kind)
             Object.const_defined?(constant) or raise BootError, missing(kind, library)
@@ -29,8 +27,7 @@ module Pando
           end
 
           # Starts a thread beside the jobs that calls the block at intervals, the first time at once.
-          #
-          # @param name [String] @param interval [Numeric] seconds
+          # @param interval [Numeric] seconds
           def beside(name, interval, &look)
             ForkSafety.thread(name, late: :kill) do |thread|
               loop do

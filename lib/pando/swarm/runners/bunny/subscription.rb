@@ -66,7 +66,7 @@ module Pando
             false
           end
 
-          # @return [Integer] messages in the queues that have not been delivered; asks the broker
+          # In the queues, not yet delivered. Asks the broker.
           def waiting_messages
             @settings.queues.sum { |name| @channel.queue_declare(name, passive: true).message_count }
           end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/events"
-require "pando/swarm/process_identity"
+require "pando/swarm/runners"
 
 module Pando
   module Swarm
@@ -19,7 +19,7 @@ module Pando
             @killed = KilledJobs.new(kind, again ? KilledJobs::DEATHS : 1)
           end
 
-          # @param ours [Array<Integer>] ids of the registrations of this process
+          # @param ours [Array<Integer>] ids of our registrations
           def recover(ours)
             delete_claims_without_job
             settle(dead(ours))

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/swarm/process_identity"
+require "pando/swarm/runners"
 require "pando/sys"
 
 module Pando
@@ -39,7 +39,6 @@ module Pando
           # jobs have ended, because removing it gives the jobs away.
           def remove_dead = @retired.reject! { |member| member.at_rest? && remove(member) }
 
-          # @return [Array<Integer>] ids of our registrations
           def ids = members.filter_map(&:process_id)
 
           # Also takes effect on a process that is just being made.
