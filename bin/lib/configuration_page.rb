@@ -8,6 +8,9 @@ require "pando/hooks"
 #   ruby -Ilib bin/lib/configuration_page.rb
 class ConfigurationPage
   PATH = File.expand_path("../../docs/configuration.md", __dir__)
+  # What the page says of a setting beside its facts, with an example at the end, by the setting's name.
+  NOTES = File.read(File.join(__dir__, "configuration_notes.md"), encoding: "UTF-8")
+              .split(/^## /).drop(1).to_h { |section| section.split("\n\n", 2) }
 
   INTRODUCTION = <<~MARKDOWN
     # Configuration
@@ -51,6 +54,9 @@ class ConfigurationPage
     The units are methods of numbers in the config file only. The application does not see them.
   MARKDOWN
 
+  # @return [String, nil] a line of a config file
+  def self.example(setting) = NOTES[setting.name.name].to_s[/^```ruby\n(.*?)\n```/m, 1]
+
   # @return [String]
   def markdown
     [INTRODUCTION, *Pando::Config::Settings.groups.map { |title, settings| group(title, settings) }, blocks].join("\n")
@@ -63,8 +69,8 @@ class ConfigurationPage
   end
 
   def setting(setting)
-    ["### #{setting.title}\n", "#{setting.help}\n", facts(setting), notes(setting),
-     example(setting), options(setting)].compact.join("\n")
+    ["### #{setting.title}\n", "#{setting.help}\n", facts(setting), notes(setting), options(setting)]
+      .compact.join("\n")
   end
 
   def facts(setting)
@@ -95,11 +101,8 @@ class ConfigurationPage
 
   def notes(setting)
     only = "You can set it only on the command line.\n" if setting.flag_only?
-    [setting.notes && "#{setting.notes.chomp}\n", only].compact.join("\n") if setting.notes || only
-  end
-
-  def example(setting)
-    "```ruby\n#{setting.example}\n```\n" if setting.example
+    notes = NOTES[setting.name.name]
+    [notes && "#{notes.rstrip}\n", only].compact.join("\n") if notes || only
   end
 
   def options(setting)

@@ -4,16 +4,15 @@ require "pando/errors"
 require "pando/config/loader"
 
 module Pando
-  # The effective settings, each with its source: a flag, the config file, an
-  # environment variable or the default, in this order of precedence.
+  # The effective settings, each with its source: a flag, the config file, an environment variable or the default, in
+  # this order of precedence.
   #
   #   config = Pando::Config.load(%w[-w 4 -l 127.0.0.1:3000])
   #   config.workers          # => 4
   #   config.source(:workers) # => "-w"
   #
-  # The monitor loads it, and so does each mold that boots from cold: it gets
-  # #argv, and so the same settings. Forked processes inherit it.
-  # There is a reader for each setting of Config::Settings. Frozen.
+  # The monitor loads it, and so does each mold that boots from cold: it gets #argv, and so the same settings. Forked
+  # processes inherit it. There is a reader for each setting of Config::Settings. Frozen.
   class Config
     # Whether there are neither workers nor nodes.
     class NothingToRun < ConfigError; end
@@ -22,22 +21,14 @@ module Pando
     attr_reader :argv
     # @return [Hooks]
     attr_reader :hooks
-    # @return [Array<Recorder::Block>] hooks, services and subscriptions in the order of the file
-    # @api private
-    attr_reader :blocks
     # @return [Array<Config::PathPool>] the pools for some paths, in the order of the file
     attr_reader :pools
-    # @return [Array<PoolLine>] the `pool` lines as written
-    # @api private
-    attr_reader :pool_lines
     # @return [Array<Config::NodeKind>] the kinds of job nodes, in the order of the file
     attr_reader :nodes
-    # @return [Array<NodeLine>] the `node` lines as written
+    # What the file says, as written: Recorder::Blocks, PoolLines and NodeLines in its order, and the Values::Entrys of
+    # each setting by its name.
     # @api private
-    attr_reader :node_lines
-    # @return [Hash{Symbol => Array<Values::Entry>}] the values from the file, by the setting's name
-    # @api private
-    attr_reader :in_file
+    attr_reader :blocks, :pool_lines, :node_lines, :in_file
 
     # @param argv [Array<String>, Flags] the command line without the command
     # @param env [Hash{String => String}]
@@ -53,13 +44,12 @@ module Pando
 
     # Does the same with a file that another process has run.
     #
-    # @param statements [Array<Array(String, Hash{String => String})>] the content of the file, see Replay
+    # @param statements [Array<Array(String, Hash{String => String})>] the content of the file, see Loader
     # @return [Config]
     # @raise [ConfigError]
     # @api private
     def self.replay(argv, statements, env: ENV, dir: Dir.pwd)
-      require "pando/config/replay"
-      new(Replay.new(Flags.parse(argv), env, dir, statements).load)
+      new(Loader.new(Flags.parse(argv), env, dir, statements).load)
     end
 
     # @!method workers
@@ -99,27 +89,19 @@ module Pando
     end
 
     # @return [Array<Recorder::Block>] #name and #block of each `on`, to pass to Events.subscribe
-    def subscriptions
-      blocks.select { |one| one.kind == :event }
-    end
+    def subscriptions = blocks.select { |one| one.kind == :event }
 
     # @param values [Hash{Symbol => Object}] of settings
     # @return [Config] the same with these values, which are not checked
     # @api private
-    def with(values)
-      dup.tap { |copy| copy.replace(values) }.freeze
-    end
+    def with(values) = dup.tap { |copy| copy.replace(values) }.freeze
 
     # @return [Hash{Symbol => Integer}] surge: and unavailable:
-    def rollout
-      { surge: rollout_surge, unavailable: rollout_unavailable }
-    end
+    def rollout = { surge: rollout_surge, unavailable: rollout_unavailable }
 
     # @param name [Symbol] of a setting
     # @return [String] "default", "config/pando.rb:3", "--workers", "WEB_CONCURRENCY"; several are joined by commas
-    def source(name)
-      @entries.fetch(name).map(&:source).uniq.join(", ")
-    end
+    def source(name) = @entries.fetch(name).map(&:source).uniq.join(", ")
 
     # @param name [Symbol] of a setting
     # @return [Boolean] whether the default applies
@@ -130,9 +112,7 @@ module Pando
     # @param name [Symbol] of a setting
     # @return [Array<Values::Entry>] value as written and source; several for `listen`
     # @api private
-    def entries(name)
-      @entries.fetch(name)
-    end
+    def entries(name) = @entries.fetch(name)
 
     # @return [String] the path of the rackup file
     # @raise [ConfigError] it is needed and does not exist
@@ -163,7 +143,7 @@ module Pando
 
     def resolve(setting, directory)
       values = entries(setting.name).map do |entry|
-        setting.resolved(entry.value, directory)
+        setting.type.resolved(entry.value, directory)
       rescue ArgumentError => e
         raise ConfigError, "#{entry.source}: #{setting.title}: #{e.message}"
       end

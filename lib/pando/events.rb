@@ -1,8 +1,41 @@
 # frozen_string_literal: true
 
-require "pando/event"
-
 module Pando
+  # One fact about the cluster, such as "worker 3 of generation 2 is ready". Events.emit creates it in the process that
+  # observed the fact and hands it to that process's subscribers. It is immutable.
+  #
+  #     event.name            # => "worker.ready"
+  #     event[:slot]          # => 3
+  class Event
+    # @return [String] `noun.verb`
+    attr_reader :name
+    # @return [Time] wall-clock time of the emit
+    attr_reader :time
+    # @return [Hash{Symbol => Object}] frozen
+    attr_reader :payload
+
+    # @param name [String]
+    # @param payload [Hash{Symbol => Object}]
+    # @param time [Time]
+    def initialize(name, payload = {}, time: Time.now)
+      @name = name
+      @payload = payload.frozen? ? payload : payload.dup.freeze
+      @time = time
+      freeze
+    end
+
+    # @param key [Symbol]
+    # @return [Object, nil]
+    def [](key)
+      @payload[key]
+    end
+
+    # @return [String]
+    def inspect
+      "#<#{self.class} #{@name} #{@payload}>"
+    end
+  end
+
   # Publishes facts about the cluster to subscribers. Each process has its own list of subscribers; a forked child
   # starts with its parent's.
   #
@@ -46,7 +79,6 @@ module Pando
       # process has several threads, this applies to all of them.
       #
       # @api private
-      # @param facts [Hash{Symbol => Object}]
       def about(**facts)
         before = @facts
         @facts = { **before, **facts }.freeze
@@ -83,9 +115,7 @@ module Pando
       #
       # @param name [String, Symbol]
       # @return [String] `noun.verb`
-      def name_of(name)
-        name.is_a?(Symbol) ? name.to_s.sub("_", ".") : name.to_s
-      end
+      def name_of(name) = name.is_a?(Symbol) ? name.to_s.sub("_", ".") : name.to_s
     end
 
     # One subscriber: the event that it wants and the block to call. Events holds it; `Events.subscribe` returns it to
@@ -96,7 +126,6 @@ module Pando
     class Subscription
       # @api private
       # @param name [String, nil] nil for all events
-      # @param block [Proc]
       # @param each_turn [#call, nil] see {Events.proceed}
       def initialize(name, block, each_turn = nil)
         @name = name
@@ -106,15 +135,9 @@ module Pando
       end
 
       # @api private
-      # @param name [String]
-      # @return [Boolean]
-      def wants?(name)
-        @name.nil? || @name == name
-      end
+      def wants?(name) = @name.nil? || @name == name
 
       # @api private
-      # @param patience [Float]
-      # @return [nil]
       def proceed(patience)
         @each_turn&.call(patience)
         nil
@@ -123,8 +146,6 @@ module Pando
       end
 
       # @api private
-      # @param event [Event]
-      # @return [nil]
       def deliver(event)
         @block.call(event)
         nil
@@ -148,9 +169,7 @@ module Pando
         file ? "#{file}:#{line}" : "an unknown line"
       end
 
-      def describe(error)
-        "#{error.class}: #{error.message}".inspect[1..-2].slice(0, 500)
-      end
+      def describe(error) = "#{error.class}: #{error.message}".inspect[1..-2].slice(0, 500)
     end
   end
 end

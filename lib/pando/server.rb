@@ -47,7 +47,7 @@ module Pando
       return [] if config.workers.zero?
       return config.listen unless @inherited.any? && config.default?(:listen)
 
-      [Config::Listen.parse(Config::Address::SYSTEMD)]
+      [Config::Listen.parse(Config::Listen::SYSTEMD)]
     end
 
     # Attaches the log and the user's event blocks. The monitor and each mold call it first.

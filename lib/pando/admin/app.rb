@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require "pando/admin/dashboard"
-require "pando/admin/exposition"
 require "pando/admin/metrics"
 require "pando/admin/monitor"
 require "pando/cli/status_report"
@@ -10,6 +8,28 @@ require "pando/slow_entry"
 
 module Pando
   module Admin
+    # The files of the dashboard: a page, its styles and its scripts. They hold no data and no secret, so that everybody
+    # may load them; what the page shows it asks for itself, with the token if one is needed.
+    module Dashboard
+      PATH = "/dashboard"
+      TYPES = { ".html" => "text/html; charset=utf-8", ".css" => "text/css; charset=utf-8",
+                ".js" => "text/javascript; charset=utf-8" }.freeze
+      # Nothing is loaded from elsewhere, and no code runs that is not in a file here.
+      POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " \
+               "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+      # @return [Hash{String => Array(String, String)}] the type and the path of a file by the path of its address
+      FILES = Dir[File.join(__dir__, "dashboard/**/*.{html,css,js}")].to_h do |file|
+        name = file.delete_prefix(File.join(__dir__, "dashboard"))
+        [name == "/index.html" ? PATH : PATH + name, [TYPES.fetch(File.extname(file)), file]]
+      end.freeze
+
+      def self.read(path)
+        type, file = FILES.fetch(path)
+        [type, File.read(file, encoding: "UTF-8")]
+      end
+    end
+
     # The Rack application of the admin process.
     class App
       # What a path does: the methods that it takes, who may use it (:all, also at an address that other machines can
@@ -17,6 +37,11 @@ module Pando
       Route = Struct.new(:verbs, :access, :action)
       READ = %w[GET HEAD].freeze
       COMMAND = %w[POST].freeze
+
+      # The parameters of each command.
+      PARAMETERS = { "refork" => %w[pool force wait], "reload" => %w[now cancel wait],
+                     "scale" => %w[workers pool wait], "drain" => %w[undo wait], "quiet" => %w[undo wait],
+                     "kill" => %w[slot pool pid wait], "stack" => %w[slot pool pid] }.freeze
 
       ROUTES = {
         "/" => Route.new(READ, :readers, :index),
@@ -30,20 +55,11 @@ module Pando
         "/history.json" => Route.new(READ, :readers, :history),
         "/live" => Route.new(READ, :readers, :live),
         **Dashboard::FILES.keys.sort.to_h { |path| [path, Route.new(READ, :all, :dashboard)] },
-        "/refork" => Route.new(COMMAND, :holders, :command),
-        "/reload" => Route.new(COMMAND, :holders, :command),
-        "/scale" => Route.new(COMMAND, :holders, :command),
-        "/drain" => Route.new(COMMAND, :holders, :command),
-        "/quiet" => Route.new(COMMAND, :holders, :command),
-        "/kill" => Route.new(COMMAND, :holders, :command),
+        **PARAMETERS.keys.to_h { |word| ["/#{word}", Route.new(COMMAND, :holders, :command)] },
         "/stack" => Route.new(COMMAND, :holders, :stack)
       }.freeze
 
-      # The parameters of each command.
-      PARAMETERS = { "refork" => %w[pool force wait], "reload" => %w[now cancel wait],
-                     "scale" => %w[workers pool wait], "drain" => %w[undo wait], "quiet" => %w[undo wait],
-                     "kill" => %w[slot pool pid wait], "stack" => %w[slot pool pid] }.freeze
-      # Those that a command cannot do without.
+      # Parameters that a command cannot do without.
       NEEDED = { "scale" => %w[workers], "kill" => %w[slot], "stack" => %w[slot] }.freeze
       # Whole numbers.
       NUMBERS = %w[workers slot pid].freeze
@@ -67,8 +83,6 @@ module Pando
       # Of the keys of /status.json. It changes when one of them is removed or means something else.
       SCHEMA = 1
 
-      # @param monitor [Monitor] @param access [Access] @param feed [EventFeed] @param survey [MemorySurvey]
-      # @param history [History]
       def initialize(monitor, access, feed, survey, history)
         @monitor = monitor
         @access = access
@@ -77,8 +91,6 @@ module Pando
         @history = history
       end
 
-      # @param env [Hash] of Rack
-      # @return [Array(Integer, Hash, Object)]
       def call(env)
         route = ROUTES[env["PATH_INFO"]]
         denied = @access.check(env, open: route.nil? || route.access == :all, command: route&.access == :holders)
@@ -135,9 +147,7 @@ module Pando
         failure(404, e.message)
       end
 
-      def events(env)
-        follow(@feed.stream(parameters(env)["name"].to_s))
-      end
+      def events(env) = follow(@feed.stream(parameters(env)["name"].to_s))
 
       def follow(stream)
         return failure(503, "#{EventFeed::FOLLOWERS} clients follow the events already") unless stream
@@ -199,7 +209,6 @@ module Pando
         failure(400, malformed) if malformed
       end
 
-      # @return [String, nil] what is wrong with it
       def malformed(name, value)
         return "#{name} is there several times" if value.nil?
         return ("#{name} must be 0 or 1" unless ON_OR_OFF.include?(value)) if FLAGS.include?(name)

@@ -2,8 +2,8 @@
 
 require "pando/admin/monitor"
 require "pando/cluster/control/line"
+require "pando/events/catalogue"
 require "pando/telemetry/json_format"
-require "pando/telemetry/received_event"
 
 module Pando
   module Admin
@@ -66,7 +66,7 @@ module Pando
         when "following" then @history.begin_after(pairs["number"].to_i)
         when "missed" then each { |one| one.missed(pairs["count"].to_i) }
         when "event"
-          event = Telemetry::ReceivedEvent.from(Cluster::Control::Line.typed(pairs.except("number")))
+          event = Events::Catalogue.received(Cluster::Control::Line.typed(pairs.except("number")))
           text = @format.format(event)
           @history.event(event.name, text.chomp, pairs["number"].to_i)
           each { |one| one.push(event.name, "data: #{text}\n") }
@@ -91,7 +91,6 @@ module Pando
           @missed = 0
         end
 
-        # @param text [String] of the event
         def push(name, text)
           return unless name.start_with?(@prefix)
 
@@ -103,7 +102,6 @@ module Pando
 
         def missed(count) = @lock.synchronize { @missed += count }
 
-        # @yieldparam text [String]
         def each
           yield "retry: 1000\n: following\n\n"
           loop do

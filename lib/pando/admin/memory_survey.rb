@@ -30,18 +30,15 @@ module Pando
         @changed_at = @rest_until = @look_at = 0.0
       end
 
-      # @return [self]
       def start
         Thread.new { loop { sleep(step) } }
         self
       end
 
-      # @param pid [Integer]
       # @return [Sys::Memory::Usage, nil] nil: not measured yet
       def [](pid) = @usages[pid]
 
       # An event has happened. May be called on any thread.
-      # @param event [String] its name
       def heard(event)
         @look_at = [@look_at, Sys.now + LOOK].min if event.match?(ABOUT_PROCESSES)
       end

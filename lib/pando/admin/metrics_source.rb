@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
-require "pando/admin/exposition"
 require "pando/admin/monitor"
 require "pando/histogram"
 
 module Pando
   module Admin
     # What the table of metrics reads its values from: the monitor's records of one moment, and what the admin process
-    # has measured. Made for each answer.
+    # has measured. Made for each answer. Several values are a Hash: each by its labels, most often the pool.
     class MetricsSource
       # The pool of a server that has no other.
       ONLY = "web"
@@ -37,7 +36,6 @@ module Pando
         def start_time(uptime) = @start_time ||= (Time.now.to_f - uptime).round
       end
 
-      # @param snapshot [Snapshot] @param survey [#[]]
       def initialize(snapshot, survey)
         @snapshot = snapshot
         @survey = survey
@@ -46,11 +44,8 @@ module Pando
       def all(word) = @snapshot.all(word)
       def server = @snapshot.one("server")
 
-      # @return [Integer] seconds, as a UNIX time
       def start_time = MetricsSource.start_time(server["uptime"])
 
-      # @param name [String, nil]
-      # @return [String]
       def pool(name) = name || ONLY
 
       # The labels of a process.
@@ -58,7 +53,6 @@ module Pando
         { role: role, pool: (pool(pool) unless %w[monitor reactor admin].include?(role)) }.compact
       end
 
-      # @param name [String] of a counter of the reactor
       # @return [Hash] empty in direct mode
       def traffic(name = nil)
         counts = @snapshot.one("counters") or return {}
@@ -70,12 +64,7 @@ module Pando
         traffic { |counts| names.to_h { |value, name| [{ label => value }, counts[name]] } }
       end
 
-      # @return [Hash] by pool, if it has a queue
-      def queue(name)
-        all("pool_counters").to_h do |one|
-          [{ pool: pool(one["pool"]) }, one[name]]
-        end
-      end
+      def queue(name) = by_pool(all("pool_counters"), name)
 
       # @return [Hash] requests by pool, method and class of status
       def answers
@@ -89,7 +78,6 @@ module Pando
       end
 
       # @param kind [String] "queue" or "duration"
-      # @return [Hash{Hash => Pando::Histogram}] by pool
       def times(kind) = histograms(kind).transform_keys { |pool| { pool: pool } }
 
       # @return [Hash{String => Pando::Histogram}] the same by the name of the pool
@@ -98,14 +86,13 @@ module Pando
         records.transform_values { |slices| Pando::Histogram.of(slices) }
       end
 
-      # @return [Hash] by pool
-      def bytes(name) = all("traffic").to_h { |one| [{ pool: pool(one["pool"]) }, one[name]] }
+      def bytes(name) = by_pool(all("traffic"), name)
 
-      # @return [Hash] by pool: what its workers have done, or have now
+      # What workers have done, or have now.
       def work(name, jobs: false)
         records = all("work")
         records = records.select { |one| nodes?(one["pool"]) } if jobs
-        records.to_h { |one| [{ pool: pool(one["pool"]) }, one[name]] }
+        by_pool(records, name)
       end
 
       # Values of the records of pools, or of the server that has one pool.
@@ -118,10 +105,8 @@ module Pando
         end
       end
 
-      # @return [Hash] by pool: of the generation that serves
       def current(key)
-        serving = all("generation").select { |one| one["state"] == "current" }
-        serving.to_h { |one| [{ pool: pool(one["pool"]) }, one[key]] }
+        by_pool(all("generation").select { |one| one["state"] == "current" }, key)
       end
 
       # Counts of events, by labels: those of one event, or of all.
@@ -155,7 +140,6 @@ module Pando
         values.map { |value, one| one.transform_keys { |labels| { **labels, label => value } } }.reduce(:merge)
       end
 
-      # @return [Integer] how often an event has happened
       def total(event) = totals(event) { { of: event } }.values.sum
 
       # @return [Integer] one of the counts of `pando status`
@@ -186,6 +170,8 @@ module Pando
       end
 
       private
+
+      def by_pool(records, name) = records.to_h { |one| [{ pool: pool(one["pool"]) }, one[name]] }
 
       # In direct mode only the workers count, and only whether a request has failed.
       def answers_of_workers

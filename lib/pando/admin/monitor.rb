@@ -33,9 +33,6 @@ module Pando
 
       # The state of the server. Several that ask within a second get the same, also if there is no answer.
       # @param word [String] "figures", for metrics, "status", with each process, or "slow", the last slow requests
-      # @param fresh [Float] seconds
-      # @return [Snapshot]
-      # @raise [Unavailable]
       def snapshot(word = "figures", fresh: FRESH)
         began_at = Sys.now
         @asking.synchronize do
@@ -50,7 +47,6 @@ module Pando
       # Gives the monitor a command and waits for its outcome.
       # @yieldparam word [String] @yieldparam pairs [Hash{String => String}] of each record before it
       # @return [Array(String, Hash{String => String})] "ok" and text, or "failed" and reason
-      # @raise [Unavailable]
       def command(word, pairs, timeout)
         count { client.ask(word, pairs, timeout: timeout) { |*record| yield(*record) if block_given? } }
       rescue CLI::ControlClient::Silent, SystemCallError => e
@@ -109,7 +105,6 @@ module Pando
       # @return [Float] on Sys.now
       attr_reader :taken_at
 
-      # @param records [Array<Array(String, Hash{String => String})>]
       def initialize(records)
         @records = records
         @taken_at = Sys.now
@@ -117,7 +112,6 @@ module Pando
                         .transform_values { |all| all.map(&:last) }
       end
 
-      # @return [Array<Hash{String => Object}>]
       def all(word) = @typed.fetch(word, [])
       def one(word) = all(word).first
 

@@ -54,7 +54,6 @@ module Pando
         @file.close_on_exec = true
       end
 
-      # @return never
       def run
         Thread.abort_on_exception = true # a process that no longer serves must be replaced
         Telemetry::Log.attach($stderr, level: :warn)

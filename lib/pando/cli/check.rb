@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/config"
-require "pando/config/runner_keywords"
 require "pando/errors"
 require "pando/http/reactor_spool"
 require "pando/platform"
@@ -100,7 +99,7 @@ module Pando
         gem = kind.runner.name
         wrong = ->(message) { raise ConfigError, "#{kind.source}: node :#{gem} #{message}" }
         wrong.call("needs require: also with shared: true") if kind.shared && kind.files.empty?
-        in_rails = Pando::Config::RunnerKeywords::IN_RAILS.include?(kind.runner)
+        in_rails = Pando::Config::NodeLine::IN_RAILS.include?(kind.runner)
         wrong.call("needs the application: require: \"./config/environment.rb\"") if in_rails && kind.files.empty?
         wrong.call("needs the gem #{gem}: add it to the Gemfile (bundle add #{gem})") unless found?(gem, in_rails)
       end

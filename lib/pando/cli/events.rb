@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/cli/control_command"
+require "pando/events/catalogue"
 require "pando/telemetry/json_format"
-require "pando/telemetry/received_event"
 require "pando/telemetry/text_format"
 
 module Pando
@@ -39,7 +39,7 @@ module Pando
         when "missed"
           terminal.err.puts "pando: #{pairs["count"]} events were left out, because the output was read too slowly"
         when "event"
-          terminal.out.write(format.format(Telemetry::ReceivedEvent.from(Cluster::Control::Line.typed(pairs))))
+          terminal.out.write(format.format(Events::Catalogue.received(Cluster::Control::Line.typed(pairs))))
           terminal.out.flush
         end
       end

@@ -2,9 +2,8 @@
 
 require "socket"
 require "pando/cluster/control/line"
-require "pando/event"
+require "pando/events/catalogue"
 require "pando/sys"
-require "pando/telemetry/received_event"
 
 module Pando
   module Cluster
@@ -53,7 +52,7 @@ module Pando
         pairs = Control::Line.typed(pairs)
         case word
         when "following", "passed" then [pairs["number"].to_i, nil]
-        when "event" then [pairs["number"].to_i, Telemetry::ReceivedEvent.from(pairs.except("number"))]
+        when "event" then [pairs["number"].to_i, Events::Catalogue.received(pairs.except("number"))]
         when "missed" then [pairs["number"].to_i, Event.new("events.missed", { count: pairs["count"] })]
         end
       end

@@ -6,9 +6,8 @@ require "pando/config/settings"
 
 module Pando
   class Config
-    # A parsed command line: the settings that it sets and the switches of the
-    # command. Understands `-w 4`, `-w4`, `--workers 4`, `--workers=4`, and `--`,
-    # which ends the flags.
+    # A parsed command line: the settings that it sets and the switches of the command. Understands `-w 4`, `-w4`,
+    # `--workers 4`, `--workers=4`, and `--`, which ends the flags.
     #
     #   Flags.parse(%w[-w 4 app.ru]).argv # => ["-w", "4", "app.ru"]
     #
@@ -32,13 +31,10 @@ module Pando
       # "--workers=4" and "-w4"
       WITH_VALUE = /\A(?:(--[^=]+)=(.*)|(-[^-])(.+))\z/m
 
-      # @return [Array<Given>]
       attr_reader :given
 
-      # @param argv [Array<String>] without the command
       # @param switches [Array<Switch>] the command's flags that are not settings
       # @param most_words [Integer] how many words that are not flags it takes
-      # @return [Flags]
       # @raise [UsageError]
       def self.parse(argv, switches: [], most_words: 1)
         new(switches, most_words).tap { |flags| flags.send(:read, argv.dup) }
@@ -51,17 +47,12 @@ module Pando
         @switched = {}
       end
 
-      # @param name [Symbol] of a Switch
       # @return [String, Array<String>, true, nil] its argument, or true if it has none; nil if it was not given
       def [](name)
         @switched[name]
       end
 
-      # @param name [Symbol] of a setting
-      # @return [Given, nil] the last one
-      def last(name)
-        given.reverse_each.find { |one| one.setting.name == name }
-      end
+      def last(name) = given.reverse_each.find { |one| one.setting.name == name }
 
       # @return [Array<String>] the words that neither are flags nor belong to one
       def words = given.select { |one| one.flag.nil? }.map(&:text)

@@ -4,18 +4,18 @@ require "pando/compat/names"
 
 module Pando
   class Config
-    # Parses the address of a listener: HOST:PORT, PORT and [v6]:PORT, with or
-    # without tcp://, unix:PATH, unix:@NAME, systemd and systemd:NAME.
+    # An address to listen on and the options of its socket.
     #
-    #   Address.parse("[::1]:80") # => {kind: :tcp, host: "::1", port: 80}
+    #   Listen.parse("127.0.0.1:8080", backlog: 512)
+    #   Listen.parse("unix:tmp/web.sock", mode: 0o660)
     #
-    # @api private
-    module Address
+    # An address is HOST:PORT, PORT or [v6]:PORT, with or without tcp://, or unix:PATH, unix:@NAME, systemd or
+    # systemd:NAME. This class opens no socket. Frozen, comparable by address.
+    class Listen
       # A bare port listens here: on every IPv4 address, like -p of other servers.
       ANY = "0.0.0.0"
 
-      # sockaddr_un.sun_path, see unix(7): 108 bytes, one of which is the NUL
-      # that ends a path or begins an abstract name.
+      # sockaddr_un.sun_path, see unix(7): 108 bytes with the NUL that ends a path or begins an abstract name.
       LONGEST_NAME = 107
 
       SYSTEMD = "systemd"
@@ -26,11 +26,48 @@ module Pando
       V6 = /\A\[([0-9a-f:.]+(?:%[\w.-]+)?)\]:(\d+)\z/i
       HOST = /\A([\w.-]*|\*):(\d+)\z/
 
+      DEFAULTS = { backlog: 1024, proxy_protocol: false, tcp_nodelay: true, defer_accept: 1, mode: nil,
+                   umask: nil }.freeze
+      # The options that apply to sockets of each kind.
+      TAKEN = { tcp: %i[backlog proxy_protocol tcp_nodelay defer_accept], unix: %i[backlog proxy_protocol mode umask],
+                abstract: %i[backlog proxy_protocol], systemd: %i[proxy_protocol] }.freeze
+
+      # @return [Symbol] :tcp, :unix (a path), :abstract (a name without a file) or :systemd (opened by systemd)
+      attr_reader :kind
+      # @return [String, nil] host name or address without brackets, for :tcp
+      attr_reader :host
+      # @return [Integer, nil] for :tcp; 0 lets the kernel choose
+      attr_reader :port
+      # @return [String, nil] path for :unix, name without its "@" for :abstract, name or nil for :systemd
+      attr_reader :path
+      # @return [Integer] how many connections may wait for accept(2)
+      attr_reader :backlog
+      # @return [Boolean] whether each connection must begin with a PROXY header
+      attr_reader :proxy_protocol
+      # @return [Boolean] TCP_NODELAY, see tcp(7); inherited by accepted sockets
+      attr_reader :tcp_nodelay
+      # @return [Integer, nil] seconds of TCP_DEFER_ACCEPT; nil: off
+      attr_reader :defer_accept
+      # @return [Integer, nil] permission bits of the socket's file
+      attr_reader :mode
+      # @return [Integer, nil] umask under which the socket's file is created
+      attr_reader :umask
+      # @return [Hash{Symbol => Object}] the options as given, without the defaults
+      attr_reader :options
+
+      # @param address [String, Integer]
+      # @param options [Hash{Symbol => Object}] see DEFAULTS
+      # @return [Listen]
+      # @raise [ArgumentError] what is wrong with the address
+      def self.parse(address, **options)
+        new(options, **place(address))
+      end
+
       class << self
-        # @param address [String, Integer]
+        private
+
         # @return [Hash{Symbol => Object}] kind:, and host: and port: or path:
-        # @raise [ArgumentError] what is wrong
-        def parse(address)
+        def place(address)
           case address
           when Integer, /\A\d+\z/ then tcp(ANY, address)
           when HANDED_OVER then { kind: :systemd, path: Regexp.last_match(1) }
@@ -39,8 +76,6 @@ module Pando
           else raise ArgumentError, "it is neither text nor a port"
           end
         end
-
-        private
 
         def host_and_port(address)
           match = V6.match(address) || HOST.match(address)
@@ -74,50 +109,6 @@ module Pando
           { kind: abstract ? :abstract : :unix, path: name }
         end
       end
-    end
-
-    # An address to listen on and the options of its socket.
-    #
-    #   Listen.parse("127.0.0.1:8080", backlog: 512)
-    #   Listen.parse("unix:tmp/web.sock", mode: 0o660)
-    #
-    # It opens no socket. Frozen, comparable by address.
-    class Listen
-      DEFAULTS = { backlog: 1024, proxy_protocol: false, tcp_nodelay: true, defer_accept: 1, mode: nil,
-                   umask: nil }.freeze
-      ONLY_TCP = %i[tcp_nodelay defer_accept].freeze
-      ONLY_UNIX = %i[mode umask].freeze
-
-      # @return [Symbol] :tcp, :unix (a path), :abstract (a name without a file) or :systemd (opened by systemd)
-      attr_reader :kind
-      # @return [String, nil] host name or address without brackets, for :tcp
-      attr_reader :host
-      # @return [Integer, nil] for :tcp; 0 lets the kernel choose
-      attr_reader :port
-      # @return [String, nil] path for :unix, name without its "@" for :abstract, name or nil for :systemd
-      attr_reader :path
-      # @return [Integer] how many connections may wait for accept(2)
-      attr_reader :backlog
-      # @return [Boolean] whether each connection must begin with a PROXY header
-      attr_reader :proxy_protocol
-      # @return [Boolean] TCP_NODELAY, see tcp(7); inherited by accepted sockets
-      attr_reader :tcp_nodelay
-      # @return [Integer, nil] seconds of TCP_DEFER_ACCEPT; nil: off
-      attr_reader :defer_accept
-      # @return [Integer, nil] permission bits of the socket's file
-      attr_reader :mode
-      # @return [Integer, nil] umask under which the socket's file is created
-      attr_reader :umask
-      # @return [Hash{Symbol => Object}] the options as given, without the defaults
-      attr_reader :options
-
-      # @param address [String, Integer] see Address
-      # @param options [Hash{Symbol => Object}] see DEFAULTS
-      # @return [Listen]
-      # @raise [ArgumentError] what is wrong with the address
-      def self.parse(address, **options)
-        new(options, **Address.parse(address))
-      end
 
       private_class_method :new
 
@@ -133,25 +124,14 @@ module Pando
       end
 
       # @return [Boolean]
-      def tcp?
-        kind == :tcp
-      end
+      def tcp? = kind == :tcp
 
       # @return [Boolean] whether it is a unix socket, with a file or abstract
-      def unix?
-        %i[unix abstract].include?(kind)
-      end
+      def unix? = %i[unix abstract].include?(kind)
 
       # @param name [Symbol] an option
       # @return [Boolean] whether it applies to sockets of this kind
-      def takes?(name)
-        case kind
-        when :systemd then name == :proxy_protocol
-        when :tcp then !ONLY_UNIX.include?(name)
-        when :unix then !ONLY_TCP.include?(name)
-        else !ONLY_TCP.include?(name) && !ONLY_UNIX.include?(name)
-        end
-      end
+      def takes?(name) = TAKEN.fetch(kind).include?(name)
 
       # @param directory [String] absolute
       # @return [Listen] the same with an absolute path, if it has a path
@@ -169,7 +149,7 @@ module Pando
         case kind
         when :tcp then "#{host.include?(":") ? "[#{host}]" : host}:#{port}"
         when :unix then "unix:#{path}"
-        when :systemd then [Address::SYSTEMD, path].compact.join(":")
+        when :systemd then [SYSTEMD, path].compact.join(":")
         else "unix:@#{path}"
         end
       end
@@ -181,8 +161,68 @@ module Pando
       alias eql? ==
 
       # @return [Integer]
-      def hash
-        to_s.hash
+      def hash = to_s.hash
+    end
+
+    module Types
+      # An address to listen on, a Config::Listen.
+      class ListenOn < Type
+        def cast(value, **options)
+          listen = Listen.parse(value, **options)
+          wrong = options.keys.find { |name| !listen.takes?(name) }
+          wrong ? raise(Invalid, "takes no option #{wrong}: with #{listen}.") : listen
+        rescue ArgumentError => e
+          raise Invalid, "must be #{expects}, but is #{value.inspect}: #{e.message}."
+        end
+
+        def expects = "HOST:PORT, PORT, [v6]:PORT, unix:PATH, unix:@ABSTRACT or systemd"
+
+        def resolved(value, directory) = value.in(directory)
+
+        def write(value)
+          [value.to_s.inspect, *value.options.map { |name, option| "#{name}: #{written(name, option)}" }].join(", ")
+        end
+
+        def export(value) = { "address" => value.to_s, **value.options.transform_keys(&:name) }
+
+        def text(value) = value.to_s
+
+        private
+
+        def written(name, option)
+          return "false" if option.nil?
+
+          %i[mode umask].include?(name) ? format("0%o", option) : option.inspect
+        end
+      end
+
+      # An address of the admin process, a Config::Listen. A bare port is not open to other machines.
+      class AdminOn < ListenOn
+        HOST = "127.0.0.1"
+
+        def cast(value, **options)
+          address = value.to_s.match?(/\A\d+\z/) ? "#{HOST}:#{value}" : value
+          super(address, **options).tap { |listen| invalid(value) if listen.kind == :systemd }
+        end
+
+        def expects = "HOST:PORT, PORT, [v6]:PORT, unix:PATH or unix:@ABSTRACT"
+      end
+
+      # The permission bits of a unix socket's file: 0660, or "0660".
+      class FileMode < Type
+        def cast(value, **)
+          bits = value.is_a?(String) && value.match?(/\A[0-7]{1,4}\z/) ? value.oct : value
+          bits.is_a?(Integer) && (0..0o777).cover?(bits) ? bits : invalid(value, hint(value))
+        end
+
+        def expects = "permission bits from 0 to 0777"
+
+        # Ruby reads a number without a leading zero as decimal.
+        def hint(value) = (" Write 0#{value}." if value.to_s.match?(/\A[0-7]{3}\z/))
+
+        def write(value) = value.nil? ? "none" : format("0%o", value)
+
+        def text(value) = format("%o", value)
       end
     end
   end

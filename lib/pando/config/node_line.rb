@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/config/runner_keywords"
 require "pando/config/types"
 
 module Pando
@@ -11,7 +10,7 @@ module Pando
     #   node(:custom, count: 1) { MyRunner.new }
     #
     #   name         String; the name of the runner, unless `name:` sets another
-    #   runner       Symbol, one of RunnerKeywords; nil: the block makes the runner
+    #   runner       Symbol, one of NodeLine::RUNNERS; nil: the block makes the runner
     #   factory      Proc, the block of the line; nil in a process that has not run the file
     #   count        nodes
     #   concurrency  jobs that a node runs at once
@@ -32,13 +31,12 @@ module Pando
                           :exclusive, :shared, :refork, :memory, :surge, :unavailable, :canary, :options, :source,
                           keyword_init: true)
 
-    # A `node` line of a config file: its keywords, and the Config::NodeKind that it declares. Keywords that are not
-    # listed here belong to the runner.
+    # A `node` line of a config file: its keywords, and the NodeKind that it declares.
     #
     # @api private
     class NodeLine
-      # A keyword that any kind of node takes, and its default.
-      Keyword = Struct.new(:type, :default, :help)
+      # A keyword that any kind of node takes.
+      Keyword = Struct.new(:type, :default)
 
       NAME = /\A[a-z][a-z0-9_-]{0,31}\z/
 
@@ -50,44 +48,48 @@ module Pando
 
       INHERIT = Object.new.freeze # take the value of the setting
       TIMEOUT = 600.0
-      QUIET = 60.0
 
       KEYWORDS = {
-        name: Keyword.new(Types::Text.new("a name such as mailers", NAME), nil,
-                          "The name of the kind. Needed if two kinds have the same runner."),
-        count: Keyword.new(Types::Whole.new(1..1024), 1, "How many nodes."),
-        concurrency: Keyword.new(Types::Whole.new(1..1024), 5, "How many jobs a node runs at once."),
-        queues: Keyword.new(Types::Texts.new("a list of queues", least: 1), %w[default].freeze,
-                            "Which queues it works on."),
-        require: Keyword.new(Types::Texts.new("a list of files"), [].freeze,
-                             "Files to load once, before nodes are forked. `./jobs.rb` is relative to `-C`."),
-        timeout: Keyword.new(Types::OrOff.new(Types::Seconds.new), INHERIT,
-                             "How many seconds a node with running jobs may make no progress before it is killed. " \
-                             "Default: the setting `timeout` of a swarm, or 600."),
-        quiet_timeout: Keyword.new(Types::Seconds.new, QUIET,
-                                   "How many seconds running jobs have to end when their node is replaced or forked."),
-        exclusive: Keyword.new(Types::Truth.new, INHERIT,
-                               "Whether a node must have ended before its successor starts; true for Karafka."),
-        shared: Keyword.new(Types::Truth.new, false,
-                            "Fork the first mold from the mold of the workers that serve requests, or of the first " \
-                            "kind of nodes, which has loaded the same application, instead of booting it."),
-        refork: Keyword.new(Refork.new, INHERIT, "When to refork this kind: `:auto`, `:manual`, `false` or a list of " \
-                                                 "numbers of jobs."),
-        memory: Keyword.new(Types::OrOff.new(Types::Bytes.new((8 * (1024**2))..)), INHERIT,
-                            "Replace a node that has more private memory than this."),
-        surge: Keyword.new(Types::Whole.new(0..1024), INHERIT, "How many extra nodes may run during a rollout."),
-        unavailable: Keyword.new(Types::Whole.new(0..1024), INHERIT,
-                                 "How many nodes may be missing during a rollout."),
-        canary: Keyword.new(Types::Canary.new, INHERIT, "What the first node of a generation must do, or `false`.")
+        name: Keyword.new(Types::Text.new("a name such as mailers", NAME), nil),
+        count: Keyword.new(Types::Whole.new(1..1024), 1),
+        concurrency: Keyword.new(Types::Whole.new(1..1024), 5),
+        queues: Keyword.new(Types::Texts.new("a list of queues", least: 1), %w[default].freeze),
+        require: Keyword.new(Types::Texts.new("a list of files"), [].freeze),
+        timeout: Keyword.new(Types::OrOff.new(Types::Seconds.new), INHERIT),
+        quiet_timeout: Keyword.new(Types::Seconds.new, 60.0),
+        exclusive: Keyword.new(Types::Truth.new, INHERIT),
+        shared: Keyword.new(Types::Truth.new, false),
+        refork: Keyword.new(Refork.new, INHERIT),
+        memory: Keyword.new(Types::OrOff.new(Types::Bytes.new((8 * (1024**2))..)), INHERIT),
+        surge: Keyword.new(Types::Whole.new(0..1024), INHERIT),
+        unavailable: Keyword.new(Types::Whole.new(0..1024), INHERIT),
+        canary: Keyword.new(Types::Canary.new, INHERIT)
       }.freeze
 
-      # @return [String] "config/swarm.rb:3"
-      attr_reader :source
-      # @return [Symbol] as written
-      attr_reader :runner
+      ANYTHING = Types::Anything.new
+
+      # The runners that come with Pando, and the types of their own keywords; nil: the library checks its keywords
+      # itself. They stand here, so that Pando finds a mistake before it loads any job library. A new runner adds a line
+      # here and a file in swarm/runners/.
+      RUNNERS = {
+        sidekiq: { reliable: Types::Truth.new, weights: Types::Weights.new },
+        karafka: {},
+        solid_queue: { polling_interval: Types::Seconds.new, dispatchers: Types::Whole.new(0..1024),
+                       killed_jobs: Types::Choice.new(:again, :fail), queue_file: Types::Truth.new },
+        good_job: nil,
+        bunny: { consumer: ANYTHING, connection: ANYTHING, prefetch: Types::Whole.new(0..65_535), declare: ANYTHING,
+                 on_error: Types::Choice.new(:reject, :requeue) },
+        resque: { redis: ANYTHING, interval: Types::Seconds.new, job_timeout: Types::Seconds.new }
+      }.freeze
+
+      # Runners of which two nodes with the same number must never run at once.
+      EXCLUSIVE = %i[karafka].freeze
+      # Runners whose library comes with the Rails app that `require:` loads, instead of being loaded before it.
+      IN_RAILS = %i[solid_queue good_job].freeze
+
+      attr_reader :source, :runner
 
       # @param runner [Object] as written: a Symbol @param said [Hash{Symbol => Object}] @param factory [Proc, nil]
-      # @raise [ConfigError]
       def self.read(runner, said, factory, source)
         new(runner, said, factory, source).tap do |line|
           line.check
@@ -103,47 +105,45 @@ module Pando
         @said = mine.to_h { |key, value| [key, cast(key, value)] }
       end
 
-      # @return [String]
       def name = @said[:name] || @runner.name
-
-      # @return [String] how the line begins
-      def title = "node #{@runner.inspect}"
 
       def check
         refuse("needs a name such as :sidekiq") unless @runner.is_a?(Symbol) && @runner.name.match?(NAME)
-        refuse_mixture if @factory && ours?
-        return if @factory || ours?
+        ours = RUNNERS.key?(@runner)
+        if @factory && ours
+          refuse("has a block, but its runner comes with Pando: leave the block out, or rename your own runner")
+        end
+        return if @factory || ours
 
-        known = RunnerKeywords::ALL.keys.map(&:inspect).join(", ")
+        known = RUNNERS.keys.map(&:inspect).join(", ")
         refuse("is not a runner that comes with Pando (#{known}), and has no block that makes one." \
-               "#{Suggestion.for(@runner.name, RunnerKeywords::ALL.keys)}")
+               "#{Suggestion.for(@runner.name, RUNNERS.keys)}")
       end
 
-      # Reads the keywords that belong to the runner.
+      # Reads the keywords that belong to the runner. One that is nil counts as left out.
       def read_options
-        return if @factory
+        known = RUNNERS[@runner] or return
 
-        @options = RunnerKeywords.read(@runner, @options, value(:queues), KEYWORDS.keys)
+        wrong = (@options.keys - known.keys).first
+        refuse("has no keyword #{wrong}:.#{Suggestion.for(wrong, [*known.keys, *KEYWORDS.keys])}") if wrong
+        @options = @options.compact.to_h { |key, value| [key, cast(key, value, known.fetch(key))] }
+        refuse("needs consumer: \"YourClass\"") if @runner == :bunny && !@options.key?(:consumer)
+        check_weights
         refuse_beside_queue_file if @options[:queue_file]
-      rescue Type::Invalid => e
-        refuse(e.message)
       end
 
       # @param config [Config] its settings apply to keywords that the line leaves out
-      # @return [Config::NodeKind]
-      # @raise [ConfigError]
       def kind(config)
         refuse_web if web?(config)
         NodeKind.new(name: name, runner: (@runner unless @factory), factory: @factory, source: source,
                      options: @options.freeze, files: value(:require).map { |file| locate(file, config) },
-                     timeout: timeout(config), exclusive: inherit(:exclusive, exclusive_by_nature?),
+                     timeout: timeout(config), exclusive: inherit(:exclusive, !@factory && EXCLUSIVE.include?(@runner)),
                      refork: inherit(:refork, config.refork), memory: inherit(:memory, config.memory_worker),
                      **rollout(config),
                      **%i[count concurrency queues quiet_timeout shared].to_h { |key| [key, value(key)] }).freeze
       end
 
       # The part of the line that the monitor needs, for a process that must not run the file.
-      # @return [Hash{Symbol => String}]
       def to_h
         said = @said.except(:require).to_h { |key, value| [:"said_#{key}", KEYWORDS.fetch(key).type.text(value)] }
         { runner: @runner, block: (1 if @factory), source: source, **said }.compact
@@ -152,7 +152,7 @@ module Pando
       # @param said [Hash{String => String}] the result of #to_h
       def self.from(said)
         keywords = KEYWORDS.keys.to_h { |key| [key, said["said_#{key}"]] }.compact
-        runner = RunnerKeywords::ALL.keys.find { |one| one.name == said["runner"] } || :custom
+        runner = RUNNERS.keys.find { |one| one.name == said["runner"] } || :custom
         keywords[:name] ||= said["runner"]
         factory = -> { raise Error, "only the mold has the block" } if said["block"]
         new(runner, keywords, factory, said["source"]).tap(&:check)
@@ -160,7 +160,6 @@ module Pando
 
       private
 
-      # @return [Hash{Symbol => Object}]
       def rollout(config)
         said = { surge: config.rollout_surge, unavailable: config.rollout_unavailable, canary: config.rollout_canary }
         said = said.to_h { |key, otherwise| [key, inherit(key, otherwise)] }
@@ -174,29 +173,25 @@ module Pando
         value(key).then { |value| value.equal?(INHERIT) ? otherwise : value }
       end
 
-      # The pool of the workers has this name, see Server::Kinds.
-      def web?(config) = name == "web" && !config.workers.zero?
-
       # The timeout of requests does not suit jobs. It applies only if the server has no workers.
       def timeout(config)
         meant = config.workers.zero? && !config.default?(:timeout)
         inherit(:timeout, meant ? config.timeout : TIMEOUT)
       end
 
-      def exclusive_by_nature? = !@factory && RunnerKeywords::EXCLUSIVE.include?(@runner)
-
       def locate(file, config) = file.start_with?(".", "/") ? File.expand_path(file, config.directory) : file
 
-      def cast(key, written)
-        KEYWORDS.fetch(key).type.cast(written)
+      def cast(key, written, type = KEYWORDS.fetch(key).type)
+        type.cast(written)
       rescue Type::Invalid => e
         refuse("#{key}: #{e.message}")
       end
 
-      def ours? = RunnerKeywords::ALL.key?(@runner)
+      def check_weights
+        strange = @options.fetch(:weights, {}).keys.map(&:to_s) - value(:queues)
+        return if strange.empty?
 
-      def refuse_mixture
-        refuse("has a block, but its runner comes with Pando: leave the block out, or rename your own runner")
+        refuse("weights: #{strange.first} is not one of its queues (#{value(:queues).join(", ")})")
       end
 
       def refuse_beside_queue_file
@@ -206,12 +201,15 @@ module Pando
         refuse("has both #{said.first}: and queue_file: true, which takes it from config/queue.yml: leave one out")
       end
 
+      # The pool of the workers has this name, see Server::Kinds.
+      def web?(config) = name == "web" && !config.workers.zero?
+
       def refuse_web
         refuse("has the name #{name}, which the workers that serve requests have: give it another one, such as " \
                "name: \"jobs\"")
       end
 
-      def refuse(message) = raise(ConfigError, "#{source}: #{title} #{message}")
+      def refuse(message) = raise(ConfigError, "#{source}: node #{@runner.inspect} #{message}")
     end
   end
 end

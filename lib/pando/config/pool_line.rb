@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/config/node_line"
-require "pando/config/threads"
 require "pando/config/types"
 
 module Pando
@@ -22,9 +21,6 @@ module Pando
     #
     # @api private
     class PoolLine
-      # A keyword, the setting whose value it is in this pool, and its type.
-      Keyword = Struct.new(:setting, :type, :help)
-
       # Pools of one server, with that of the other paths: the reactor has no more.
       MOST = 16
       # Bytes of all paths of a server, each with its pool's number and a zero, and of a last empty one.
@@ -33,35 +29,16 @@ module Pando
       RESERVED = %w[web mold worker reactor monitor service].freeze
 
       PATHS = Types::Texts.new("a list of paths such as [\"/reports\"]", least: 1)
-      KEYWORDS = {
-        workers: Keyword.new(:workers, Types::Whole.new(1..1024), "How many workers."),
-        threads: Keyword.new(:threads, Settings[:threads].type, "How many requests a worker may have at once."),
-        timeout: Keyword.new(:timeout, Settings[:timeout].type, "Seconds that a request may take."),
-        grace: Keyword.new(:timeout_grace, Settings[:timeout_grace].type,
-                           "Seconds from the timeout until the worker is killed."),
-        streaming: Keyword.new(:timeout_streaming, Settings[:timeout_streaming].type,
-                               "Seconds that a response may stream once its head is sent."),
-        refork: Keyword.new(:refork, NodeLine::Refork.new, "When to refork this pool."),
-        memory: Keyword.new(:memory_worker, Settings[:memory_worker].type,
-                            "Replace a worker that has more private memory than this."),
-        canary: Keyword.new(:rollout_canary, Settings[:rollout_canary].type,
-                            "What the first worker of a generation must do, or `false`."),
-        drain: Keyword.new(:drain, Settings[:drain].type,
-                           "Seconds that a worker which is replaced keeps its WebSockets and streams."),
-        max_queue: Keyword.new(:max_queue, Settings[:max_queue].type, "How many requests may wait for a worker."),
-        queue_timeout: Keyword.new(:queue_timeout, Settings[:queue_timeout].type,
-                                   "Seconds that a request may wait for a worker.")
-      }.freeze
+      # Each keyword, and the setting whose value it is in this pool.
+      KEYWORDS = { workers: :workers, threads: :threads, timeout: :timeout, grace: :timeout_grace,
+                   streaming: :timeout_streaming, refork: :refork, memory: :memory_worker, canary: :rollout_canary,
+                   drain: :drain, max_queue: :max_queue, queue_timeout: :queue_timeout }.freeze
+      TYPES = KEYWORDS.transform_values { |name| Settings[name].type }
+                      .merge(workers: Types::Whole.new(1..1024), refork: NodeLine::Refork.new).freeze
 
-      # @return [String] "config/pando.rb:3"
-      attr_reader :source
-      # @return [String]
-      attr_reader :name
-      # @return [Array<String>]
-      attr_reader :paths
+      attr_reader :source, :name, :paths
 
       # @param name [Object] as written: a Symbol @param said [Hash{Symbol => Object}] with paths:
-      # @raise [ConfigError]
       def initialize(name, said, source)
         @source = source
         @name = name.to_s
@@ -71,8 +48,6 @@ module Pando
         @said = said.except(:paths).to_h { |key, value| [key, cast(key, value)] }
       end
 
-      # @param others [Array<PoolLine>] those before it
-      # @raise [ConfigError]
       def check_beside(others)
         others.each do |other|
           refuse_same("name", other) if other.name == name
@@ -87,20 +62,17 @@ module Pando
       def bytes = paths.sum { |path| path.bytesize + 2 }
 
       # @param config [Config] its settings apply to keywords that the line leaves out
-      # @return [PathPool]
-      # @raise [ConfigError]
       def pool(config)
         refuse("needs the reactor: remove `reactor false`") unless config.reactor
         refuse("has workers for some paths, and no workers serve the others: workers is 0") if config.workers.zero?
-        own = config.with(workers: 1, **@said.transform_keys { |key| KEYWORDS.fetch(key).setting })
+        own = config.with(workers: 1, **@said.transform_keys(KEYWORDS))
         wrong = Threads.obstacle(own)
         refuse("threads #{wrong}") if wrong
         PathPool.new(name: name, paths: paths, config: own, source: source).freeze
       end
 
-      # @return [String] as a config file says it
       def to_s
-        said = { workers: 1, **@said }.map { |key, value| "#{key}: #{KEYWORDS.fetch(key).type.write(value)}" }
+        said = { workers: 1, **@said }.map { |key, value| "#{key}: #{TYPES.fetch(key).write(value)}" }
         "pool #{name.to_sym.inspect}, paths: #{paths.inspect}, #{said.join(", ")}"
       end
 
@@ -108,9 +80,8 @@ module Pando
       def says?(key) = @said.key?(key)
 
       # The line, for a process that must not run the file.
-      # @return [Hash{Symbol => String}]
       def to_h
-        said = @said.to_h { |key, value| [:"said_#{key}", KEYWORDS.fetch(key).type.text(value)] }
+        said = @said.to_h { |key, value| [:"said_#{key}", TYPES.fetch(key).text(value)] }
         { name: name, paths: PATHS.text(paths), source: source, **said }
       end
 
@@ -123,7 +94,9 @@ module Pando
       private
 
       def read_paths(said)
-        said.each_key { |key| check_keyword(key) unless key == :paths }
+        known = [:paths, *KEYWORDS.keys]
+        strange = said.keys.find { |key| !known.include?(key) }
+        refuse("has no option #{strange}:.#{Suggestion.for(strange, known)}") if strange
         paths = PATHS.cast(said.fetch(:paths) { refuse("needs paths:, such as paths: [\"/#{name}\"]") })
         wrong = paths.find { |path| !path.match?(%r{\A/[!-~&&[^?#*]]*\z}) }
         refuse("paths: #{wrong.inspect} is not a path: write it from the first slash on, without ?, # and *") if wrong
@@ -133,14 +106,8 @@ module Pando
         refuse("paths: #{e.message}")
       end
 
-      def check_keyword(key)
-        return if KEYWORDS.key?(key)
-
-        refuse("has no option #{key}:.#{Suggestion.for(key, [:paths, *KEYWORDS.keys])}")
-      end
-
       def cast(key, written)
-        KEYWORDS.fetch(key).type.cast(written)
+        TYPES.fetch(key).cast(written)
       rescue Type::Invalid => e
         refuse("#{key}: #{e.message}")
       end

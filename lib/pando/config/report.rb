@@ -9,17 +9,12 @@ module Pando
     #
     # @api private
     class Report
-      # @param config [Config]
       def initialize(config)
         @config = config
       end
 
-      # @return [String]
-      def text
-        [*header, *groups, *pools, *nodes, *blocks].join("\n")
-      end
+      def text = [*header, *groups, *pools, *nodes, *blocks].join("\n")
 
-      # @return [String]
       def json
         require "json"
         JSON.pretty_generate(directory: @config.directory, config_file: @config.config_file,
@@ -40,12 +35,10 @@ module Pando
       def groups
         rows = Settings.groups.transform_values { |settings| shown(settings).flat_map { |setting| rows(setting) } }
         width = rows.values.flatten(1).map { |written, _| written.size }.max
-        rows.flat_map { |title, lines| ["", "# #{title}", *lines.map { |line| format("%-#{width}s  # %s", *line) }] }
+        rows.flat_map { |title, lines| section(title, lines.map { |line| format("%-#{width}s  # %s", *line) }) }
       end
 
-      def shown(settings)
-        settings.reject(&:flag_only?)
-      end
+      def shown(settings) = settings.reject(&:flag_only?)
 
       def rows(setting)
         @config.entries(setting.name).map do |entry|
@@ -59,18 +52,16 @@ module Pando
         " (#{resolved})" if entry.value == :auto && resolved != :auto
       end
 
-      def pools
-        return [] if @config.pools.empty?
+      def section(title, lines) = lines.empty? ? [] : ["", "# #{title}", *lines]
 
-        ["", "# Pools for some paths: what is missing is as above",
-         *@config.pool_lines.map { |line| "#{line}  # #{line.source}" }]
+      def pools
+        section("Pools for some paths: what is missing is as above",
+                @config.pool_lines.map { |line| "#{line}  # #{line.source}" })
       end
 
       # A file has more of them: what the runner takes, or the block that makes it.
       def nodes
-        return [] if @config.nodes.empty?
-
-        ["", "# Job nodes", *@config.nodes.map { |kind| "# node #{written(kind)} (#{kind.source})" }]
+        section("Job nodes", @config.nodes.map { |kind| "# node #{written(kind)} (#{kind.source})" })
       end
 
       def written(kind)
@@ -84,14 +75,12 @@ module Pando
       end
 
       def blocks
-        return [] if @config.blocks.empty?
-
-        ["", "# Hooks, services and events", *@config.blocks.map { |one| "# #{one.title} (#{one.source})" }]
+        section("Hooks, services and events", @config.blocks.map { |one| "# #{one.title} (#{one.source})" })
       end
 
       def export_pool(pool, line)
-        settings = PoolLine::KEYWORDS.to_h do |key, keyword|
-          setting = Settings[keyword.setting]
+        settings = PoolLine::KEYWORDS.to_h do |key, name|
+          setting = Settings[name]
           source = line.source if line.says?(key)
           source ||= key == :workers ? "default" : @config.source(setting.name)
           [key, { value: setting.export(pool.config.public_send(setting.name)), unit: setting.unit,

@@ -1,19 +1,14 @@
 # frozen_string_literal: true
 
 require "pando/config/dsl"
-require "pando/config/recorder"
-require "pando/config/units"
 require "pando/errors"
 
 module Pando
   class Config
-    # A config file, a program in Ruby. Any error in it becomes a ConfigError
-    # that begins with the file and line.
+    # A config file, a program in Ruby. Any error in it becomes a ConfigError that begins with the file and line.
     #
     # @api private
     class RubyFile
-      # @param path [String] absolute
-      # @param recorder [Recorder]
       def initialize(path, recorder)
         @path = path
         @name = recorder.shorten(path)
@@ -21,8 +16,6 @@ module Pando
       end
 
       # Runs the file. The caller has already changed to the directory.
-      #
-      # @raise [ConfigError]
       def run(values)
         source = read
         evaluate(source)

@@ -1,16 +1,14 @@
 # frozen_string_literal: true
 
-require "pando/config/type"
+require "pando/config/types"
 
 module Pando
   class Config
     # Some defaults depend on the environment, and on whether the application is a Rails app. A setting declares them
     # under the names below: `default: :auto, development: 1`.
     #
-    # Made by Values, in each process that loads the configuration.
-    #
     # @api private
-    class Situation
+    module Situation
       # In order of precedence, each with its name in `pando config` and the documentation.
       NAMES = {
         rails_development: "of a Rails app in development",
@@ -24,24 +22,13 @@ module Pando
 
       # @param environment [String] development defaults apply in "development" and "test"
       # @param directory [String, nil] absolute
-      def initialize(environment, directory)
-        @development = %w[development test].include?(environment)
-        @rails = !directory.nil? && RAILS.all? { |file| File.file?(File.join(directory, file)) }
-      end
-
-      # @param setting [Setting]
       # @return [Array(Object, String)] the default that applies, and its source
-      def default_of(setting)
-        name = NAMES.keys.find { |one| holds?(one) && setting.defaults.key?(one) }
-        return [setting.default, "default"] unless name
-
-        [setting.defaults.fetch(name), "default #{NAMES.fetch(name)}"]
-      end
-
-      private
-
-      def holds?(name)
-        { rails_development: @rails && @development, development: @development, rails: @rails }.fetch(name)
+      def self.default_of(setting, environment, directory)
+        development = %w[development test].include?(environment)
+        rails = !directory.nil? && RAILS.all? { |file| File.file?(File.join(directory, file)) }
+        holds = { rails_development: rails && development, development: development, rails: rails }
+        name = NAMES.keys.find { |one| holds[one] && setting.defaults.key?(one) }
+        name ? [setting.defaults.fetch(name), "default #{NAMES.fetch(name)}"] : [setting.default, "default"]
       end
     end
 
@@ -51,11 +38,11 @@ module Pando
     # A setting of the server. The config file's method, the flag, the help, the
     # documentation and the error messages all come from this one declaration.
     #
-    #   Setting.new(:workers, type: Types::WholeOrAuto.new(1..1024), default: :auto, env: "WEB_CONCURRENCY",
-    #               flags: %w[-w --workers], argument: "N", help: "How many workers serve.", example: "workers 4")
+    #   Setting.new(:workers, type: Types::Workers.new(0..1024), default: :auto, env: "WEB_CONCURRENCY",
+    #               flags: %w[-w --workers], argument: "N", help: "How many workers serve.")
     #
-    # A setting may be a keyword of another one (`timeout 20, grace: 2`). It then
-    # names both: `within: :timeout, keyword: :grace`.
+    # A setting may be a keyword of another one (`timeout 20, grace: 2`). It then says `within: :timeout`, and has that
+    # word at the beginning of its name, `timeout_grace`.
     #
     # @api private
     #
@@ -63,56 +50,44 @@ module Pando
     # @!attribute type [Type]
     # @!attribute default [Object] a value as #type returns it
     # @!attribute help [String] one line
-    # @!attribute unit [String, nil] what a number counts
-    # @!attribute notes [String, nil] more than the one line, Markdown for the documentation page
-    # @!attribute example [String, nil] a line of a config file
+    # @!attribute unit [String, nil] what a number counts; the type's unit if the declaration has none
     # @!attribute flags [Array<String>] "-w", "--workers"
     # @!attribute argument [String, nil] the name of the flag's argument, or of a positional argument
     # @!attribute env [Array<String>] names of environment variables; the first one that is set counts
     # @!attribute meant [Hash{Object => Object}] values of those variables that mean another value
-    # @!attribute resolve [Proc, nil] called with the value and the directory; returns what Config's reader returns
     # @!attribute check [Proc, nil] called with the value and the complete Config; returns what is wrong, or nil
     # @!attribute within [Symbol, nil] the setting that this one is a keyword of
-    # @!attribute keyword [Symbol, nil] the keyword
     # @!attribute serves [Proc, nil] called with the Config: whether this keyword has an effect
     # @!attribute options [Hash{Symbol => Option}] keywords that #type reads together with the value
-    # @!attribute traits [Array<Symbol>] :repeatable, :positional, :flag_only (not in a file), :readable (in a file),
-    #   :second (a keyword that may be written without its name)
+    # @!attribute traits [Array<Symbol>] :repeatable (each line adds a value), :positional (an argument without a flag
+    #   sets it), :flag_only (not in a file), :readable (a file may ask for it), :second (a keyword that may be written
+    #   as a second value, without its name)
     # @!attribute defaults [Hash{Symbol => Object}] other defaults, by the name of the Situation in which they apply
-    Setting = Struct.new(:name, :type, :default, :help, :unit, :notes, :example, :flags, :argument, :env, :meant,
-                         :resolve, :check, :within, :keyword, :serves, :options, :traits, :defaults,
-                         keyword_init: true) do
+    Setting = Struct.new(:name, :type, :default, :help, :unit, :flags, :argument, :env, :meant,
+                         :check, :within, :serves, :options, :traits, :defaults, keyword_init: true) do
       # @param declaration [Hash{Symbol => Object}] the attributes, and other defaults by the names of Situation
       def initialize(name, flags: [], env: [], meant: {}, options: [], traits: [], **declaration)
         defaults = declaration.select { |key, _| Situation::NAMES.key?(key) }
-        super(name: name, flags: flags, env: Array(env), meant: meant, traits: traits, defaults: defaults,
-              options: options.to_h { |option| [option.name, option] }, **declaration.except(*defaults.keys))
+        super(name: name, unit: declaration.fetch(:type).unit, flags: flags, env: Array(env), meant: meant,
+              options: options.to_h { |option| [option.name, option] }, traits: traits, defaults: defaults,
+              **declaration.except(*defaults.keys))
         freeze
       end
 
-      # @return [Boolean] whether each line adds a value
       def repeatable? = traits.include?(:repeatable)
-
-      # @return [Boolean] whether an argument without a flag sets it
       def positional? = traits.include?(:positional)
-
-      # @return [Boolean] whether this keyword may be written as a second value, without its name
+      def flag_only? = traits.include?(:flag_only)
+      def readable? = traits.include?(:readable)
       def second? = traits.include?(:second)
 
-      # @return [Boolean] whether it can only be set on the command line
-      def flag_only? = traits.include?(:flag_only)
+      # @return [Symbol, nil] the keyword, if it is one of another setting
+      def keyword = within && name.name.delete_prefix("#{within}_").to_sym
 
-      # @return [Boolean] whether the config file may ask for its value
-      def readable? = traits.include?(:readable)
-
-      # @return [String] the setting's name for users: "workers", "timeout grace:"
-      def title
-        within ? "#{within} #{keyword}:" : name.name
-      end
+      # @return [String] "workers", "timeout grace:"
+      def title = within ? "#{within} #{keyword}:" : name.name
 
       # @param value [Object] what the user wrote
       # @param options [Hash{Symbol => Object}] as the user wrote them
-      # @return [Object]
       # @raise [Type::Invalid] with the setting's title in its message
       def cast(value, options = {})
         read = options.to_h { |key, written| [key, cast_option(key, written)] }
@@ -121,19 +96,10 @@ module Pando
         raise Type::Invalid, e.message.start_with?(title) ? e.message : "#{title} #{e.message}"
       end
 
-      # @param value [Object] as #cast returned it
-      # @param directory [String] absolute
-      # @return [Object] the value that the server works with
-      # @raise [ArgumentError] it does not fit the directory
-      def resolved(value, directory) = resolve ? resolve.call(value, directory) : value
-
-      # @param value [Object] a cast value, a list of them if #repeatable?
-      # @return [Object] the value for JSON
       def export(value)
         repeatable? ? value.map { |one| type.export(one) } : type.export(value)
       end
 
-      # @return [String] the value as a config file writes it
       def write(value)
         repeatable? ? value.map { |one| type.write(one) }.join(", ") : type.write(value)
       end

@@ -23,26 +23,18 @@ module Pando
         end
 
         # @return [Array<Known>] in the order of the docs
-        def all
-          @known.values
-        end
+        def all = @known.values
 
         # @return [Array<String>]
-        def names
-          @known.keys
-        end
+        def names = @known.keys
 
         # @param name [String]
         # @return [Boolean]
-        def known?(name)
-          @known.key?(name)
-        end
+        def known?(name) = @known.key?(name)
 
         # @param name [String]
         # @return [Symbol] :info for a name that is not in the table
-        def level(name)
-          @known[name]&.level || :info
-        end
+        def level(name) = @known[name]&.level || :info
 
         # @param event [Event]
         # @return [Symbol] the level of its name, unless this event is worse, or was reported before (`told`)
@@ -61,6 +53,18 @@ module Pando
 
           near = Suggestion.nearest(wanted, names)
           raise ConfigError, "unknown event #{wanted.inspect}#{near && "; did you mean #{near.inspect}?"}"
+        end
+
+        # Makes an event of what the monitor has told a client about one (the command `events` of the control protocol).
+        #
+        # @api private
+        # @param pairs [Hash{String => Object}] typed
+        # @return [Event]
+        def received(pairs)
+          # No Symbol is made of what another process has sent.
+          @keys ||= [:pool, *all.flat_map(&:keys)].uniq.to_h { |key| [key.to_s, key] }.freeze
+          payload = pairs.except("event", "time").transform_keys { |key| @keys.fetch(key, key) }
+          Event.new(pairs["event"].to_s, payload, time: Time.at(pairs["time"].to_f))
         end
       end
     end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/config/settings"
-require "pando/config/threads"
 
 module Pando
   class Server

@@ -20,7 +20,6 @@ module Pando
       LATE_AFTER = 0.3
 
       # @param runner [Object] the value that the kind's block returned
-      # @param kind [Config::NodeKind]
       # @raise [Error] it is not a runner
       def initialize(runner, kind)
         @runner = runner
@@ -36,16 +35,12 @@ module Pando
       def stop = ask(:stop)
 
       def busy? = !!ask(:busy?)
-      # @return [Integer]
       def progress = count(:progress, ask(:progress))
       # @return [Integer] jobs; if the runner does not count them, each step of progress counts as one
       def done = counted(:done) || progress
-      # @return [Integer]
       def failed = counted(:failed) || 0
-      # @return [Integer]
       def in_progress = [counted(:in_progress) || (busy? ? 1 : 0), MAX].min
 
-      # @return [Integer, nil]
       def lag
         said = optional(:lag)
         return if said.nil?
@@ -71,13 +66,9 @@ module Pando
       end
 
       # Asks for every answer right after the start, so that a wrong one fails the node's start.
-      # @raise [Error]
-      def verify
-        [progress, done, failed, in_progress, lag, latency, trouble]
-      end
+      def verify = [progress, done, failed, in_progress, lag, latency, trouble]
 
       # Names the method that has not returned for a while. May be called in a signal handler.
-      # @return [String, nil]
       def late_call(now = Sys.now)
         seconds = now - (@asked_at || now)
         "#{place}: #{@runner.class}##{@asked} has not returned for #{seconds.round(1)} s" if seconds >= LATE_AFTER

@@ -19,7 +19,6 @@ module Pando
       # Frames of each thread's stack trace.
       FRAMES = 50
 
-      # @param kind [Config::NodeKind]
       # @param make [#call] makes a runner for a Node
       # @param grace [Float] seconds from the report that jobs make no progress to the node's end
       def initialize(kind, make, grace)
@@ -29,7 +28,6 @@ module Pando
       end
 
       # Runs in the new node, before it reports ready.
-      # @param worker [Cluster::Worker]
       def start(worker)
         @worker = worker
         @node = Node.new(@kind, worker.slot)
@@ -47,7 +45,6 @@ module Pando
       def resume; end
 
       # A node has no job with which it could test itself.
-      # @return [String]
       def try_out = ""
 
       # At each tick of the worker's loop.
@@ -57,11 +54,11 @@ module Pando
 
         @progress.update
         restart_runner if @restart && !@runner.busy?
-        leave_if_broken
+        trouble = @runner.trouble
+        @worker.leave(trouble) if trouble
       end
 
       # The node takes no new jobs from now on. Unless it is forked, this is final: the node is about to end.
-      # @return [nil]
       def quiet
         @told_to_quiet = true
         quiet_runner
@@ -69,7 +66,6 @@ module Pando
 
       # Whether the runner is completely gone, so that the process can be forked. The worker asks again and again until
       # then.
-      # @return [Boolean]
       def rest?
         return true unless @runner
 
@@ -85,7 +81,6 @@ module Pando
       def patience = @kind.quiet_timeout
 
       # In a forked child: nothing here is its own.
-      # @return [nil]
       def abandon = nil
 
       # The process has been forked, or will not be: it goes on as before. A runner that was told to be quiet lets its
@@ -97,7 +92,6 @@ module Pando
       end
 
       # A node has no connections of clients, and is never told to leave last.
-      # @return [Boolean]
       def drained? = true
 
       # Running jobs finish, or go back to the broker.
@@ -150,12 +144,6 @@ module Pando
         @progress.update
       end
 
-      # Replaces the node if its runner cannot go on.
-      def leave_if_broken
-        reason = @runner.trouble
-        @worker.leave(reason) if reason
-      end
-
       # The handlers do only what is allowed in one, or set a flag.
       def set_traps
         trap("TTIN") { write_stacks }
@@ -168,10 +156,7 @@ module Pando
         @runner&.late_call || (@progress&.working? ? "its jobs make no progress" : "its main thread hangs")
       end
 
-      # Writes the stack traces of all threads to stderr. Runs in a signal handler, so it takes no lock and uses no
-      # logger.
-      #
-      # @param reason [String, nil]
+      # Writes all threads' stack traces to stderr. Runs in a signal handler, so it takes no lock and uses no logger.
       def write_stacks(reason = nil)
         head = "pid #{Process.pid}#{": #{reason}" if reason}"
         $stderr.write(Thread.list.map { |thread| "#{head}: #{stack_of(thread)}" }.join)
@@ -194,8 +179,6 @@ module Pando
     #
     # @api private
     class JobProgress
-      # @param worker [Cluster::Worker]
-      # @param runner [CheckedRunner]
       # @param timeout [Float, nil] seconds @param grace [Float] seconds between the warning and the kill
       def initialize(worker, runner, timeout, grace)
         @worker = worker

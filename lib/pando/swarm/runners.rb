@@ -1,25 +1,27 @@
 # frozen_string_literal: true
 
+require "etc"
+require "securerandom"
 require "pando/errors"
+require "pando/events"
+require "pando/sys"
 
 module Pando
   module Swarm
-    # The runners that come with Pando: adapters to job libraries. Only molds load them.
+    # The runners that come with Pando: adapters to job libraries. Only molds load them. `load(kind)` of each class
+    # loads the library and the jobs in the mold, and raises a BootError if one is missing. Each node makes an object of
+    # the class; docs/swarm/custom.md describes its methods.
     #
     # @api private
     module Runners
-      # @param name [Symbol] one of Config::RunnerKeywords::ALL; a new runner adds a line there and a file in runners/
-      # @return [Class] the runner's class, loaded
-      # @raise [BootError] the library is missing
+      # @param name [Symbol] one of Config::NodeLine::RUNNERS
       def self.load(name)
         require "pando/swarm/runners/#{name}"
         const_get(name.name.split("_").map(&:capitalize).join)
       end
 
       # Loads the gem that a runner needs, or says that it is missing.
-      #
-      # @param feature [String] the file to require @param gem [String] the gem that has it
-      # @raise [BootError]
+      # @param feature [String] the file to require
       def self.require_gem(feature, gem)
         require feature
       rescue LoadError => e
@@ -37,19 +39,13 @@ module Pando
       RAILS = "config/environment.rb"
 
       class << self
-        # @param kind [Config::NodeKind]
         # @return [Array<String>] files; a folder is taken for that of a Rails app
         def of(kind) = kind.files.map { |file| File.directory?(file) ? File.join(file, RAILS) : file }
 
-        # @param kind [Config::NodeKind]
-        # @raise [BootError] a file is missing
-        def load(kind)
-          of(kind).each { |file| load_file(kind, file) }
-        end
+        def load(kind) = of(kind).each { |file| load_file(kind, file) }
 
         # The first file may change the load path, so later files are checked only if their paths are absolute.
-        #
-        # @param kind [Config::NodeKind] @param directory [String] the directory that the server will run in
+        # @param directory [String] that the server will run in
         # @return [String, nil] what is wrong
         def trouble(kind, directory)
           name = of(kind).find.with_index { |file, index| (index.zero? || path?(file)) && !found?(file) }
@@ -83,6 +79,137 @@ module Pando
         end
 
         def title(kind) = "node :#{kind.runner || kind.name}"
+      end
+    end
+
+    # Emits one event when a node loses its broker and one when it reaches it again, and says how long to wait until the
+    # next try. Owned by the object that keeps the connection, in a node.
+    #
+    # @api private
+    class BrokerWatch
+      FIRST_PAUSE = 0.25 # seconds
+      LONGEST_PAUSE = 5.0
+
+      def initialize(node)
+        @node = node
+        @pause = FIRST_PAUSE
+      end
+
+      # A try to reach the broker has failed.
+      # @return [Float] seconds until the next try
+      def lost(error)
+        tell("lost", reason: "#{error.message} (#{error.class})") unless @since
+        @since ||= Sys.now
+        pause = @pause
+        @pause = [@pause * 2, LONGEST_PAUSE].min
+        pause
+      end
+
+      # A try has succeeded.
+      # @return [Boolean] whether the broker had been lost
+      def found
+        return false unless @since
+
+        tell("found", seconds: (Sys.now - @since).round(1))
+        @since = nil
+        @pause = FIRST_PAUSE
+        true
+      end
+
+      private
+
+      def tell(what, **more)
+        Events.emit("broker.#{what}", node: @node.kind, slot: @node.number, pid: Process.pid, **more)
+      end
+    end
+
+    # The outcome of the start of a thread. The starting thread waits for it; the new thread sets it once.
+    #
+    # Made by a part of a runner that connects in a thread of its own, in a node.
+    #
+    # @api private
+    class StartSignal
+      def initialize
+        @queue = Thread::Queue.new
+      end
+
+      # Returns when the start has succeeded.
+      # @raise [Exception] the error that the thread met instead
+      def wait
+        error = @queue.pop
+        raise error if error
+      end
+
+      # @param error [Exception, nil] nil: success. Later calls have no effect
+      def set(error = nil)
+        return if set?
+
+        @queue.push(error)
+        @queue.close
+      end
+
+      def set? = @queue.closed?
+    end
+
+    # Identifies a process, so that another process on the same machine knows for certain whether it is dead. A pid
+    # alone does not tell, because the kernel reuses pids: the boot of the machine, the namespace of the pid and the
+    # start time of the process belong to it.
+    #
+    # Used in nodes, by the runners that find the jobs of dead nodes: each stores an identity where others find it.
+    # Nodes of another version of Pando read it too.
+    #
+    # @api private
+    module ProcessIdentity
+      BOOT_ID = "/proc/sys/kernel/random/boot_id"
+      DEAD_STATES = %w[Z X].freeze
+      private_constant :BOOT_ID, :DEAD_STATES
+
+      class << self
+        # @return [Hash{String => Object}] the identity of this process:
+        #   place    the machine, its boot and the namespace of pids
+        #   pid      in that namespace
+        #   started  ticks from the boot to its start (proc_pid_stat(5))
+        def here = { "place" => place, "pid" => Process.pid, "started" => stat("self")&.last }
+
+        # @param identity [Hash{String => Object}, Object] the result of {here} in a process
+        # @return [:alive, :dead, :unknown] :unknown: it runs elsewhere
+        def state(identity)
+          return :unknown unless identity.is_a?(Hash) && identity["place"] == place
+
+          pid = identity["pid"]
+          return :unknown unless pid.is_a?(Integer) && pid.positive?
+
+          dead?(pid, identity["started"]) ? :dead : :alive
+        end
+
+        private
+
+        # Children are in the same place. The host's name is part of it, because a machine's image may run more than
+        # once.
+        def place
+          @place ||= [Etc.uname[:nodename], File.read(BOOT_ID).chomp, File.readlink("/proc/self/ns/pid")].join(" ")
+        rescue SystemCallError
+          @place = SecureRandom.uuid # no other process matches it: a heartbeat has to decide
+        end
+
+        # /proc may hide a process of another user, but a signal still finds it.
+        def dead?(pid, started)
+          Process.kill(0, pid)
+          state, now = stat(pid)
+          !now.nil? && (DEAD_STATES.include?(state) || now != started)
+        rescue Errno::ESRCH
+          true
+        rescue Errno::EPERM
+          false
+        end
+
+        # @return [Array(String, Integer), nil] state and start
+        def stat(pid)
+          fields = File.read("/proc/#{pid}/stat").rpartition(")").last.split
+          [fields[0], Integer(fields[19])]
+        rescue Errno::ENOENT, Errno::ESRCH, Errno::EACCES
+          nil
+        end
       end
     end
   end

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require "json"
 require "pando/errors"
 require "pando/events"
-require "pando/telemetry/profilers"
 
 module Pando
   module Telemetry
@@ -13,7 +13,6 @@ module Pando
     # @api private
     class FirstRequest
       # @param folder [String] of the profiles; created if it does not exist
-      # @param profiler [Class] see {Profilers.installed}
       # @raise [BootError] if no profiler is installed, or the folder is not writable
       def initialize(folder, profiler = Profilers.installed)
         @profiler = profiler
@@ -26,13 +25,8 @@ module Pando
       end
 
       # Wraps the application until its first request is over.
-      #
-      # @param app [#call]
-      # @param worker [Cluster::Worker]
-      # @return [App]
       def wrap(app, worker) = App.new(app, self, worker)
 
-      # @param generation [Integer]
       # @return [String, nil] the path of the profile, which is written to {App::PART} first; nil if another worker of
       #   the generation has claimed it
       def claim(generation)
@@ -46,18 +40,14 @@ module Pando
         nil
       end
 
-      # @return [#start, #stop, #write]
       def profiler = @profiler.new
 
       # Wraps the application for one request of one worker, and is then replaced by the application. Writes the
       # profile when the client has its answer. If the profile fails, the request still goes on.
-      #
-      # @api private
       class App
         # The end of a profile's name until it is complete.
         PART = ".part"
 
-        # @param app [#call] @param profile [FirstRequest] @param worker [Cluster::Worker]
         def initialize(app, profile, worker)
           @app = app
           @profile = profile
@@ -118,6 +108,61 @@ module Pando
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
+    end
+
+    # The profilers that Pando can use. They are gems in the application's bundle. Pando requires one only if a setting
+    # asks for it.
+    #
+    # @api private
+    module Profilers
+      ADVICE = "add `gem \"vernier\"` (Ruby 3.2.1 or newer) or `gem \"stackprof\"` to the Gemfile"
+      INTERVAL = 200 # microseconds: a first request is short
+
+      # One Vernier profile, in the format of profiler.firefox.com. Its thread samples between start and stop only.
+      class Vernier
+        NAME = "vernier"
+
+        def start = @collector = ::Vernier::Collector.new(:wall, interval: INTERVAL).tap(&:start)
+        def stop = @result = @collector.stop
+        def write(path) = @result.write(out: path)
+      end
+
+      # One StackProf profile by wall-clock time, as JSON for `stackprof FILE` and speedscope.app.
+      class Stackprof
+        NAME = "stackprof"
+        SIGNAL = "ALRM"
+
+        def start
+          @handler = trap(SIGNAL, "DEFAULT")
+          StackProf.start(mode: :wall, interval: INTERVAL, raw: true)
+        end
+
+        # StackProf leaves its signal ignored. Gives an application that had a handler its handler back. Otherwise the
+        # signal stays ignored, because a last tick would end the process.
+        def stop
+          StackProf.stop
+          trap(SIGNAL, @handler) unless @handler == "DEFAULT"
+        end
+
+        def write(path) = File.write(path, JSON.generate(StackProf.results))
+      end
+
+      # @return [Class] the first one that is installed. Its instances have #start, #stop and #write(path)
+      # @raise [BootError] if none is installed
+      def self.installed
+        [Vernier, Stackprof].find { |profiler| available?(profiler::NAME) } or
+          raise BootError, "first_request_profile needs a profiler: #{ADVICE}"
+      end
+
+      def self.available?(gem)
+        require gem
+        true
+      rescue LoadError => e
+        raise unless e.path == gem
+
+        false
+      end
+      private_class_method :available?
     end
   end
 end

@@ -21,7 +21,6 @@ module Pando
       RESERVED = %i[time event level].freeze
       private_constant :RESERVED
 
-      # @param event [Event]
       # @param longest [Integer] the most bytes that the line may have
       # @return [String] with a newline at its end
       def format(event, longest: LineWriter::LONGEST)

@@ -57,9 +57,7 @@ module Pando
       def catch_up(patience = 0.0) = @writer.flush(patience)
 
       # @return [Proc]
-      def to_proc
-        method(:call).to_proc
-      end
+      def to_proc = method(:call).to_proc
 
       private
 

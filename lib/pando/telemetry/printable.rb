@@ -25,9 +25,7 @@ module Pando
         # @param text [String] of any encoding, valid or not
         # @param limit [Integer] characters
         # @return [String] valid UTF-8, invalid bytes as `\xNN`, cut with an ellipsis
-        def utf8(text, limit)
-          scrub(head(text, limit))
-        end
+        def utf8(text, limit) = scrub(head(text, limit))
 
         private
 
@@ -56,9 +54,7 @@ module Pando
           character.ord < 0x100 ? hex(character.ord) : Kernel.format("\\u{%X}", character.ord)
         end
 
-        def hex(byte)
-          Kernel.format("\\x%02X", byte)
-        end
+        def hex(byte) = Kernel.format("\\x%02X", byte)
       end
     end
   end

@@ -26,7 +26,6 @@ module Pando
       BARE = /\A[^\s"'=]+\z/
       private_constant :TIME, :MARKS, :BARE
 
-      # @param event [Event]
       # @return [String] with a newline at its end
       def format(event, **)
         traces = event.payload.map { |key, value| trace(key, value) }

@@ -19,7 +19,7 @@ class AdminMonitorTest < Minitest::Test
   # All of them have waited for the same answer, which did not come: none waits for another one.
   def test_several_that_wait_for_a_monitor_that_hangs
     threads = Array.new(4) { Thread.new { @monitor.snapshot rescue $!.message } } # rubocop:disable Style
-    wait_until { threads.all? { |thread| thread.status == "sleep" } }
+    wait_until { @theirs.any? && threads.all? { |thread| thread.status == "sleep" } }
     @theirs.first.close # it breaks off
 
     assert_equal(["the monitor does not answer: the server is gone"], threads.map(&:value).uniq)

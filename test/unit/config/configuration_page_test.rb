@@ -10,6 +10,10 @@ class ConfigurationPageTest < Minitest::Test
                  "run: ruby -Ilib bin/lib/configuration_page.rb"
   end
 
+  def test_each_note_belongs_to_a_setting
+    assert_empty ConfigurationPage::NOTES.keys - Pando::Config::Settings.all.map { |setting| setting.name.name }
+  end
+
   def test_the_page_names_every_setting_flag_and_variable
     page = ConfigurationPage.new.markdown
 

@@ -5,13 +5,14 @@ require "tmpdir"
 require "pando/cluster"
 require "pando/config"
 require "pando/server/probed_release"
+require_relative "../../../bin/lib/configuration_page"
 
 # What a file says, told line by line and repeated elsewhere, is the same configuration.
 class ReplayTest < Minitest::Test
   Config = Pando::Config
 
   # The example of each setting, as the documentation shows it.
-  EXAMPLES = Config::Settings.all.filter_map(&:example).freeze
+  EXAMPLES = Config::Settings.all.filter_map { |setting| ConfigurationPage.example(setting) }.freeze
 
   def in_folder(text)
     Dir.mktmpdir do |folder|

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "pando/config"
+require_relative "../../../bin/lib/configuration_page"
 
 class SettingsTest < Minitest::Test
   Settings = Pando::Config::Settings
@@ -17,9 +18,12 @@ class SettingsTest < Minitest::Test
   end
 
   def test_every_setting_that_a_file_can_have_shows_an_example_that_loads
-    Settings.all.reject(&:flag_only?).reject { |one| one.keyword && one.example.nil? }.each do |setting|
+    Settings.all.reject(&:flag_only?).each do |setting|
+      example = ConfigurationPage.example(setting)
+      next if setting.keyword && example.nil?
+
       recorder = Pando::Config::Recorder.new(values = Pando::Config::Values.new({}), "/")
-      Pando::Config::DSL.new(recorder).binding_of_file.eval(setting.example)
+      Pando::Config::DSL.new(recorder).binding_of_file.eval(example)
 
       assert values.set_by_file?(setting.name), setting.name
     end

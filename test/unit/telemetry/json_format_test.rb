@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/event"
+require "pando/events"
 require "pando/telemetry/json_format"
 
 class TelemetryJSONFormatTest < Minitest::Test

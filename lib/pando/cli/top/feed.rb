@@ -2,7 +2,7 @@
 
 require "pando/cli/control_client"
 require "pando/cli/top/measurements"
-require "pando/telemetry/received_event"
+require "pando/events/catalogue"
 require "pando/telemetry/text_format"
 
 module Pando
@@ -104,7 +104,7 @@ module Pando
             next unless word == "event"
 
             pairs = Cluster::Control::Line.typed(pairs)
-            line = format.format(Telemetry::ReceivedEvent.from(pairs)).lines.first.chomp
+            line = format.format(Events::Catalogue.received(pairs)).lines.first.chomp
             send_message([:event, line.sub(/\A\S+T([\d:]{8})\S* pando/, "\\1"), pairs])
           end
         rescue UsageError, ControlClient::Silent

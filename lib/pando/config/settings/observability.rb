@@ -2,52 +2,41 @@
 
 module Pando
   class Config
+    # What Pando profiles in the application.
+    Settings.group "Profiling" do
+      setting :first_request_profile,
+              type: Types::Truth.new, default: false,
+              help: "Profile the first request that each generation serves."
+
+      setting :first_request_profile_folder,
+              type: Types::Path.new("a directory"), default: "tmp/profiles", within: :first_request_profile,
+              help: "The directory for the profiles, one file per generation."
+    end
+
     # What the server shows of itself.
     Settings.group "Observability" do
       setting :access_log,
-              type: Types::OrOff.new(Types::Text.new("the path of a file, or :stdout", /\A[^\0]+\z/,
-                                                     symbols: %i[stdout])),
-              default: nil,
-              resolve: lambda { |path, directory|
-                %w[stdout -].include?(path) ? "-" : path && File.expand_path(path, directory)
-              },
+              type: Types::OrOff.new(Types::PathOrStdout.new("a file, or :stdout", symbols: %i[stdout])), default: nil,
               help: "The file to which the reactor writes a line for each request, or :stdout.",
-              notes: <<~MARKDOWN,
-                The format and a share of all requests may follow: `access_log "log/access.log", :json, sample: 0.1`.
-                Pando never waits for the file: if the disk is full, lines wait in a buffer in memory. When the buffer
-                is full, further lines are dropped and counted. USR1 to the monitor opens the file anew, for
-                logrotate. See [the access log](access-log.md).
-              MARKDOWN
-              example: 'access_log "log/access.log", :json',
               check: Settings::NEEDS_REACTOR
 
       setting :access_log_format,
               type: Types::Choice.new(:common, :combined, :json), default: :combined,
-              within: :access_log, keyword: :format, traits: %i[second],
-              help: "How a line is written: as Apache and nginx do (`common`, `combined`), or as a JSON object.",
-              example: 'access_log "log/access.log", :combined'
+              within: :access_log, traits: %i[second],
+              help: "How a line is written: as Apache and nginx do (`common`, `combined`), or as a JSON object."
 
       setting :access_log_sample,
-              type: Types::Share.new, default: 1.0,
-              within: :access_log, keyword: :sample,
-              help: "The share of requests that are logged. Responses with a status of 500 or more are always logged.",
-              example: "access_log :stdout, :json, sample: 0.05"
+              type: Types::Share.new, default: 1.0, within: :access_log,
+              help: "The share of requests that are logged. Responses with a status of 500 or more are always logged."
 
       setting :slow_log,
-              type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds",
-              help: "Write the stack of each request that runs for longer than this, and again at each doubling.",
-              notes: <<~MARKDOWN,
-                The file follows: `slow_log 2, "log/slow.log"`. The request goes on. `pando slow` shows the last ones.
-                Entries are text, or JSON with `log_format :json`. See [the slow log](slow-log.md).
-              MARKDOWN
-              example: 'slow_log 2, "log/slow.log"'
+              type: Types::OrOff.new(Types::Seconds.new), default: nil,
+              help: "Write the stack of each request that runs for longer than this, and again at each doubling."
 
       setting :slow_log_file,
-              type: Types::Text.new("the path of a file", /\A[^\0]+\z/, symbols: []), default: "log/slow.log",
-              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
-              within: :slow_log, keyword: :file, traits: %i[second],
-              help: "The file to which the workers append the entries.",
-              example: 'slow_log 2, "log/slow.log"'
+              type: Types::Path.new("a file", symbols: []), default: "log/slow.log",
+              within: :slow_log, traits: %i[second],
+              help: "The file to which the workers append the entries."
     end
   end
 end

@@ -5,30 +5,18 @@ module Pando
     # What Pando serves, where it listens, and in which environment it runs.
     Settings.group "Serving" do
       setting :rackup,
-              type: Types::Text.new("the path of a rackup file", /\A[^\0]+\z/), default: "config.ru",
+              type: Types::Path.new("a rackup file"), default: "config.ru",
               argument: "RACKUP", traits: %i[positional],
-              resolve: ->(path, directory) { File.expand_path(path, directory) },
-              help: "The rackup file to serve.", example: 'rackup "app.ru"'
+              help: "The rackup file to serve."
 
       setting :listen,
               type: Types::ListenOn.new, traits: %i[repeatable], default: [Listen.parse("127.0.0.1:8080")].freeze,
               rails: [Listen.parse("0.0.0.0:3000")].freeze,
               rails_development: [Listen.parse("127.0.0.1:3000")].freeze,
               flags: %w[-l --listen], argument: "ADDRESS", env: "PORT",
-              resolve: ->(listen, directory) { listen.in(directory) },
               check: ->(all, _) { "names #{all.tally.key(all.tally.values.max)} twice" if all.uniq.size < all.size },
               help: "An address to listen on: HOST:PORT, PORT, [v6]:PORT, unix:PATH, unix:@ABSTRACT or systemd. " \
                     "Repeatable.",
-              notes: <<~MARKDOWN,
-                A bare `PORT`, in the file, in `-l` or in the environment variable, means `0.0.0.0:PORT`: every IPv4
-                address. You may write `tcp://` before the host. A relative path is relative to the directory of `-C`.
-                If you use the flag, Pando ignores the addresses in the file.
-
-                If systemd has opened a socket for one of these addresses, Pando uses that socket. `systemd` stands for
-                all sockets from systemd that no other line names, `systemd:NAME` for those with that
-                FileDescriptorName. See [systemd](systemd.md).
-              MARKDOWN
-              example: 'listen "unix:tmp/web.sock", backlog: 512, mode: 0o660',
               options: [
                 Option.new(name: :backlog, type: Types::Whole.new(1..65_535), default: 1024,
                            help: "How many connections may wait to be accepted."),
@@ -47,109 +35,61 @@ module Pando
               ]
 
       setting :control,
-              type: Types::OrOff.new(Types::Text.new("the path of a socket", /\A[^\0]+\z/)), default: "tmp/pando.sock",
+              type: Types::OrOff.new(Types::Path.new("a socket")), default: "tmp/pando.sock",
               flags: %w[--control], argument: "PATH",
-              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
               check: lambda { |path, _|
-                "is longer than #{Address::LONGEST_NAME} bytes: #{path}" if path.to_s.bytesize > Address::LONGEST_NAME
+                "is longer than #{Listen::LONGEST_NAME} bytes: #{path}" if path.to_s.bytesize > Listen::LONGEST_NAME
               },
-              help: "The UNIX socket through which commands such as `pando status` reach the running server.",
-              notes: <<~MARKDOWN,
-                The socket has mode 0600: only root and the server's own user may use it. If you do not set a path,
-                Pando creates the directory of the default one. If it cannot, the server runs without a control socket,
-                and the event `control.unavailable` says why.
-              MARKDOWN
-              example: 'control "/run/shop/pando.sock"'
+              help: "The UNIX socket through which commands such as `pando status` reach the running server."
 
       setting :admin,
               type: Types::AdminOn.new, traits: %i[repeatable], default: [].freeze,
               flags: %w[--admin], argument: "ADDRESS",
-              resolve: ->(listen, directory) { listen.in(directory) },
               check: ->(all, _) { "names #{all.tally.key(all.tally.values.max)} twice" if all.uniq.size < all.size },
               help: "An address at which a separate process shows metrics, status and events: HOST:PORT, [v6]:PORT " \
                     "or unix:PATH. Repeatable.",
-              notes: <<~MARKDOWN,
-                Without this line there is no such process. A bare `PORT` means `127.0.0.1:PORT`. A unix socket has mode
-                0600 unless you set one. At an address that other machines can reach, only `/metrics`, `/livez`,
-                `/readyz` and the dashboard's empty page are open to readers without the token, and the event
-                `admin.exposed` says so.
-                [More](observability.md).
-              MARKDOWN
-              example: 'admin "127.0.0.1:9394"',
               options: [
                 Option.new(name: :mode, type: Types::FileMode.new, default: nil,
                            help: "The permission bits of a unix socket's file. [0600]")
               ]
 
       setting :admin_token_file,
-              type: Types::OrOff.new(Types::Text.new("the path of a file", /\A[^\0]+\z/)), default: nil,
-              within: :admin, keyword: :token_file,
-              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
+              type: Types::OrOff.new(Types::Path.new("a file")), default: nil, within: :admin,
               serves: ->(config) { config.admin.any? },
-              help: "A file with the token for commands at the admin address.",
-              notes: <<~MARKDOWN,
-                A token has 16 characters or more. Pando reads the file for each command, so you may replace it. Without
-                this line and without `token_env:`, Pando makes a token and writes it beside the control socket, into a
-                file with mode 0600 (`tmp/pando.sock.token`).
-              MARKDOWN
-              example: 'admin "127.0.0.1:9394", token_file: "/run/secrets/pando"'
+              help: "A file with the token for commands at the admin address."
 
       setting :admin_token_env,
               type: Types::OrOff.new(Types::Text.new("the name of an environment variable", /\A[A-Za-z_]\w*\z/)),
-              default: nil, within: :admin, keyword: :token_env, serves: ->(config) { config.admin.any? },
-              help: "The environment variable with the token for commands at the admin address.",
-              example: 'admin "127.0.0.1:9394", token_env: "PANDO_ADMIN_TOKEN"'
+              default: nil, within: :admin, serves: ->(config) { config.admin.any? },
+              help: "The environment variable with the token for commands at the admin address."
 
       setting :admin_hosts,
               type: Types::Texts.new("a list of host names", pattern: /\A[\w.-]+\z/), default: [].freeze,
-              within: :admin, keyword: :hosts, serves: ->(config) { config.admin.any? },
-              help: "Host names under which clients may ask at the admin address.",
-              notes: <<~MARKDOWN,
-                Requests for `localhost` and for IP addresses are always served. Any other name in the `Host` field is
-                refused, because a web page could have made a browser send the request (DNS rebinding).
-              MARKDOWN
-              example: 'admin "0.0.0.0:9394", hosts: ["pando.internal"]'
+              within: :admin, serves: ->(config) { config.admin.any? },
+              help: "Host names under which clients may ask at the admin address."
 
       setting :pidfile,
-              type: Types::OrOff.new(Types::Text.new("the path of a file", /\A[^\0]+\z/)), default: nil,
+              type: Types::OrOff.new(Types::Path.new("a file")), default: nil,
               flags: %w[--pidfile], argument: "PATH", env: "PIDFILE",
-              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
-              help: "A file that holds the server's process id while the server runs.",
-              notes: <<~MARKDOWN,
-                The server does not start if the file names a running process that works in the same directory: that is
-                another server of this application. Pando replaces a file that a killed server left behind.
-              MARKDOWN
-              example: 'pidfile "tmp/pids/server.pid"'
+              help: "A file that holds the server's process id while the server runs."
 
       setting :restart_file,
-              type: Types::OrOff.new(Types::Text.new("the path of a file", /\A[^\0]+\z/)), default: nil,
+              type: Types::OrOff.new(Types::Path.new("a file")), default: nil,
               rails: "tmp/restart.txt",
-              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
-              help: "Touch this file to reload the application, as `pando reload` does.",
-              notes: "`bin/rails restart` touches tmp/restart.txt. Pando checks the file once a second.",
-              example: 'restart_file "tmp/restart.txt"'
+              help: "Touch this file to reload the application, as `pando reload` does."
 
       setting :environment,
               type: Types::Text.new("a name such as production", /\A[\w.-]+\z/), default: "development",
               flags: %w[-e --environment], argument: "ENV", env: Settings::ENVIRONMENT_VARIABLES, traits: %i[readable],
-              help: "The environment that the application runs in.",
-              notes: <<~MARKDOWN,
-                The application finds it in `RAILS_ENV`, `RACK_ENV` and `APP_ENV`. In the environments development and
-                test several settings have other defaults: one worker, no reforking, no deadlines
-                ([more](rails.md#development)).
-
-                In the config file, `environment` without a value returns what a flag, an earlier line or an environment
-                variable has set.
-              MARKDOWN
-              example: 'environment "production"'
+              help: "The environment that the application runs in."
 
       setting :directory,
-              type: Types::Text.new("the path of a directory", /\A[^\0]+\z/), default: ".",
+              type: Types::Path.new("a directory"), default: ".",
               flags: %w[-C --directory], argument: "DIR", traits: %i[flag_only readable],
               help: "The directory that Pando changes to before it looks for the config file."
 
       setting :config_file,
-              type: Types::Text.new("the path of a config file", /\A[^\0]+\z/), default: nil,
+              type: Types::Path.new("a config file"), default: nil,
               flags: %w[-c --config], argument: "FILE", traits: %i[flag_only],
               help: "The config file. Without the flag: config/pando.rb, if it exists. `pando swarm` looks for " \
                     "config/swarm.rb first."
@@ -157,120 +97,58 @@ module Pando
       setting :log_format,
               type: Types::Choice.new(:text, :json), default: :text,
               flags: %w[--log-format], argument: "text|json",
-              help: "How events are logged to stderr: as lines of text, or as one JSON object per line.",
-              example: "log_format :json"
+              help: "How events are logged to stderr: as lines of text, or as one JSON object per line."
 
       setting :log_level,
               type: Types::Choice.new(:info, :notice, :warn, :error), default: :info, development: :notice,
               flags: %w[--log-level], argument: "LEVEL",
-              help: "The lowest level of events that Pando logs.",
-              notes: <<~MARKDOWN,
-                `info` logs everything. `notice` is meant for a terminal: it logs the address, reloads, the stop,
-                warnings and errors. The level affects only the log; `on` and other subscribers receive every event.
-                [More](events.md#the-log).
-              MARKDOWN
-              example: "log_level :info"
+              help: "The lowest level of events that Pando logs."
     end
 
     # How many workers there are, and how Pando replaces them.
     Settings.group "Workers" do
       setting :workers,
-              type: Types::WholeOrAuto.new(0..1024), default: :auto, development: 1, unit: "processes",
-              resolve: ->(workers, _) { workers == :auto ? CPUs.count : workers },
+              type: Types::Workers.new(0..1024), default: :auto, development: 1, unit: "processes",
               flags: %w[-w --workers], argument: "N", env: "WEB_CONCURRENCY", meant: { 0 => 1 },
-              help: "How many workers serve requests. auto: one per CPU, or fewer if memory is short.",
-              notes: <<~MARKDOWN,
-                `:auto` counts the CPUs that the server may be scheduled on, or takes the control group's CPU quota
-                (version 1 or 2), rounded up. Once workers have served 50 requests, Pando knows how much private memory
-                a worker needs. If that many workers do not fit into `memory total:` (without it: 80% of the available
-                memory), Pando runs fewer. The event `workers.scaled` and `pando status` say how many, and why.
-                [More](memory.md#how-many-workers).
-
-                With `workers 0` Pando serves no requests; only the [nodes](swarm.md) run. But `WEB_CONCURRENCY=0`
-                means one worker, because Puma runs a single process then. The same holds for a line of the config file
-                that passes the variable on.
-              MARKDOWN
-              example: "workers 4"
+              help: "How many workers serve requests. auto: one per CPU, or fewer if memory is short."
 
       setting :threads,
               type: Types::WholeOrAuto.new(1..64), default: 1, development: 1, unit: "requests",
               flags: %w[--threads], argument: "N", env: Threads::VARIABLE,
               check: ->(_, config) { Threads.obstacle(config) },
-              help: "How many requests a worker may have at once, each on a thread of its own.",
-              notes: <<~MARKDOWN,
-                An app that waits for a database or an API serves more requests with the same memory if a worker takes
-                another request meanwhile. With a number, a worker takes up to that number of requests, whether its other
-                requests compute or wait. With `:auto` it takes up to 16, and only while none of its threads has or
-                wants Ruby's interpreter lock: so a request that computes is not slowed down by others. (This needs Ruby
-                3.2 or later; on Ruby 3.1, `:auto` means 5.) An idle worker always comes first. The app must be
-                thread-safe. [More](threads.md).
-              MARKDOWN
-              example: "threads :auto"
+              help: "How many requests a worker may have at once, each on a thread of its own."
 
       setting :rollout_surge,
-              type: Types::Whole.new(0..1024), default: 1, unit: "workers", within: :rollout, keyword: :surge,
+              type: Types::Whole.new(0..1024), default: 1, unit: "workers", within: :rollout,
               help: "How many extra workers may run during a rollout.",
-              notes: <<~MARKDOWN,
-                With `surge: 1, unavailable: 0` a new worker is ready before Pando asks an old one to leave. With
-                `surge: 0, unavailable: 1` memory never exceeds what the configured workers need.
-              MARKDOWN
-              example: "rollout surge: 1, unavailable: 0",
               check: lambda { |surge, config|
                 "cannot be 0 while unavailable: is 0" if (surge + config.rollout_unavailable).zero?
               }
 
       setting :rollout_unavailable,
-              type: Types::Whole.new(0..1024), default: 0, unit: "workers", within: :rollout, keyword: :unavailable,
+              type: Types::Whole.new(0..1024), default: 0, unit: "workers", within: :rollout,
               help: "How many workers may be missing during a rollout."
 
       setting :rollout_canary,
-              type: Types::Canary.new, default: :auto, development: false, within: :rollout, keyword: :canary,
+              type: Types::Canary.new, default: :auto, development: false, within: :rollout,
               flags: %w[--canary], argument: "auto|off|REQUESTS,SECONDS,LONGEST",
-              help: "What the first worker of a new generation must do before Pando replaces the others.",
-              notes: <<~MARKDOWN,
-                The canary serves beside all the old workers, and Pando compares it with them. It must serve `requests`
-                requests and run for at least `seconds`. After `longest` seconds, or after two seconds without any
-                request, Pando decides on the data that it has. See [canary](canary.md).
-
-                `:auto` is `{ requests: 20, seconds: 10, longest: 30 }`. With `false` the first worker only has to
-                become ready.
-              MARKDOWN
-              example: "rollout canary: { requests: 20, seconds: 10, longest: 30 }"
+              help: "What the first worker of a new generation must do before Pando replaces the others."
 
       setting :rollout_safe_paths,
               type: Types::Texts.new("a list of paths such as [\"/\", \"/products\"]", pattern: %r{\A/[!-~]*\z}),
-              default: [].freeze, within: :rollout, keyword: :safe_paths,
-              help: "Paths that a canary may request from itself when no client sends requests.",
-              notes: <<~MARKDOWN,
-                A quiet server has no traffic by which Pando could judge a canary. Then the canary sends itself a GET
-                for each of these paths. If a response has a status of 500 or more, or does not come, Pando discards
-                the generation. Name only paths whose GET changes nothing. Pando sends no request that you do not name
-                here. [More](canary.md#a-quiet-server).
-              MARKDOWN
-              example: 'rollout safe_paths: ["/", "/products"]'
+              default: [].freeze, within: :rollout,
+              help: "Paths that a canary may request from itself when no client sends requests."
 
       setting :self_test,
               type: Types::OrOff.new(Types::Text.new("a method and a path such as GET /up",
                                                      %r{\A[A-Z]{1,16} /[!-~]*\z})), default: nil,
               rails: "GET /up", rails_development: nil,
               flags: %w[--self-test], argument: "REQUEST",
-              help: "A request that each new worker sends itself before it takes traffic.",
-              notes: <<~MARKDOWN,
-                The request runs through the whole application, with the usual `timeout`. If the response has a status
-                of 500 or more, or does not come, the worker does not become ready, and Pando discards a new generation.
-                The default of a Rails app applies only if its routes have Rails' own health check at that path.
-              MARKDOWN
-              example: 'self_test "GET /up"'
+              help: "A request that each new worker sends itself before it takes traffic."
 
       setting :oom_score_adj,
               type: Types::OrOff.new(Types::Whole.new(0..1000)), default: 100,
-              help: "How much sooner than the monitor the kernel kills a worker when memory runs out.",
-              notes: <<~MARKDOWN,
-                Pando writes this value to `/proc/PID/oom_score_adj` of each worker, see proc(5). The reactor's value
-                lies half way between the monitor's and this one, the mold's a quarter of the way. Pando leaves the
-                monitor's own value alone, because only root may lower it. `false` leaves all processes alone.
-              MARKDOWN
-              example: "oom_score_adj 300"
+              help: "How much sooner than the monitor the kernel kills a worker when memory runs out."
     end
   end
 end

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/config/types/numbers"
-require "pando/config/types/texts"
-
 module Pando
   class Config
     module Types
@@ -62,9 +59,7 @@ module Pando
           invalid(written, " #{name}: #{e.message}#{advice(value)}")
         end
 
-        # @param all [Hash] @param _said [Hash] without defaults @param _written [Object] as the user wrote it
-        # @return [Hash] the fields, completed by those that depend on others
-        # @raise [Invalid] the fields contradict each other
+        # Completes the fields by those that depend on others, or refuses some that contradict each other.
         def complete(all, _said, _written) = all
 
         # @return [String, nil] what to write instead
@@ -103,6 +98,8 @@ module Pando
         DEFAULT = { bytes: 64 * (1024**2), milliseconds: 30 }.freeze
 
         def expects = "true, false or a Hash of bytes: and milliseconds:"
+
+        def resolved(value, _directory) = value == true ? DEFAULT : value
       end
 
       # What Pando does about things that a fork would break: one word for all of them, or a Hash with a list of
@@ -144,9 +141,8 @@ module Pando
         def word(value) = value.is_a?(String) || value.is_a?(Symbol) ? @choice.cast(value) : invalid(value)
       end
 
-      # When the cluster reforks: :auto, :manual, false, or after numbers of
-      # requests, `after: [500, 750, false]`, one for each generation. The last
-      # number repeats unless `false` ends the list. As a String "500,750,off".
+      # When the cluster reforks: :auto, :manual, false, or after numbers of requests, `after: [500, 750, false]`, one
+      # for each generation. The last number repeats unless `false` ends the list. As a String "500,750,off".
       class Refork < Type
         NAMES = { "auto" => :auto, "manual" => :manual, "off" => false, "false" => false }.freeze
         LIST = /\A\d{1,12}(,\d{1,12})*(,off|,false)?\z/

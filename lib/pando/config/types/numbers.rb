@@ -1,10 +1,27 @@
 # frozen_string_literal: true
 
-require "pando/config/type"
-require "pando/config/units"
-
 module Pando
   class Config
+    # Units for numbers in a config file: `512.mb`, `1.5.gb`,
+    # `500.milliseconds`, `2.minutes`, `80.percent`. A kilobyte is 1024 bytes.
+    #
+    # A refinement that is active only in the config file: other code, such as
+    # the application's, sees no new method on Integer.
+    #
+    # @api private
+    module Units
+      BYTES = { kb: 1024, mb: 1024**2, gb: 1024**3 }.freeze
+      SECONDS = { milliseconds: 0.001, seconds: 1, minutes: 60, hours: 3600 }.freeze
+
+      [Integer, Float].each do |number|
+        refine(number) do
+          BYTES.each { |name, factor| define_method(name) { (self * factor).round } }
+          define_method(:percent) { "#{self}%" }
+          SECONDS.each { |name, factor| define_method(name) { self * factor } }
+        end
+      end
+    end
+
     module Types
       # An Integer within a range. A subclass implements #number, which reads it and returns nil for anything else.
       class Ranged < Type
@@ -51,11 +68,18 @@ module Pando
         def export(value) = value == :auto ? "auto" : value
       end
 
+      # A number of workers. `:auto` is one for each CPU.
+      class Workers < WholeOrAuto
+        def resolved(value, _directory) = value == :auto ? CPUs.count : value
+      end
+
       # A size in bytes, an Integer. A String may also be "64KB", "1.5MB" or "2GB".
       # A kilobyte is 1024 bytes, as in `64.kb`.
       class Bytes < Ranged
         FACTORS = { "" => 1, "k" => 1024, "m" => 1024**2, "g" => 1024**3 }.freeze
         TEXT = /\A(\d{1,15}(?:\.\d{1,9})?) ?(k|m|g|)(?:i?b)?\z/i
+
+        def unit = "bytes"
 
         def expects
           limits = @range.end ? "from #{write(@range.begin)} to #{write(@range.end)}" : "#{write(@range.begin)} or more"
@@ -96,6 +120,8 @@ module Pando
 
         def expects = "#{super}, or a share of the memory such as 80.percent"
 
+        def resolved(value, _directory) = ShareOfMemory.of(value, Sys::Memory.limit)
+
         def write(value) = value.is_a?(Integer) ? super : "#{value.delete_suffix("%")}.percent"
       end
 
@@ -130,6 +156,8 @@ module Pando
           seconds = seconds(value)
           seconds && fits?(seconds) ? seconds : invalid(value)
         end
+
+        def unit = "seconds"
 
         def expects = "a number of seconds, #{@zero ? "0 or more" : "more than 0"}"
 

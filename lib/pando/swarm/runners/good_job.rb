@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/fork_safety"
-require "pando/swarm/broker_watch"
 require "pando/swarm/runners/rails_app"
 
 module Pando
@@ -17,20 +16,14 @@ module Pando
         # Seconds that the capsule's own threads have to end once no job runs: its notifier checks once a second.
         END_WITHIN = 5
 
-        # @param kind [Config::NodeKind]
-        # @raise [BootError]
         def self.load(kind)
           RailsApp.load(kind, "good_job", :GoodJob)
           ::GoodJob.shutdown # in development the app would run jobs itself
           RailsApp.disconnect
         end
 
-        # @return [Integer, nil] jobs that could begin and have not
-        attr_reader :lag
-        # @return [Float, nil] seconds that the oldest of them has waited; 0: none waits
-        attr_reader :latency
+        attr_reader :lag, :latency
 
-        # @param node [Node]
         def initialize(node)
           @queues = node.queues.join(",")
           # Further options may be poll_interval, max_cache, enable_cron, ...

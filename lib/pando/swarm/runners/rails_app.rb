@@ -1,22 +1,17 @@
 # frozen_string_literal: true
 
-require "pando/errors"
 require "pando/fork_safety"
 require "pando/fork_safety/libraries/active_record_pools"
+require "pando/swarm/runners"
 
 module Pando
   module Swarm
     module Runners
       # Shared code of the runners whose job libraries are part of a Rails app.
-      #
-      # @api private
       module RailsApp
         class << self
           # In the mold: loads the app, which brings the library with it. Leaves no connection open.
-          #
-          # @param kind [Config::NodeKind] @param library [String] the name of its gem
-          # @param constant [Symbol] a constant that the gem defines
-          # @raise [BootError]
+          # @param library [String] the name of its gem @param constant [Symbol] a constant that the gem defines
           def load(kind, library, constant)
             RequiredFiles.load(kind)
             Object.const_defined?(constant) or raise BootError, missing(kind, library)
@@ -26,16 +21,13 @@ module Pando
           # Closes all connections of Active Record's pools. They are opened again when they are needed.
           def disconnect = ForkSafety::Libraries::ActiveRecordPools.disconnect
 
-          # @param error [Exception]
           # @return [Boolean] whether the database is down for now, so that the query itself may be right
           def away?(error)
             error.is_a?(::ActiveRecord::ConnectionNotEstablished) || error.is_a?(::ActiveRecord::ConnectionFailed)
           end
 
           # Starts a thread beside the jobs that calls the block at intervals, the first time at once.
-          #
-          # @param name [String] @param interval [Numeric] seconds
-          # @return [ForkSafety::BackgroundThread]
+          # @param interval [Numeric] seconds
           def beside(name, interval, &look)
             ForkSafety.thread(name, late: :kill) do |thread|
               loop do
@@ -62,17 +54,13 @@ module Pando
         # failed if it raised, if retry_on scheduled a retry, or if discard_on discarded the job.
         #
         # Owned by a runner. The threads that run jobs write; the node's main thread reads.
-        #
-        # @api private
         class JobCounter
           PERFORM = "perform.active_job"
           NOT_DONE = /\A(?:enqueue_retry|discard)\.active_job\z/
           private_constant :PERFORM, :NOT_DONE
 
-          # @return [Integer] attempts that have ended, successful or not
-          attr_reader :done
-          # @return [Integer]
-          attr_reader :failed
+          # Attempts that have ended, and those of them that have failed.
+          attr_reader :done, :failed
 
           def initialize
             @lock = Mutex.new
@@ -83,7 +71,10 @@ module Pando
           # @return [self] it counts from now on
           def open
             @subscriptions = [ActiveSupport::Notifications.subscribe(PERFORM, self),
-                              ActiveSupport::Notifications.subscribe(NOT_DONE) { |event| not_done(event.payload) }]
+                              ActiveSupport::Notifications.subscribe(NOT_DONE) do |event|
+                                # A job that asks for a retry without an error has not failed.
+                                @lock.synchronize { @failed += 1 } if event.payload[:error]
+                              end]
             self
           end
 
@@ -92,13 +83,11 @@ module Pando
             @subscriptions = nil
           end
 
-          # @return [Integer] jobs that run now
           def in_progress = @threads.size
 
           # @return [Integer] grows with each job that begins or ends
           def progress = (2 * @done) + in_progress
 
-          # @return [Array<Thread>] threads that run a job now
           def threads = @lock.synchronize { @threads.uniq }
 
           # @api private a job begins, in the thread that runs it
@@ -113,13 +102,6 @@ module Pando
               @done += 1
               @failed += 1 if payload[:exception_object]
             end
-          end
-
-          private
-
-          # A job that asks for a retry without an error has not failed.
-          def not_done(payload)
-            @lock.synchronize { @failed += 1 } if payload[:error]
           end
         end
       end

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/errors"
-require "pando/swarm/broker_watch"
 require "pando/swarm/runners"
-require "pando/swarm/start_signal"
 require "pando/sys"
 
 module Pando
@@ -29,8 +27,6 @@ module Pando
         class Interrupted < StandardError; end
 
         # In the mold: loads the library and the jobs. Resque connects on its first use.
-        # @param kind [Config::NodeKind]
-        # @raise [BootError]
         def self.load(kind)
           Runners.require_gem("resque", "resque")
           require "pando/swarm/runners/resque/child"
@@ -100,19 +96,15 @@ module Pando
         end
 
         def register
-          unregister_namesake
+          # A node that was killed with its container has the same name as this one, if the container was restarted.
+          # This node would renew the dead one's heartbeat, and its job would be forgotten with the next one.
+          @worker.unregister_worker if ::Resque::Worker.exists?(@worker.to_s)
           @worker.heartbeat!
           @worker.prune_dead_workers
           @worker.run_hook(:before_first_fork)
           @worker.register_worker
           @maintain_at = Sys.now + MAINTAIN_EVERY
           @prune_at = Sys.now
-        end
-
-        # A node that was killed with its container has the same name as this one, if the container was restarted.
-        # This node would renew the dead one's heartbeat, and its job would be forgotten with the next one.
-        def unregister_namesake
-          @worker.unregister_worker if ::Resque::Worker.exists?(@worker.to_s)
         end
 
         def unregister
@@ -124,7 +116,7 @@ module Pando
 
         def take_job
           @taking = true
-          job = retry_while_down { next_job }
+          job = retry_while_down { @worker.reserve unless @quiet || @worker.paused? }
           return run_job(job) if job
 
           @taking = false
@@ -132,10 +124,6 @@ module Pando
           @wakeup.wait(@interval) unless @quiet
         ensure
           @taking = false
-        end
-
-        def next_job
-          @worker.reserve unless @quiet || @worker.paused?
         end
 
         def run_job(job)
@@ -165,7 +153,6 @@ module Pando
           ::Resque::DirtyExit.new("Child process received unhandled signal #{status}", status)
         end
 
-        # @return [Process::Status]
         def await(child)
           maintain until @wakeup.wait([child.enforce_timeout(@ended), MAINTAIN_EVERY].compact.min, child)
           child.reap
@@ -187,7 +174,6 @@ module Pando
 
         # Tries again and again while Redis is down.
         # @param started [StartSignal, nil] is set when Redis is down, because this may take a while
-        # @raise [Interrupted]
         def retry_while_down(started = nil)
           result = yield
           redis_found
@@ -205,8 +191,6 @@ module Pando
         end
 
         # Lets a thread sleep until something is readable or another thread wakes it. Owned by the runner, in a node.
-        #
-        # @api private
         class Wakeup
           def initialize
             @reader, @writer = IO.pipe
@@ -220,7 +204,6 @@ module Pando
           end
 
           # @param seconds [Numeric] at most
-          # @param ios [Array<#to_io>]
           # @return [#to_io, nil] an IO that is readable
           def wait(seconds, *ios)
             ready, = IO.select([@reader, *ios], nil, nil, seconds)
@@ -230,9 +213,7 @@ module Pando
             ready.first
           end
 
-          def close
-            [@reader, @writer].each(&:close)
-          end
+          def close = [@reader, @writer].each(&:close)
         end
       end
     end

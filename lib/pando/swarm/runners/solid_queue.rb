@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/fork_safety"
-require "pando/swarm/broker_watch"
 require "pando/swarm/runners/rails_app"
 require "pando/sys"
 
@@ -27,8 +26,6 @@ module Pando
         # between two polls for jobs; whether the workers are those of config/queue.yml.
         OPTIONS = { dispatchers: DISPATCHERS, killed_jobs: :again, polling_interval: nil, queue_file: false }.freeze
 
-        # @param kind [Config::NodeKind]
-        # @raise [BootError]
         def self.load(kind)
           RailsApp.load(kind, "solid_queue", :SolidQueue)
           require "pando/swarm/runners/solid_queue/processes"
@@ -39,12 +36,8 @@ module Pando
           RailsApp.disconnect
         end
 
-        # @return [Integer, nil] jobs that could begin and have not
-        attr_reader :lag
-        # @return [Float, nil] seconds that the oldest of them has waited; 0: none waits
-        attr_reader :latency
+        attr_reader :lag, :latency
 
-        # @param node [Node]
         def initialize(node)
           @node = node
           @options = OPTIONS.merge(node.options)

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/swarm/broker_watch"
-require "pando/swarm/runners/bunny/threads"
-require "pando/swarm/start_signal"
+require "pando/swarm/runners"
 require "pando/sys"
 
 module Pando
@@ -17,8 +15,6 @@ module Pando
         # again.
         #
         # Owned by a {Subscription}, in a node.
-        #
-        # @api private
         class Connection
           OPTIONS = { automatically_recover: false, recover_from_connection_close: false }.freeze
           # Errors that mean that the broker is down, and not that it refuses us.
@@ -48,7 +44,6 @@ module Pando
           end
 
           # Call it in a tracked thread, so that Bunny's threads are tracked too.
-          # @yieldparam message [Message]
           # @raise [::Bunny::Exception, SystemCallError, IOError, Timeout::Error]
           def open(&deliver)
             @session.start
@@ -61,9 +56,7 @@ module Pando
           end
 
           # No delivery comes after it has returned.
-          def cancel
-            @consumers.each(&:cancel)
-          end
+          def cancel = @consumers.each(&:cancel)
 
           # @return [Boolean] whether the broker was told; otherwise it takes the message back
           def settle(tag, how)
@@ -73,7 +66,7 @@ module Pando
             false
           end
 
-          # @return [Integer] messages in the queues that have not been delivered; asks the broker
+          # In the queues, not yet delivered. Asks the broker.
           def waiting_messages
             @settings.queues.sum { |name| @channel.queue_declare(name, passive: true).message_count }
           end
@@ -87,7 +80,6 @@ module Pando
             @session.transport&.close
           end
 
-          # @param error [Exception]
           def break(error)
             @error ||= error
             @on_break.call
@@ -161,8 +153,6 @@ module Pando
 
         # Keeps one {Connection} to RabbitMQ open until it is told to end. When the broker goes away it tries again,
         # later each time. It has one thread of its own, beside those of Bunny. Owned by the runner, in a node.
-        #
-        # @api private
         class Subscription
           # Seconds between two counts of the waiting messages.
           COUNT_EVERY = 5
@@ -172,8 +162,6 @@ module Pando
           # @return [Integer, nil] messages that wait in the queues, some seconds old; nil: not known
           attr_reader :lag
 
-          # @param settings [Settings] @param node [Node]
-          # @yieldparam message [Message]
           # @yieldreturn [Boolean] false: the message is not wanted any more
           def initialize(settings, node, &deliver)
             @settings = settings
@@ -196,7 +184,6 @@ module Pando
           end
 
           # Stops deliveries. Messages that were delivered and have not begun go back.
-          # @param messages [Array<Message>] messages that have not begun
           def quiet(messages)
             update do
               @unwanted.concat(messages)
@@ -247,7 +234,6 @@ module Pando
           end
 
           # Runs while the connection holds.
-          # @return [Exception, nil]
           def watch(connection)
             until @ended || connection.error
               return_unwanted(connection) if @quiet && !@returned
@@ -288,7 +274,6 @@ module Pando
             end
           end
 
-          # @param seconds [Numeric] at most
           # @yieldreturn [Boolean] whether there is no need to wait
           def wait(seconds)
             deadline = Sys.now + seconds

@@ -9,12 +9,9 @@ module Pando
       class Resque
         # The process that runs one job: a plain child of the node, which dies with the node. Made in the node's job
         # thread, whose child it is.
-        #
-        # @api private
         class Child
           FAILED = 70 # its exit status after it has reported a failure to Resque
 
-          # @param worker [Worker] @param job [::Resque::Job]
           # @param title [String] for the process list
           # @param seconds [Numeric, nil] how long the job may take
           def initialize(worker, job, title, seconds)
@@ -92,8 +89,6 @@ module Pando
 
         # The node's entry in Resque's list of workers: one per node, named by host, pid and queues. Lives in a node,
         # and in the child that runs a job.
-        #
-        # @api private
         class Worker < ::Resque::Worker
           # Resque's own workers unregister every worker of their host that is not a process called "resque". With the
           # suffix, nodes count as workers of another host.

@@ -14,10 +14,8 @@ module Pando
           SOON = 1 # if something is still to be reported, or Redis is down
           BEAT_EVERY = 10 # seconds, as in Sidekiq
 
-          # @return [Integer, nil] jobs that wait in our queues
-          attr_reader :lag
-          # @return [Float, nil] seconds that the oldest of them has waited; 0: none waits
-          attr_reader :latency
+          # Of our queues.
+          attr_reader :lag, :latency
 
           # @param held_jobs [HeldJobs, nil] @param watch [BrokerWatch]
           def initialize(config, launcher, held_jobs, watch)
@@ -65,17 +63,15 @@ module Pando
           end
 
           # No other thread here moves scheduled jobs that are due. The thread that ends this run meanwhile may have
-          # talked to the former scheduler.
+          # talked to the former scheduler. One of another class is not ours to restart.
           def restart_scheduler
-            return if @launcher.stopping? || !died?(@launcher.poller)
+            scheduler = @launcher.poller
+            return if @launcher.stopping? || !scheduler.is_a?(Scheduler) || !scheduler.dead?
 
             @launcher.poller = Scheduler.new(@config)
             @launcher.poller.start
             @launcher.poller.terminate if @launcher.stopping?
           end
-
-          # A scheduler of another class is not ours to restart.
-          def died?(scheduler) = scheduler.is_a?(Scheduler) && scheduler.dead?
 
           # @return [Float] seconds until the next time
           def maintain
@@ -118,7 +114,6 @@ module Pando
         #
         # One at a time in a run. The runner and the Heartbeat make it.
         class Scheduler < ::Sidekiq::Scheduled::Poller
-          # @return [Thread]
           def start = @running = super
 
           def dead? = !@running.nil? && !@running.alive?

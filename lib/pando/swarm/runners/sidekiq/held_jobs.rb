@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require "pando/swarm/process_identity"
+require "pando/swarm/runners"
 require "pando/sys"
 
 module Pando
@@ -33,7 +33,6 @@ module Pando
           end
 
           attr_reader :identity, :queues
-          # @return [SuspectJobs]
           attr_accessor :suspects
 
           # @param config [Sidekiq::Config] @param identity [String] Sidekiq's name for this run
@@ -68,14 +67,12 @@ module Pando
 
           # Jobs are interrupted from now on. A process that finds this one dead must know that these jobs did not kill
           # it.
-          # @raise [RedisClient::Error]
           def ending
             @ending = true
             register
           end
 
           # Now and then.
-          # @raise [RedisClient::Error]
           def maintain
             register
             unreported.each { |held, outcome| report(held, outcome) }
@@ -101,7 +98,6 @@ module Pando
             @lock.synchronize { @held.delete([queue, job]) }
           end
 
-          # @param thread [Thread] a processor's thread
           # @return [:jobs, :fetches, nil] what our other processors are doing; nil: nothing
           def activity_beside(thread)
             @lock.synchronize do
@@ -216,7 +212,6 @@ module Pando
         # A child has none: the list that it inherits belongs to its parent, which is alive and reports by itself.
         module UnreportedRuns
           class << self
-            # @param held_jobs [HeldJobs]
             def add(held_jobs)
               ours << held_jobs
             end
@@ -225,9 +220,7 @@ module Pando
             def include?(identity) = ours.any? { |held_jobs| held_jobs.identity == identity }
 
             # Tries to report once more.
-            def release
-              ours.reject! { |held_jobs| held_jobs.release(0) }
-            end
+            def release = ours.reject! { |held_jobs| held_jobs.release(0) }
 
             private
 

@@ -33,7 +33,6 @@ module Pando
             def requeue = held_jobs.give_back(queue, job)
           end
 
-          # @return [#acknowledge, #requeue, #queue_name, #job, nil]
           def retrieve_work
             held_jobs = HeldJobs.current
             return super unless held_jobs

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-require "socket"
 require "pando/events"
-require "pando/swarm/process_identity"
+require "pando/swarm/runners"
 
 module Pando
   module Swarm
@@ -13,17 +12,14 @@ module Pando
         # process takes. See KilledJobs.
         #
         # Owned by the runner. Runs in the thread beside the jobs.
-        #
-        # @api private
         class OrphanedJobs
-          # @param kind [String] the name of the node's kind
           # @param again [Boolean] whether such jobs run again; false: they fail, as with Solid Queue
           def initialize(kind, again:)
             @again = again
             @killed = KilledJobs.new(kind, again ? KilledJobs::DEATHS : 1)
           end
 
-          # @param ours [Array<Integer>] ids of the registrations of this process
+          # @param ours [Array<Integer>] ids of our registrations
           def recover(ours)
             delete_claims_without_job
             settle(dead(ours))
@@ -42,12 +38,8 @@ module Pando
           def dead(ours)
             silent_since = ::SolidQueue.process_alive_threshold.ago
             ::SolidQueue::Process.where.not(id: ours).select do |one|
-              one.last_heartbeat_at <= silent_since || surely_dead?(one)
+              one.last_heartbeat_at <= silent_since || ProcessIdentity.state(one.metadata[:life]) == :dead
             end
-          end
-
-          def surely_dead?(one)
-            one.hostname == Socket.gethostname && ProcessIdentity.surely_dead?(one.pid, one.metadata[:life])
           end
 
           # If several nodes look at the same time, only one gets a row; the others skip it.
@@ -83,8 +75,6 @@ module Pando
         # meanwhile.
         #
         # Owned by OrphanedJobs. Runs in the thread beside the jobs.
-        #
-        # @api private
         class KilledJobs
           # How many processes may die with a job, and by which factor more if each had other jobs too.
           DEATHS = 3
@@ -101,7 +91,6 @@ module Pando
           end
           private_constant :Status
 
-          # @param kind [String] the name of the node's kind
           # @param deaths [Integer] deaths until a job fails
           def initialize(kind, deaths)
             @kind = kind
@@ -109,7 +98,6 @@ module Pando
           end
 
           # Call it in a transaction that has locked the registrations.
-          # @param registrations [Array<SolidQueue::Process>] all registrations of one dead process
           def settle(registrations)
             first = registrations.first
             return if unfinished?(first.metadata[RELEASED_SUSPECT])

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/swarm/process_identity"
+require "pando/swarm/runners"
 require "pando/sys"
 
 module Pando
@@ -11,8 +11,6 @@ module Pando
         # replaces it, as Solid Queue's supervisor would replace a process.
         #
         # Owned by the runner. Everything except #quiet, #busy? and #stop runs in the thread beside the jobs.
-        #
-        # @api private
         class SupervisedProcess
           # Seconds that it has to register, and to end.
           END_WITHIN = 5.0
@@ -31,7 +29,7 @@ module Pando
           def start
             @retired << @current if @current
             @current = @make.call
-            apply_quiet # it may have been told to be quiet meanwhile
+            @current.quiet if @quiet # it may have been told so meanwhile
             @current.start
             deadline = Sys.now + END_WITHIN
             sleep(PAUSE) until @current.process_id || stopped? || Sys.now > deadline
@@ -39,20 +37,17 @@ module Pando
 
           # Removes the registrations that dead processes could not remove. A worker's registration goes only when its
           # jobs have ended, because removing it gives the jobs away.
-          def remove_dead
-            @retired.reject! { |member| ended?(member) && remove(member) }
-          end
+          def remove_dead = @retired.reject! { |member| member.at_rest? && remove(member) }
 
-          # @return [Array<Integer>] ids of our registrations
           def ids = members.filter_map(&:process_id)
 
           # Also takes effect on a process that is just being made.
           def quiet
             @quiet = true
-            apply_quiet
+            @current&.quiet
           end
 
-          def busy? = members.any? { |member| member.respond_to?(:busy?) && member.busy? }
+          def busy? = members.any?(&:busy?)
 
           # Removes its registrations, and gives away the jobs that it still holds.
           def stop
@@ -71,11 +66,6 @@ module Pando
             ending.kill.join(1)
           end
 
-          def apply_quiet
-            member = @current
-            member.quiet if @quiet && member.respond_to?(:quiet)
-          end
-
           # The error that the thread died of has been reported already; the thread raises it again to a caller that
           # joins it.
           def end_quietly(member)
@@ -89,13 +79,6 @@ module Pando
             yield
           rescue StandardError
             nil
-          end
-
-          def ended?(member)
-            return true unless member.respond_to?(:pool)
-
-            member.pool.shutdown # it may have died before it did so
-            member.pool.shutdown?
           end
 
           def remove(member)
@@ -112,30 +95,29 @@ module Pando
 
         # Solid Queue's processes, each of which is a thread of a node here. They register with the node's pid and its
         # identity, and leave no pipe behind.
-        #
-        # @api private
         module EmbeddedProcess
           # @return [Hash] saved with the registration
-          def metadata = super.merge(life: ProcessIdentity.mark)
+          def metadata = super.merge(life: ProcessIdentity.here)
+
+          # Only workers have jobs.
+          def quiet = nil
+          def busy? = false
+          def at_rest? = true
 
           # Call it when nothing of this process runs any more.
           def close = self_pipe.each_value(&:close)
         end
 
-        # @api private
         class Dispatcher < ::SolidQueue::Dispatcher
           include EmbeddedProcess
         end
 
-        # @api private
         class Scheduler < ::SolidQueue::Scheduler
           include EmbeddedProcess
         end
 
         # A worker that can stop claiming jobs and keep its registration, so its jobs stay its own as long as they run.
         # Solid Queue's own stop would give them to others after five seconds.
-        #
-        # @api private
         class Worker < ::SolidQueue::Worker
           include EmbeddedProcess
 
@@ -153,8 +135,13 @@ module Pando
             @claims.synchronize { @quiet = true }
           end
 
+          # Whether its jobs have ended, now that its thread has.
+          def at_rest?
+            pool.shutdown # the thread may have died before it did so
+            pool.shutdown?
+          end
+
           # True from before a claim until everything about the job is recorded.
-          # @return [Boolean]
           def busy? = @claims.synchronize { @claiming } || free < pool.size
 
           private
@@ -173,8 +160,6 @@ module Pando
         end
 
         # The list of Solid Queue's processes that a node runs. Made in the node, at the start of its runner.
-        #
-        # @api private
         module ProcessList
           OTHERS = { dispatcher: Dispatcher, scheduler: Scheduler }.freeze
           private_constant :OTHERS
@@ -195,8 +180,6 @@ module Pando
             end
 
             # Checks config/queue.yml as bin/jobs does, for a node that runs its workers.
-            #
-            # @raise [BootError]
             def check
               configuration = ::SolidQueue::Configuration.new
               wrong = configuration.errors.full_messages if configuration.respond_to?(:valid?) && !configuration.valid?

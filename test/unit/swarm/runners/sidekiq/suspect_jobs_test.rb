@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/swarm/runners/sidekiq/suspect_jobs"
+require "pando/swarm/runners/sidekiq/recovery"
 require_relative "../../../cluster/support/clock"
 
 # What processors do while suspects wait to run alone.
