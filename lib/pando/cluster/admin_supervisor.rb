@@ -1,13 +1,9 @@
 # frozen_string_literal: true
 
-require "socket"
-require "pando/cluster/brief"
 require "pando/cluster/control/line"
 require "pando/cluster/listening/listener"
 require "pando/cluster/options"
 require "pando/cluster/restart_throttles"
-require "pando/events"
-require "pando/sys"
 
 module Pando
   module Cluster

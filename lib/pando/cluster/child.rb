@@ -2,8 +2,6 @@
 
 require "pando/cluster/link"
 require "pando/cluster/reactor/message"
-require "pando/cluster/serializable"
-require "pando/sys"
 
 module Pando
   module Cluster

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/exit_report"
 require "pando/cluster/memory/shortage"
-require "pando/events"
 
 module Pando
   module Cluster

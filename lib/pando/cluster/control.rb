@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/control/commands"
 require "pando/cluster/control/recent_events"
 require "pando/cluster/control/session"
 require "pando/cluster/options"
 require "pando/cluster/listening/listeners"
 require "pando/cluster/listening/listener_socket"
-require "pando/events"
 
 module Pando
   module Cluster

@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/serializable"
 require "pando/cluster/reactor/message"
-require "pando/events"
 
 module Pando
   module Cluster

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require "socket"
 require "pando/cluster/control/line"
 require "pando/event"
-require "pando/sys"
 require "pando/telemetry/received_event"
 
 module Pando

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/events"
-
 module Pando
   module Cluster
     # Describes the end of a process: whether it was wanted, what the process was doing, and why it ended. Used by

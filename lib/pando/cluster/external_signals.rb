@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/events"
-
 module Pando
   module Cluster
     # Handles TERM or QUIT that a mold or worker got from outside. If the signal went to every process of the server (a

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/restart_throttles"
-require "pando/cluster/serializable"
-require "pando/events"
 
 module Pando
   module Cluster

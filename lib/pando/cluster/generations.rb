@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "forwardable"
-require "pando/cluster/brief"
 require "pando/cluster/canary/evaluation"
 require "pando/cluster/generation"
 require "pando/cluster/generations/changed_state"

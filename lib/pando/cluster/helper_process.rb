@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/sys"
-
 module Pando
   module Cluster
     # A short-lived process that finds something out for the monitor, which must not block: a configuration file or a

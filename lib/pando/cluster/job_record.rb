@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/sys"
-
 module Pando
   module Cluster
     # Writes one job after another into a row of the scoreboard, which the monitor reads. Included by Worker, for the

@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/message"
 require "pando/cluster/service_notes"
-require "pando/errors"
-require "pando/sys"
 
 module Pando
   module Cluster

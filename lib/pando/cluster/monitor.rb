@@ -2,7 +2,6 @@
 
 require "pando/cluster"
 require "pando/cluster/admin_supervisor"
-require "pando/cluster/brief"
 require "pando/cluster/control"
 require "pando/cluster/drain"
 require "pando/cluster/examiner"

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-
 module Pando
   module Cluster
     # The application and what surrounds it, as the cluster sees it. The layer above subclasses this (Server::Payload).

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/message"
-require "pando/events"
-require "pando/sys"
+require "pando/cluster/options"
 
 module Pando
   module Cluster
@@ -10,12 +8,6 @@ module Pando
     # path that has ended several workers, and makes workers refuse it if the settings say so. Owned by a Pool, in the
     # monitor.
     class Poison
-      # The settings.
-      #
-      #   deaths  workers that a path may end before it is reported
-      #   within  seconds within which they must have ended
-      #   refuse  seconds for which workers then refuse the path; nil: they do not
-      Terms = Struct.new(:deaths, :within, :refuse, keyword_init: true)
       DEFAULT = Terms.new(deaths: 3, within: 60.0).freeze
 
       # Seconds after a death in which the same method and path is not tried again.

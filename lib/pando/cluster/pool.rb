@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "forwardable"
-require "pando/cluster/brief"
 require "pando/cluster/child_events"
 require "pando/cluster/restart_throttles"
 require "pando/cluster/deadlines"

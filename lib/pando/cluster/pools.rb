@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/pool"
-require "pando/events"
 
 module Pando
   module Cluster

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/serializable"
-
 module Pando
   module Cluster
     # Reaps processes: the known children, through their pidfds, and orphans that the application's own children left to

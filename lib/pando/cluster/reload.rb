@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/serializable"
-require "pando/events"
-
 module Pando
   module Cluster
     # Replaces the release of the application without losing a request. A helper process reads the configuration. Then

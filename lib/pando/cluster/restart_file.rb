@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/sys"
-
 module Pando
   module Cluster
     # Watches a file that users touch to reload the application, such as tmp/restart.txt. Owned by the monitor.

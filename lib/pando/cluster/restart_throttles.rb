@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/serializable"
-require "pando/events"
-require "pando/sys"
-
 module Pando
   module Cluster
     # The time to wait before the next try. It doubles with each failure, up to a limit. The rate of failures counts,

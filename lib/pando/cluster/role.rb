@@ -1,11 +1,9 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/link"
 require "pando/cluster/passing_fault"
 require "pando/cluster/stacks"
 require "pando/cluster/stats"
-require "pando/events"
 require "pando/line_writer"
 
 module Pando

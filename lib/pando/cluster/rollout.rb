@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/serializable"
-require "pando/events"
-
 module Pando
   module Cluster
     # Keeps every slot served, and replaces outdated workers. A replacement is ready before the old worker is asked to

@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
-require "forwardable"
-require "pando/cluster/brief"
 require "pando/cluster/child"
-require "pando/cluster/message"
 
 module Pando
   module Cluster

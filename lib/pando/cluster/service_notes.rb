@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/sys"
-
 module Pando
   module Cluster
     # What a service leaves to the process that takes its place: a file in memory for each service of the configuration.

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/sys"
-
 module Pando
   module Cluster
     # Turns signals to the monitor into bytes in a pipe, which its event loop reads. The handler only writes a byte, so

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/events"
 require "pando/slow_entry"
-require "pando/sys"
 
 module Pando
   module Cluster

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/boot"
-require "pando/cluster/brief"
 require "pando/cluster/cold_boot_command"
 require "pando/cluster/link"
 require "pando/cluster/reactor/message"

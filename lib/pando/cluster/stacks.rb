@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/message"
-
 module Pando
   module Cluster
     # Where the threads of this process stand, in reports to the monitor. Runs in a signal handler of a worker, a mold

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster"
 require "pando/cluster/listening/listeners"
 
 module Pando

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/message"
-require "pando/sys"
 require "pando/version"
 
 module Pando

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
-require "pando/cluster/serializable"
-require "pando/events"
-
 module Pando
   module Cluster
     # Reports the server's state to the service manager, as in sd_notify(3) (Type=notify): ready with the first

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/events"
-require "pando/sys"
-
 module Pando
   module Cluster
     # Notices turns of the monitor's loop that take too long, since the monitor hears no child meanwhile. If such a turn

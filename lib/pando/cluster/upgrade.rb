@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/upgrade/probe"
 require "pando/cluster/upgrade/signal_buffer"
 require "pando/cluster/upgrade/state"
-require "pando/events"
 
 module Pando
   module Cluster

@@ -2,8 +2,7 @@
 
 require "test_helper"
 require "rbconfig"
-require "pando/cluster"
-require "pando/cluster/examiner"
+require "pando/cluster/monitor"
 require_relative "support/clock"
 
 class ClusterExaminerTest < Minitest::Test

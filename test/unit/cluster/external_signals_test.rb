@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/external_signals"
+require "pando/cluster/monitor"
 require_relative "support/simulation"
 
 # What becomes of children that got TERM from outside.

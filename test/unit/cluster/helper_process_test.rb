@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "rbconfig"
-require "pando/cluster/helper_process"
+require "pando/cluster/monitor"
 
 # A process that is asked something: its answer, its errors, and its end.
 class HelperProcessTest < Minitest::Test

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "tmpdir"
-require "pando/cluster/restart_file"
+require "pando/cluster/monitor"
 require_relative "support/clock"
 
 class ClusterRestartFileTest < Minitest::Test

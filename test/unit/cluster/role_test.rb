@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/role"
+require "pando/cluster/monitor"
 
 # What a process tells of the lines that its log has lost.
 class ClusterLostLinesTest < Minitest::Test

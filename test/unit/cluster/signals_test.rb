@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/signals"
+require "pando/cluster/monitor"
 require "pando/cluster/upgrade/signal_buffer"
 require "support/in_child"
 require "pty"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/slow_requests"
+require "pando/cluster/monitor"
 
 # What the monitor makes of requests that last long: whom it asks, and what it takes for an answer.
 class SlowRequestsTest < Minitest::Test

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/stacks"
+require "pando/cluster/monitor"
 
 class ClusterStacksTest < Minitest::Test
   Stacks = Pando::Cluster::Stacks

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pando/admin/exposition"
-require "pando/cluster/service_notes"
+require "pando/cluster/monitor"
 require "pando/exporters/exporter"
 
 class ExportersReportedTest < Minitest::Test

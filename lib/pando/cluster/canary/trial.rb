@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/cluster/canary/comparison"
-require "pando/cluster/message"
 require "pando/sys/memory"
 require "pando/sys/scheduler"
-require "pando/wording"
 
 module Pando
   module Cluster

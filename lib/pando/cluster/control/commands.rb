@@ -4,7 +4,6 @@ require "pando/cluster/control/figures"
 require "pando/cluster/control/pool_tasks"
 require "pando/cluster/control/tasks"
 require "pando/cluster/control/worker_tasks"
-require "pando/errors"
 
 module Pando
   module Cluster

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/serializable"
 require "pando/cluster/control/line"
 
 module Pando

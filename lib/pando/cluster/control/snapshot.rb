@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/version"
-require "pando/wording"
 
 module Pando
   module Cluster

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/wording"
-
 module Pando
   module Cluster
     class Control

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/message"
-require "pando/events"
-
 module Pando
   module Cluster
     class Generations

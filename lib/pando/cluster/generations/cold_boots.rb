@@ -1,13 +1,9 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/memory/gauge"
-require "pando/cluster/serializable"
-require "pando/events"
 require "pando/refork/lineage"
 require "pando/sys/scheduler"
-require "pando/wording"
 
 module Pando
   module Cluster

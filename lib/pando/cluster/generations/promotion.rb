@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/events"
-
 module Pando
   module Cluster
     class Generations

@@ -1,13 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/cluster/restart_throttles"
-require "pando/cluster/brief"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/memory/gauge"
-require "pando/cluster/message"
-require "pando/cluster/serializable"
-require "pando/wording"
-require "pando/events"
 require "pando/refork/survey"
 
 module Pando

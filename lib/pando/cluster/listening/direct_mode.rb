@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/message"
-
 module Pando
   module Cluster
     module Listening

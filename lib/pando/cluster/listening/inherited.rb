@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/listening/listener_socket"
-require "pando/events"
 
 module Pando
   module Cluster

@@ -2,7 +2,6 @@
 
 require "pando/cluster/listening/inherited"
 require "pando/cluster/listening/listener_socket"
-require "pando/cluster/serializable"
 
 module Pando
   module Cluster

@@ -1,28 +1,11 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/memory/gauge"
 require "pando/cluster/memory/shortage"
-require "pando/events"
-require "pando/wording"
 
 module Pando
   module Cluster
-    # Measuring and limiting the memory of processes.
-    #
-    # @api private
     module Memory
-      # What workers may take, in bytes; nil: no limit.
-      #
-      #   worker     private memory at which a worker is replaced between two requests
-      #   hard       private memory at which it is killed during one
-      #   total      memory of the whole tree at which the worker with the most is replaced
-      #   group      percent of the control group's limit in use, likewise
-      #   pressure   percent of time that processes wait for memory, likewise
-      Limits = Struct.new(:worker, :hard, :total, :group, :pressure, keyword_init: true) do
-        def any? = !to_h.compact.empty?
-      end
-
       # Replaces workers that take too much memory: between two requests when they pass the limit, during one at the
       # hard limit, and the largest of all when memory is short. Only private memory counts: what a worker shares with
       # its mold would not be freed.

@@ -1,10 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/restart_throttles"
-require "pando/events"
 require "pando/sys/memory"
-require "pando/wording"
 
 module Pando
   module Cluster

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/serializable"
 require "pando/sys/memory"
-require "pando/wording"
 
 module Pando
   module Cluster

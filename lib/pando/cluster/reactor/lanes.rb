@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/reactor/message"
 
 module Pando

@@ -1,10 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/serializable"
 require "pando/cluster/reactor/message"
 require "pando/cluster/restart_throttles"
-require "pando/events"
 
 module Pando
   module Cluster

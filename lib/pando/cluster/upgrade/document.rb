@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/control/line"
-require "pando/errors"
 
 module Pando
   module Cluster

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-
 module Pando
   module Cluster
     class Upgrade

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "forwardable"
-require "socket"
 require "pando/cluster/protocol"
 require "pando/cluster/upgrade/document"
 require "pando/version"

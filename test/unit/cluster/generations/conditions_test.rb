@@ -2,7 +2,7 @@
 
 require "test_helper"
 require_relative "../support/fakes"
-require "pando/cluster/generations/conditions"
+require "pando/cluster/monitor"
 
 # Whether this is a good moment for an automatic refork.
 class ConditionsTest < Minitest::Test

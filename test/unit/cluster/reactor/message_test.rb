@@ -2,9 +2,7 @@
 
 require "test_helper"
 require "pando/native"
-require "pando/cluster"
-require "pando/cluster/link"
-require "pando/cluster/reactor/message"
+require "pando/cluster/monitor"
 
 # The reactor's records: C's on one side, Ruby's on the other.
 class ReactorMessageTest < Minitest::Test

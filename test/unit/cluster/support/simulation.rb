@@ -1,12 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster"
-require "pando/cluster/child_events"
-require "pando/cluster/generations"
-require "pando/cluster/poison"
-require "pando/cluster/rollout"
-require "pando/cluster/service_supervisor"
-require "pando/cluster/shutdown"
+require "pando/cluster/monitor"
 require "pando/hooks"
 require_relative "clock"
 require_relative "fakes"
