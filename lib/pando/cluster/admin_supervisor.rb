@@ -15,7 +15,6 @@ module Pando
     # sockets for each command and sends one end over its link. The monitor never waits for it.
     #
     # The past that the dashboard shows survives that process in a file in memory. The monitor never reads it.
-    #
     # Owned by the monitor, in whose loop it runs.
     class AdminSupervisor
       include Brief
@@ -118,7 +117,6 @@ module Pando
         @throttles.each_value { |throttle| throttle.calm?(now) }
       end
 
-      # @return [Float, nil]
       def due
         return if @listeners.empty?
 

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/link"
-require "pando/cluster/reactor/message"
 
 module Pando
   module Cluster

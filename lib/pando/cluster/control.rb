@@ -95,7 +95,6 @@ module Pando
         socket.close
       end
 
-      # Called at each turn of the monitor's loop.
       def proceed
         resume
         @sessions.each do |session|

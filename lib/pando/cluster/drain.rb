@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/reactor/message"
-
 module Pando
   module Cluster
     # Decides whether load balancers should send requests to this server. Their health checks ask the reactor. The
@@ -68,7 +66,6 @@ module Pando
         Events.emit("drain.started", reason: reason, seconds: left.round(3))
       end
 
-      # Called at each turn of the monitor's loop, also while the server stops.
       def proceed
         tell
         @shutdown.gracefully(@stop) if stop_due? && noticed?

@@ -12,8 +12,6 @@ module Pando
     #
     # It is kept while its successor is watched, and becomes current again if that fails. Owned by Generations, in the
     # monitor.
-    #
-    # @api private
     class Generation
       extend Serializable
 
@@ -160,8 +158,6 @@ module Pando
     end
 
     # The generation whose predecessors are to be replaced, and the discarded and refused ones. Owned by Generations.
-    #
-    # @api private
     class RetiredGenerations
       extend Serializable
 

@@ -14,8 +14,6 @@ module Pando
   module Cluster
     # Knows which generation serves and which one is on its way, moves each through its states, and replaces a mold that
     # dies. Owned by a Pool, in the monitor.
-    #
-    # @api private
     class Generations
       include Brief
       extend Forwardable

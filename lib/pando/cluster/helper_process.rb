@@ -5,10 +5,7 @@ module Pando
     # A short-lived process that finds something out for the monitor, which must not block: a configuration file or a
     # debugger may hang. The process writes its answer to one descriptor and its errors to standard error. Both are read
     # up to a limit, and the process is killed when its time is over.
-    #
     # Owned by Examiner, Upgrade::Probe or Server::Renewal, in the monitor, whose loop calls {#proceed} at each turn.
-    #
-    # @api private
     class HelperProcess
       # Stands for the answer's pipe in the list of descriptors.
       ANSWER = :answer
@@ -112,6 +109,45 @@ module Pando
           @poller.remove(io)
           io.close
         end
+      end
+    end
+
+    # Finds out where a process that no longer answers is stuck. A helper process does it, because a debugger takes its
+    # time and the files of a stuck process may be stuck as well. Owned by the monitor.
+    class Examiner
+      # Seconds for one examination.
+      TIMEOUT = 10.0
+      # Variables that are meant for the application, and not for the helper.
+      UNSET = %w[RUBYOPT RUBYLIB LD_PRELOAD DEBUGINFOD_URLS].freeze
+
+      # @param command [Array<String>, nil] see Payload#examination_command
+      def initialize(poller, command)
+        @poller = poller
+        @command = command
+        @running = {}
+      end
+
+      # @yieldparam text [String, nil] later, or at once when nothing can be found out
+      def examine(pid, &finish)
+        return yield(nil) unless @command
+
+        @running[HelperProcess.new(@poller, [*@command, pid.to_s], ENV.to_h.except(*UNSET), TIMEOUT)] = finish
+      rescue SystemCallError
+        yield nil
+      end
+
+      def proceed(now = Sys.now)
+        @running.keys.each { |helper| finish(helper) if helper.proceed(now) } # rubocop:disable Style/HashEachMethods -- it is changed meanwhile
+      end
+
+      def due = @running.keys.map(&:deadline).min
+
+      private
+
+      def finish(helper)
+        $stderr.write(helper.errors) unless helper.errors.empty?
+        text = helper.answer.force_encoding(Encoding::UTF_8).scrub("?")
+        @running.delete(helper).call(text.empty? ? nil : text)
       end
     end
   end

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/service_notes"
-
 module Pando
   module Cluster
     # One end of the socket pair between the monitor and a child (AF_UNIX, SOCK_SEQPACKET). The monitor makes the pair,

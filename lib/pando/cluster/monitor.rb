@@ -4,7 +4,7 @@ require "pando/cluster"
 require "pando/cluster/admin_supervisor"
 require "pando/cluster/control"
 require "pando/cluster/drain"
-require "pando/cluster/examiner"
+require "pando/cluster/helper_process"
 require "pando/cluster/inbox"
 require "pando/cluster/listening/listeners"
 require "pando/cluster/memory/gauge"
@@ -91,7 +91,6 @@ module Pando
       # @return [Boolean] whether the server stops, now or after its `drain_delay`
       def ending? = shutdown.begun? || drain.stop?
 
-      # @api private
       def dismiss(child)
         @poller.remove(child.link) unless child.link.closed?
         @poller.remove(child.pidfd) if child.pidfd
@@ -174,7 +173,7 @@ module Pando
 
       def build_changes
         addresses = Reload::Addresses.new(listeners, @control, @admin, reactors)
-        @reload = Reload.new(pools.releases, @payload, @poller, addresses, method(:renew))
+        @reload = Reload.new(pools, @payload, @poller, addresses, method(:renew))
         @upgrade = Upgrade.new(self, @payload, @poller, @signals, @image)
       end
 

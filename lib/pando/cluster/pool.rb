@@ -3,7 +3,7 @@
 require "pando/cluster/child_events"
 require "pando/cluster/restart_throttles"
 require "pando/cluster/deadlines"
-require "pando/cluster/external_signals"
+require "pando/cluster/signals"
 require "pando/cluster/generations"
 require "pando/cluster/generations/mold_releaser"
 require "pando/cluster/listening/direct_mode"
@@ -78,7 +78,6 @@ module Pando
 
       def postpone(seconds) = @deadlines.postpone(seconds)
 
-      # Called at each turn of the monitor's loop, until the server stops.
       def reconcile(ending)
         generations.reconcile
         @prefault_orders.reconcile

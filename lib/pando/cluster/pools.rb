@@ -41,8 +41,6 @@ module Pando
 
       # @return [ChildEventRouter] takes what happens to children
       attr_reader :child_event_router
-      # @return [Generations, Releases] what makes the new generation of a reload
-      attr_reader :releases
 
       # @yieldparam plan [Plan] @yieldparam roster [Roster, Roster::View] of its children @yieldparam number [Integer]
       def initialize(plans, roster, shutdown)
@@ -50,7 +48,6 @@ module Pando
         @pools = plans.map.with_index do |plan, number|
           yield plan, (plans.one? ? roster : roster.of(number)), number
         end
-        @releases = several? ? Releases.new(self) : first.generations
         @child_event_router = ChildEventRouter.new(self)
         @outage = Outage.new(@shutdown)
         @waiting = []
@@ -90,11 +87,26 @@ module Pando
 
       def reconcile(ending)
         boot(@waiting) if @waiting.any?
-        @releases.reconcile if several?
+        proceed_with_release if @release
         (@pools - @waiting).each { |pool| about(pool) { pool.reconcile(ending) } }
         @started = true if serve?
         @outage.note_serving(select(&:serving?))
       end
+
+      # Begins a new generation in each pool.
+      # @return [Generation, Release] see Generations#reload
+      def reload(command, listeners)
+        return first.generations.reload(command, listeners) unless several?
+
+        @release = Release.new(self, command, listeners).tap(&:begin)
+      end
+
+      # As in Generations, for all pools together.
+      def fallback_ready? = all? { |pool| pool.generations.fallback_ready? }
+      def watching? = any? { |pool| pool.generations.watching? }
+      def end_watch(reason) = each { |pool| about(pool) { pool.generations.end_watch(reason) } }
+      def occupation = filter_map { |pool| pool.generations.occupation }.max_by { |_, seconds| seconds.to_f }
+      def remaining = filter_map { |pool| pool.generations.remaining }.max
 
       # A new release serves: its settings apply from now on.
       # @param renewal [#command, #policy, #policy_of] and what the payloads take from it
@@ -216,8 +228,22 @@ module Pando
           end
         end
       end
+
+      private
+
+      def proceed_with_release
+        return roll_back if @release.lost
+
+        @release.proceed
+        @release = nil if @release.state == :current && !watching?
+      end
+
+      def roll_back
+        @release.roll_back("#{@release.lost.name} does not run the new release")
+        @release = nil
+      end
     end
   end
 end
 
-require "pando/cluster/pools/releases"
+require "pando/cluster/pools/release"

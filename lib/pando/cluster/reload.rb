@@ -6,11 +6,7 @@ module Pando
     # the new sockets are opened, and a new mold boots from cold beside the old one. When its canary has passed, the
     # other workers are replaced. If anything fails, the old release serves on and keeps its settings. While the new
     # release is watched it serves already, but may still be taken back: its settings and services come into use when
-    # the watch is over.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # the watch is over. Owned by the monitor.
     class Reload
       include Brief
       extend Serializable
@@ -25,8 +21,8 @@ module Pando
       # @param payload [Payload] that can be renewed
       # @param addresses [Addresses] that the server listens on
       # @param adopt [#call] takes the renewal into use once its generation serves
-      def initialize(generations, payload, poller, addresses, adopt)
-        @generations = generations
+      def initialize(pools, payload, poller, addresses, adopt)
+        @pools = pools
         @payload = payload
         @poller = poller
         @addresses = addresses
@@ -65,7 +61,7 @@ module Pando
       def obstacle
         return ["the reload before it: it reads the configuration", nil] if @wanted && reading?
 
-        reason, seconds = @generations.occupation if (@wanted && @renewal) || awaits_mold?
+        reason, seconds = @pools.occupation if (@wanted && @renewal) || awaits_mold?
         return unless reason
 
         ["#{"the reload before it: " if @wanted}#{reason}", seconds]
@@ -76,11 +72,10 @@ module Pando
         @known = attempt { @renewal.ready? } if @renewal && !@known
       end
 
-      # Called at each turn of the monitor's loop.
       def reconcile
         conclude if @generation
         start if @wanted && @renewal.nil?
-        boot if @known && @generation.nil? && @generations.fallback_ready?
+        boot if @known && @generation.nil? && @pools.fallback_ready?
       end
 
       # @return [Float, nil] when it must be called again
@@ -108,7 +103,7 @@ module Pando
       def boot
         attempt do
           @addresses.prepare(@renewal)
-          @renewal.within { @generation = @generations.reload(@renewal.command, @addresses.upcoming) }
+          @renewal.within { @generation = @pools.reload(@renewal.command, @addresses.upcoming) }
           @generation.untried = @untried
         end
       end
@@ -131,8 +126,8 @@ module Pando
 
       # A request for the next release ends the watch over this one.
       def serve
-        @generations.end_watch("another reload was requested") if @wanted
-        return finished unless @generations.watching?
+        @pools.end_watch("another reload was requested") if @wanted
+        return finished unless @pools.watching?
 
         tell_serving unless @serves
         @serves = true
@@ -140,7 +135,7 @@ module Pando
 
       def tell_serving
         Events.emit("reload.serving", generation: @generation.number, seconds: (Sys.now - @began_at).round(3),
-                                      reason: @generation.unproven, longest: @generations.remaining&.round(1))
+                                      reason: @generation.unproven, longest: @pools.remaining&.round(1))
       end
 
       def finished
@@ -166,10 +161,7 @@ module Pando
 
       # The addresses that a reload may change: the application's listeners, the control socket and those of the admin
       # process. New ones are opened before anything changes, and then either used or closed again.
-      #
       # Owned by the monitor.
-      #
-      # @api private
       class Addresses
         # @param reactors [Reactor::Supervisor, Listening::DirectMode] told of changed listeners
         def initialize(listeners, control, admin, reactors)

@@ -17,7 +17,6 @@ module Pando
       # @return [Float, nil] when to look again, on Sys.now
       def due = (@next if @options.restart_file)
 
-      # Called at each turn of the monitor's loop.
       # @yieldparam path [String] if it has been touched since the last look
       def proceed
         return if due.nil? || Sys.now < @next

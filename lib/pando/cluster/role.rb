@@ -2,7 +2,6 @@
 
 require "pando/cluster/link"
 require "pando/cluster/passing_fault"
-require "pando/cluster/stacks"
 require "pando/cluster/stats"
 require "pando/line_writer"
 
@@ -162,7 +161,7 @@ module Pando
       end
 
       # Runs in the signal handler: the monitor wants to know where this process stands.
-      def report_stacks = Stacks.reports(__FILE__).each { |text| report(:stack, text: text) }
+      def report_stacks = Stacks.reports.each { |text| report(:stack, text: text) }
 
       # A monitor that dies closes its links a moment before the kernel sends the parent-death signal. The handler of
       # that signal shuts the listeners (see HTTP::DirectHandler#start), and this process may be the last one that can.
@@ -284,6 +283,46 @@ module Pando
         File.write("/proc/#{pid}/oom_score_adj", score.to_s)
       rescue SystemCallError
         nil
+      end
+    end
+
+    # Where the threads of this process stand, in reports to the monitor. Runs in a signal handler of a worker, a mold
+    # or a service, so it takes no lock.
+    module Stacks
+      # Bytes of all together, and of a line.
+      LIMIT = 24_000
+      LINE = 400
+
+      class << self
+        # @return [Array<String>] texts for reports, the last one empty
+        def reports
+          parts = [+""]
+          lines.each do |line|
+            line = "#{line.b[0, LINE - 1]}\n"
+            parts << +"" if parts.last.bytesize + line.bytesize > Message::TEXT_BYTES
+            parts.last << line
+            break if parts.sum(&:bytesize) > LIMIT
+          end
+          [*parts, ""]
+        end
+
+        private
+
+        # The main thread first: most workers serve with it. The frames of the signal handler, which are of this file,
+        # are left out.
+        def lines
+          Thread.list.sort_by { |thread| thread == Thread.main ? 0 : 1 }.flat_map do |thread|
+            frames = thread.backtrace.to_a
+            frames = frames.drop_while { |frame| frame.start_with?(__FILE__) } if thread == Thread.current
+            ["#{title(thread)}:", *frames.map { |frame| "    #{frame}" }]
+          end
+        end
+
+        def title(thread)
+          return "main thread" if thread == Thread.main
+
+          ["thread", thread.name&.inspect, "(#{thread.status || "dead"})"].compact.join(" ")
+        end
       end
     end
   end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/reactor/message"
 require "pando/line_writer"
 
 module Pando

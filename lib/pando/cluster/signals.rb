@@ -85,7 +85,6 @@ module Pando
       # @return [Float, nil] when to look again whether a ^C was meant for a debugger, on Sys.now
       def due = (@look_at if @doubt_until)
 
-      # Called at each turn of the monitor's loop.
       def proceed
         return if @doubt_until.nil? || Sys.now < @look_at
         return @doubt_until = nil if typed_at_prompt?
@@ -198,6 +197,49 @@ module Pando
       def foreground?
         fields = File.read("/proc/self/stat").rpartition(") ").last.split
         fields[5].to_i == Process.getpgrp
+      end
+    end
+
+    # Handles TERM or QUIT that a mold or worker got from outside. If the signal went to every process of the server (a
+    # control group, the group of a shell), the monitor's own is about to come, and they serve until the stop. A process
+    # that alone got it is replaced. Owned by a Pool, in the monitor.
+    class ExternalSignals
+      # Seconds within which all processes have got it.
+      SPREAD = 1.0
+
+      def initialize(rollout, generations, options)
+        @rollout = rollout
+        @generations = generations
+        @options = options
+        @asked = {}
+      end
+
+      # @param child [Child] that reported it
+      def add(child, signal)
+        @asked[child] ||= [Sys.now + SPREAD, signal] if child.ready? && !child.service?
+      end
+
+      def reconcile(now = Sys.now)
+        @asked.select { |_, (due, _)| now >= due }.each do |child, (_, signal)|
+          @asked.delete(child)
+          dismiss(child, signal) if child.ready?
+        end
+      end
+
+      # The server is about to stop: the processes that got the signal serve until then.
+      def forget = @asked.clear
+
+      def due = @asked.each_value.map(&:first).min
+
+      private
+
+      def dismiss(child, signal)
+        if child.worker?
+          @generations.worker_wasted(child, signal) if child.row.job.zero?
+          @rollout.ask_to_leave(child, signal)
+        else
+          child.ask_to_leave(signal, Sys.now + @options.stop_timeout)
+        end
       end
     end
   end

@@ -3,7 +3,6 @@
 require "pando/cluster/boot"
 require "pando/cluster/cold_boot_command"
 require "pando/cluster/link"
-require "pando/cluster/reactor/message"
 
 module Pando
   module Cluster

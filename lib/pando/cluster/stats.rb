@@ -6,8 +6,6 @@ module Pando
   module Cluster
     # Reads the workers of one pool from the scoreboard. Made by Pando.stats_hash for each answer, in any process that
     # has the application.
-    #
-    # @api private
     class Stats
       # @param jobs [Boolean] whether it is a pool of nodes, which run jobs
       def initialize(scoreboard, pool, jobs: false)

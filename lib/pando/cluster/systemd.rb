@@ -45,7 +45,6 @@ module Pando
         @subscription = Events.subscribe { |event| hear(event) }
       end
 
-      # Called at each turn of the monitor's loop.
       # @param status [#call] returns the line that `systemctl status` shows
       def reconcile(now = Sys.now)
         return unless @socket

@@ -18,11 +18,7 @@ module Pando
     # Children notice nothing: their parent is the monitor's only thread, which goes on (prctl(2), PR_SET_PDEATHSIG).
     # That the monitor is their subreaper, its limits and its folder stay as well. Signals that came before are obeyed
     # first, later ones by the other image (SignalBuffer). SIGCHLD has a harmless default, and the other image looks for
-    # dead children.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # dead children. Owned by the monitor.
     class Upgrade
       include Brief
 
@@ -65,7 +61,6 @@ module Pando
       # @return [Boolean] whether nothing that takes time may begin now
       def holds? = @phase == :settling && Sys.now < @held_until && generations.none?(&:upcoming)
 
-      # @return [Float, nil]
       def due
         return if @phase == :none
 

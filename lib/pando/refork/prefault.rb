@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster"
-require "pando/cluster/message"
 require "pando/events"
 require "pando/sys"
 

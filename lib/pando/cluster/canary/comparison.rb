@@ -254,9 +254,7 @@ module Pando
       #
       # A generation that boots from cold has caches to fill and code to compile that a forked one inherits. The
       # durations of its requests are compared with the last generation that began cold, even if forked ones have served
-      # since.
-      #
-      # Owned by Evaluation, in the monitor.
+      # since. Owned by Evaluation, in the monitor.
       class Records
         include Brief
 

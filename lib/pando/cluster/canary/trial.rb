@@ -8,7 +8,6 @@ module Pando
   module Cluster
     module Canary
       # Checks a generation at intervals until it has passed or is found wanting: as a Trial or as a RolloutWatch.
-      #
       # Owned by Evaluation, in the monitor.
       # @abstract
       class Observation

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/cluster/control/figures"
 require "pando/cluster/control/pool_tasks"
-require "pando/cluster/control/tasks"
-require "pando/cluster/control/worker_tasks"
+require "pando/cluster/control/snapshot"
 
 module Pando
   module Cluster

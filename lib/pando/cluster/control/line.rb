@@ -7,8 +7,6 @@ module Pando
       # plain is written as %XX, so that a line needs no quotes.
       #
       #     worker slot=0 generation=2 pid=4711 state=ready job=GET%20/
-      #
-      # @api private
       module Line
         # Bytes of a line, with its end.
         LIMIT = 4096

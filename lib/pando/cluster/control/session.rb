@@ -128,7 +128,6 @@ module Pando
           say(word, pairs)
         end
 
-        # Called at each turn of the monitor's loop.
         def proceed
           return close if !@asked && Sys.now - @since > TIMEOUT
 

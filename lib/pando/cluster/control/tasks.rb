@@ -4,8 +4,6 @@ module Pando
   module Cluster
     class Control
       # The commands of clients that take their time, a {Task} each.
-      #
-      # @api private
       module Tasks
         # It is told every event of the monitor, and decides from them and from the state of the cluster whether it has
         # come to its end. Owned by a Session, in the monitor.
@@ -33,7 +31,6 @@ module Pando
 
           def observe(_event); end
 
-          # Called at each turn of the monitor's loop.
           def check; end
 
           # What the task must wait for, if events do not tell.

@@ -9,9 +9,7 @@ module Pando
       # Some changes come from no single request: libraries set a variable of the environment, say, at their first use.
       # The first worker with such a change counts as changed, but all others are told of it, and a worker that has made
       # the same change by itself may be forked. Workers provide the words about a change, and a token that
-      # identifies it.
-      #
-      # Owned by Generations, in the monitor.
+      # identifies it. Owned by Generations, in the monitor.
       class ChangedState
         include Brief
 

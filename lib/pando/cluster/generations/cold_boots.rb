@@ -10,9 +10,7 @@ module Pando
     class Generations
       # Ends a leak that each mold inherits and hands down: when that pays, a generation of the same release boots from
       # cold beside the current one, and takes its place once it has proved itself. docs/reforking.md explains the
-      # rules.
-      #
-      # Owned by Generations, in the monitor.
+      # rules. Owned by Generations, in the monitor.
       class ColdBoots
         include Brief
         include Wording

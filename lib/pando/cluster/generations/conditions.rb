@@ -7,7 +7,6 @@ module Pando
     class Generations
       # Whether this is a good moment for an automatic refork: not while something else is going on, nor while memory is
       # short, because a refork needs additional processes for a while; and preferably while few requests are served.
-      #
       # Owned by a Pool, in the monitor.
       class Conditions
         # Memory is short if processes wait for it during this percentage of the time (PSI).

@@ -6,9 +6,7 @@ module Pando
       # Keeps track of threads that do not survive a fork. A worker that is promoted names those of its threads that
       # were never tried; the first worker of the next generation tries them. If one does not come back there, that
       # generation is refused, and no worker with such a thread is promoted any more. Workers provide the threads' keys
-      # and the words about them.
-      #
-      # Owned by Generations, in the monitor.
+      # and the words about them. Owned by Generations, in the monitor.
       class LostThreads
         include Brief
 

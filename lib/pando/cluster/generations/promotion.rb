@@ -5,7 +5,6 @@ module Pando
     class Generations
       # Waits for the worker that was told to fork the next mold. It forks between two requests; if it ends before, is
       # replaced, or stays at one request while another worker is free, that one is asked in its place.
-      #
       # Owned by Generations, in the monitor.
       class Promotion
         # Seconds to wait for a worker at a long request while another one is free.

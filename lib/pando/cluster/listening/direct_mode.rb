@@ -30,7 +30,6 @@ module Pando
         # Workers have inherited the listeners from their mold.
         def listeners_changed(_changed); end
 
-        # Called at each turn of the monitor's loop.
         def reconcile(stopping)
           return if stopping || @listeners.leaving.empty?
 

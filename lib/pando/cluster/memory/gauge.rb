@@ -8,9 +8,7 @@ module Pando
       # The memory of each process, as precisely as it can be known at little cost. One process at a time is measured
       # exactly; between two measurements its page faults tell how much it can have grown at most, or, where a fault
       # brings more than a page (huge pages), the kernel's count of its memory. Larger processes take longer to measure
-      # (a millisecond for 150 MiB), and the pause after that is longer.
-      #
-      # Owned by the monitor.
+      # (a millisecond for 150 MiB), and the pause after that is longer. Owned by the monitor.
       class Gauge
         # The share of one CPU that measuring may take in the long run.
         SHARE = 0.02

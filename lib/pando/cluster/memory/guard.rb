@@ -8,9 +8,7 @@ module Pando
     module Memory
       # Replaces workers that take too much memory: between two requests when they pass the limit, during one at the
       # hard limit, and the largest of all when memory is short. Only private memory counts: what a worker shares with
-      # its mold would not be freed.
-      #
-      # Owned by a Pool, in the monitor.
+      # its mold would not be freed. Owned by a Pool, in the monitor.
       class Guard
         include Brief
         include Wording
@@ -35,7 +33,6 @@ module Pando
           @looked_at = 0.0
         end
 
-        # Called at each turn of the monitor's loop.
         def reconcile(now = Sys.now)
           return unless limits.any? && now >= due
 
@@ -50,7 +47,6 @@ module Pando
         # @return [Boolean] whether memory was short at the last look
         def short? = limits.any? && @shortage.short?
 
-        # @return [Float, nil]
         def due = (@looked_at + (@shortage.near? ? HASTE : TICK) if limits.any?)
 
         # One worker leaves at a time, as long as the limits allow it: a cluster in which all are too large goes on

@@ -8,9 +8,7 @@ module Pando
     module Memory
       # Whether memory is short, and why: all processes take more than they may, their control group is nearly full, or
       # processes wait for memory. Decides when the next worker may leave to relieve it: one at a time, of whatever
-      # pool.
-      #
-      # Owned by the monitor; each pool's guard asks it.
+      # pool. Owned by the monitor; each pool's guard asks it.
       class Shortage
         include Brief
         include Wording
@@ -103,9 +101,7 @@ module Pando
 
       # Whether the kernel has killed processes because memory was out. It counts them, in the control group
       # (memory.events; memory.oom_control of version 1) or on the machine, but does not name them: they die of SIGKILL
-      # as others do.
-      #
-      # Owned by the monitor.
+      # as others do. Owned by the monitor.
       class OomWatch
         MACHINE = "/proc/vmstat"
         # Seconds in which the deaths of several victims are noticed one by one.

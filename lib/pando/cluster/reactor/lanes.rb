@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/reactor/message"
-
 module Pando
   module Cluster
     module Reactor

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/reactor/message"
 require "pando/cluster/restart_throttles"
 
 module Pando
@@ -51,7 +50,6 @@ module Pando
           @reported_at = @looked_at = @moved_at = Sys.now
         end
 
-        # Called at each turn of the monitor's loop, also while the server stops.
         def reconcile(stopping)
           @lanes.close_deserted
           start if !stopping && reactor.nil? && due_to_start?
@@ -66,7 +64,6 @@ module Pando
         # @return [Boolean] whether the reactor knows all listeners
         def told? = @opened.empty? && @listeners.leaving.empty?
 
-        # @return [Float, nil]
         def due
           [(Sys.now + RETRY if @behind && reactor), (@reported_at + REPORT if reactor),
            (@looked_at + LOOK if reactor && @progress.doubtful?)].compact.min

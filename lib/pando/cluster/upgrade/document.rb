@@ -19,8 +19,6 @@ module Pando
       #
       # A reader ignores what it does not know, and what is missing stays as it is at a start: so a new field needs no
       # new format. The number changes when an older reader would go wrong.
-      #
-      # @api private
       class Document
         FORMAT = 1
         # With records of several pools, which an older reader would take for one.
@@ -86,8 +84,6 @@ module Pando
       end
 
       # One line of a document: a word and named values, each read as what it must be and nothing else.
-      #
-      # @api private
       class Record
         NUMBERS = 0..(2**62)
 

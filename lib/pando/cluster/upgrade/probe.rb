@@ -1,18 +1,13 @@
 # frozen_string_literal: true
 
 require "pando/cluster/helper_process"
-require "pando/cluster/upgrade/process_image"
 require "pando/cluster/upgrade/resumption"
 
 module Pando
   module Cluster
     class Upgrade
       # The process in which another image tries whether it could take over (Rehearsal). Its report counts only when
-      # all of it can be read.
-      #
-      # Owned by Upgrade, in the monitor.
-      #
-      # @api private
+      # all of it can be read. Owned by Upgrade, in the monitor.
       class Probe
         # Seconds for all: the process loads the configuration.
         TIMEOUT = 30.0
@@ -40,7 +35,6 @@ module Pando
           memory&.close
         end
 
-        # Called at each turn of the monitor's loop.
         # @return [Outcome, nil] nil: not yet
         def proceed(now = Sys.now)
           return unless @process.proceed(now)

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/start"
-require "pando/cluster/upgrade/process_image"
 require "pando/cluster/upgrade/signal_buffer"
 require "pando/cluster/upgrade/state"
 
@@ -12,11 +11,7 @@ module Pando
       # Has the interface of Start.
       #
       # Whatever fails before the monitor's first turn, the process can go back to the former image: the state and all
-      # descriptors are as that image left them.
-      #
-      # Owned by the new monitor, until it has begun.
-      #
-      # @api private
+      # descriptors are as that image left them. Owned by the new monitor, until it has begun.
       class Resumption
         # Says in the environment that there is a state: `take:NUMBER` of its descriptor, or `back:NUMBER` if
         # the process goes back to the image that wrote the state.
@@ -152,8 +147,6 @@ module Pando
       # Tries in a child of the monitor whether another image could take over: reads the state and builds a monitor
       # from it, with sockets of its own in place of all that it must not touch. Reports to the monitor (Probe) the
       # outcome, and what it was executed as.
-      #
-      # @api private
       class Rehearsal < Resumption
         # The value of VARIABLE.
         VALUE = "probe"
@@ -194,6 +187,48 @@ module Pando
           exit!(0)
         end
         private_class_method :tell
+      end
+
+      # The arguments and the environment that a process was executed with.
+      class ProcessImage
+        include Brief
+
+        # @return [Array<String>]
+        attr_reader :arguments
+        # @return [Hash{String => String}]
+        attr_reader :variables
+
+        # The image of this process, which must not have set its title yet.
+        def self.current
+          arguments, variables = %w[cmdline environ].map { |name| File.binread("/proc/self/#{name}").split("\0", -1) }
+          new(arguments[0..-2], variables.map { |text| text.split("=", 2) }.select { |pair| pair.size == 2 }.to_h)
+        end
+
+        # @param document [State, Document]
+        # @return [ProcessImage]
+        # @raise [Unreadable]
+        def self.from_state(document)
+          new(document.all("argument").map { |record| record.bytes(:value) },
+              document.all("variable").to_h { |record| [record.bytes(:name), record.bytes(:value)] })
+        end
+
+        def initialize(arguments, variables)
+          @arguments = arguments
+          @variables = variables
+        end
+
+        def to_state(state)
+          arguments.each { |value| state.add("argument", value: value) }
+          variables.each { |name, value| state.add("variable", name: name, value: value) }
+        end
+
+        # Executes this image in the current process.
+        # @param more [Hash{String => String, nil}] variables
+        # @raise [SystemCallError] the kernel cannot execute it
+        def execute(more)
+          program, *rest = arguments
+          exec(variables.merge(more).compact, [program, program], *rest, unsetenv_others: true, close_others: false)
+        end
       end
     end
   end

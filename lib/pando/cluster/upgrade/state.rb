@@ -16,8 +16,6 @@ module Pando
       # an older Pando wrote does not have it.
       #
       # Times are of the monotonic clock, which goes on.
-      #
-      # @api private
       class State
         # Owners in the order in which they are restored: those that refer to another come after it.
         OWNERS = %i[tally listeners roster lanes pools reactors drain reload reaper systemd control admin quiet].freeze
@@ -146,8 +144,6 @@ module Pando
       end
 
       # What a state says of one pool. The records of the first pool look as they do where there is no other.
-      #
-      # @api private
       class PoolState
         extend Forwardable
 
@@ -167,8 +163,6 @@ module Pando
 
       # The descriptors that an image of the monitor has left to this one: open under the numbers that its state
       # names, and without close-on-exec.
-      #
-      # @api private
       class Descriptors
         # @param numbers [Array<Integer>]
         # @raise [SystemCallError] one is not open
@@ -198,8 +192,6 @@ module Pando
 
       # As Descriptors, in the process that only tries whether it could take over (Rehearsal): a few are real, the
       # others are sockets of its own that nothing writes to.
-      #
-      # @api private
       class StandIns
         # @return [Hash{Integer => Integer}] number there => number here
         attr_reader :real

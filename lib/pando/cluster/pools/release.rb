@@ -3,61 +3,9 @@
 module Pando
   module Cluster
     class Pools
-      # A reload with several pools: a new generation of each. All molds boot before any worker is replaced. The first
-      # pool, which has the clients, waits until the canaries of the others have passed. If the new generation of one
-      # pool fails, the others are rolled back as far as possible. Owned by Pools, in the monitor. It has the methods of
-      # Generations that Reload uses.
-      class Releases
-        # @param pools [Pools]
-        def initialize(pools)
-          @pools = pools
-        end
-
-        # (see Generations#upcoming)
-        def upcoming = @pools.filter_map { |pool| pool.generations.upcoming }.first
-
-        # (see Generations#fallback_ready?)
-        def fallback_ready? = @pools.all? { |pool| pool.generations.fallback_ready? }
-
-        # (see Generations#watching?)
-        def watching? = @pools.any? { |pool| pool.generations.watching? }
-
-        # (see Generations#end_watch)
-        def end_watch(reason)
-          @pools.each { |pool| @pools.about(pool) { pool.generations.end_watch(reason) } }
-        end
-
-        # (see Generations#occupation)
-        def occupation = @pools.filter_map { |pool| pool.generations.occupation }.max_by { |_, seconds| seconds.to_f }
-
-        # (see Generations#remaining)
-        def remaining = @pools.filter_map { |pool| pool.generations.remaining }.max
-
-        # (see Generations#reload)
-        # @return [Release]
-        def reload(command, listeners)
-          @release = Release.new(@pools, command, listeners).tap(&:begin)
-        end
-
-        # Called at each turn of the monitor's loop.
-        def reconcile
-          return unless @release
-
-          return roll_back if @release.lost
-
-          @release.proceed
-          @release = nil if @release.state == :current && !watching?
-        end
-
-        private
-
-        def roll_back
-          @release.roll_back("#{@release.lost.name} does not run the new release")
-          @release = nil
-        end
-      end
-
-      # The new generations of all pools, seen by Reload as one generation. Owned by Releases, in the monitor.
+      # The new generations of all pools in a reload, seen by Reload as one generation. All molds boot before any worker
+      # is replaced. The first pool, which has the clients, waits until the canaries of the others have passed. If the
+      # new generation of one pool fails, the others are rolled back as far as possible. Owned by Pools, in the monitor.
       class Release
         # The canary has passed.
         PROVED = %i[rolling current kept retired].freeze
@@ -80,7 +28,6 @@ module Pando
           end
         end
 
-        # Called at each turn of the monitor's loop.
         def proceed
           note_current
           self.begin
