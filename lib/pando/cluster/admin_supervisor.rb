@@ -40,7 +40,6 @@ module Pando
                "and all commands need the token, which travels unencrypted"
 
       # @param spec [Spec, nil] nil: there is to be no such process
-      # @param control [Control] that serves its commands
       # @raise [BootError] an address cannot be listened on
       def self.open(spec, control, poller)
         new(control, poller).tap do |admin|
@@ -62,7 +61,6 @@ module Pando
       end
 
       # Opens the listeners of another configuration, and does not use them yet.
-      # @raise [BootError]
       def prepare(spec)
         @next = spec
         @fresh = []

@@ -14,7 +14,6 @@ module Pando
     class BaseFrame
       ROLES = { mold: Mold, worker: Worker, service: Service }.freeze
 
-      # @param role [Mold] of a cold boot
       # @return [Role] the last role that this process had
       def run(role)
         while (order = role.run)
@@ -30,7 +29,6 @@ module Pando
 
       private
 
-      # @return [Role] the same one in the forker, a new one in its child
       def fork_for(role, order)
         forker = Process.pid
         return cancel(role, order) if order.cancelled?

@@ -91,8 +91,6 @@ module Pando
       end
 
       # After an upgrade of the monitor.
-      # @param record [Upgrade::Record] @param state [Upgrade::State] @param scoreboard [Sys::Scoreboard]
-      # @raise [Upgrade::Unreadable]
       def self.taken_up(record, state, scoreboard)
         role = record.choice(:role, Roster::ROLES)
         seat = record.integer(:seat, among: 0...scoreboard.seats)
@@ -129,14 +127,12 @@ module Pando
       def staying? = coming? || ready?
       def pid = pidfd&.pid
 
-      # @param link [Link] the child's end
       def expect(link, by)
         @link_inode = link.to_io.stat.ino
         @expected_by = by
       end
 
       # Every process may read the state on the scoreboard.
-      # @param state [Symbol] of Sys::Row::STATES
       def enter(state)
         @state = state
         row.tell(Sys::Row::STATES.index(state), pool, threads)
@@ -184,7 +180,6 @@ module Pando
       end
 
       # It gives up its connections now.
-      # @param patience [Float] seconds that it has
       def hurry(patience)
         leave(nil, Sys.now + patience, patient: true)
         order(Message.hurry(:leave, patience))
@@ -230,7 +225,6 @@ module Pando
         blame(row.job_with_lock || longest_job) if worker? && !@blamed
       end
 
-      # @param number [Integer] the job that is the reason for a kill
       def blame(number) = @blamed = number
 
       # @return [Integer, nil] its job that another worker has had when it died, if there is one such job and it is not
@@ -249,7 +243,6 @@ module Pando
       def suspect? = !!@suspect
       def suspect_job = @suspect = true
 
-      # @param name [String] empty: it has taken all steps
       def enter_step(name, deadline)
         @step, @step_deadline = ([name, deadline] if starting? && !name.empty?)
       end
@@ -307,7 +300,6 @@ module Pando
         @detail << text if @detail.bytesize < DETAIL_BYTES
       end
 
-      # @return [String, nil] the application's own backtrace
       def detail = @detail.empty? ? nil : @detail
 
       def engaged?
@@ -375,7 +367,6 @@ module Pando
       # @return [Integer, nil] the number of the one that events and the status tell of
       def told_job = @blamed || longest_job
 
-      # @return [Integer, nil] its number
       def longest_job = row.jobs.min_by { |number| row.busy_since(number) || Float::INFINITY }
 
       # Its slot, generation and pid, for events.

@@ -153,7 +153,6 @@ module Pando
 
       def lane_corrupt(number) = @pool.reactors.lane_corrupt(number)
 
-      # @param number [Integer] of the job
       def hard_timeout(child, number)
         return if child.condemned?
 

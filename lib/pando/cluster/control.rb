@@ -27,7 +27,6 @@ module Pando
                "folder that it may write to and that no other server uses"
 
       # @param spec [Spec, nil] nil: there is to be no socket
-      # @raise [BootError] the socket is required, and cannot be opened
       def self.open(spec, cluster, poller)
         new(cluster, poller).tap do |control|
           control.prepare(spec)
@@ -85,7 +84,6 @@ module Pando
       end
 
       # A client has come another way than by the socket (AdminSupervisor, Service), with its command.
-      # @param socket [Socket] which is now its session's
       # @param service [Child, nil] the service that it comes from
       def welcome(socket, service = nil)
         others = @sessions.select { |session| service && session.service.equal?(service) }
@@ -187,7 +185,6 @@ module Pando
         socket.close if socket.respond_to?(:close)
       end
 
-      # @return [Session]
       def add(socket, service = nil)
         @sessions.shift.close if @sessions.size >= SESSIONS
         @sessions << (session = Session.new(socket, @poller, service))

@@ -18,8 +18,6 @@ module Pando
       # Seconds that a job node has to print the stacks of its threads, before it is killed.
       STACKS = 0.5
 
-      # @param options [Options] its timeouts, and whether workers do jobs
-      # @param slow [SlowRequests]
       def initialize(roster, observer, options, slow = SlowRequests.new(options))
         @slow = slow
         @options = options

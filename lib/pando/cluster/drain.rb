@@ -16,7 +16,6 @@ module Pando
       TELL = 1.0
       RETRY = 0.02
 
-      # @return [Float, nil] on Sys.now, when it began
       attr_reader :since
 
       def initialize(roster, shutdown, options)

@@ -42,7 +42,6 @@ module Pando
       def at_work? = @at_work && !@oom
 
       # What its end says about its mold.
-      # @return [Symbol] see Canary::Evaluation#worker_gone
       def fault
         return :none if wanted?
 
@@ -50,7 +49,6 @@ module Pando
         killed_from_outside? && by_hand && !@oom ? :elsewhere : :own
       end
 
-      # @param more [Hash{Symbol => Object}] further fields of the event
       def tell(more = {})
         return if child.service? && !never_ready? # ServiceSupervisor emits its event
 

@@ -90,10 +90,8 @@ module Pando
       # Whether it serves in all slots, or did.
       def established? = %i[current kept].include?(state)
 
-      # @return [Float] seconds since it was begun
       def age = (Sys.now - began_at).round(3)
 
-      # @return [String] what goes on, for people
       def occupation = "generation #{number} (#{purpose}) #{ACTIVITIES.fetch(state)}"
 
       # Its mold has been told to learn what its first worker writes to, see Refork::Prefault::Orders.
@@ -126,7 +124,6 @@ module Pando
 
       def released? = @released
 
-      # @param reason [String] one of Generations::ENDS
       def end_mold(reason)
         return if mold.nil? || mold.gone?
 

@@ -21,8 +21,6 @@ module Pando
       attr_reader :ending
 
       # @param poller [Sys::Poller] woken up by output and by the end
-      # @param command [Array<String>] @param environment [Hash{String => String}]
-      # @param timeout [Float] seconds
       # @param descriptors [Array<#fileno, Integer, ANSWER>] what the process finds open from descriptor 3 on
       # @raise [SystemCallError] the process cannot be started
       def initialize(poller, command, environment, timeout, descriptors: [ANSWER], answer_bytes: ANSWER_BYTES)
@@ -45,7 +43,6 @@ module Pando
         true
       end
 
-      # @return [Boolean] whether the process was killed because its time was over
       def late? = !!@late
 
       # @return [String] bytes
@@ -120,7 +117,6 @@ module Pando
       # Variables that are meant for the application, and not for the helper.
       UNSET = %w[RUBYOPT RUBYLIB LD_PRELOAD DEBUGINFOD_URLS].freeze
 
-      # @param command [Array<String>, nil] see Payload#examination_command
       def initialize(poller, command)
         @poller = poller
         @command = command

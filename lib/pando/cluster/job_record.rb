@@ -68,7 +68,6 @@ module Pando
       end
 
       # In the thread, before its first job.
-      # @return [self]
       def follow_lock
         row.follow_lock(job_number)
         self

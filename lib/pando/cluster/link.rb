@@ -126,7 +126,6 @@ module Pando
     class LaneDescriptors
       attr_reader :number, :eventfd, :socket, :memory
 
-      # @param number [Integer] of the lane
       # @param descriptors [Array<Integer>] as received; closed unless there are three
       # @return [LaneDescriptors, nil] nil in direct mode
       def self.from(number, descriptors)

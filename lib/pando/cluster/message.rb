@@ -123,10 +123,8 @@ module Pando
           @worker = worker
         end
 
-        # @return [String]
         def encode = [KINDS.fetch(kind), lane, @detail, *@worker].pack(FORMAT)
 
-        # @param bytes [String] as received
         # @return [Message, nil] nil when malformed
         def self.decode(bytes)
           return unless bytes && bytes.bytesize == BYTES

@@ -59,7 +59,6 @@ module Pando
       end
 
       # Builds all parts and begins to boot.
-      # @raise [BootError] it cannot listen on an address
       def prepare
         set_up
         @start.begin(self)
@@ -82,7 +81,6 @@ module Pando
         close
       end
 
-      # @return [Float] seconds since the start
       def age = Sys.now - @began_at
 
       # @return [Boolean] whether every worker of every pool is ready, and the reactor if there is one

@@ -12,15 +12,12 @@ module Pando
       def name = "workers"
 
       # The other kinds of workers, each in its own pool.
-      # @return [Array<Pools::Plan>]
       def companions = []
 
       # Fields of `server.ready` beside those of the monitor.
       # @param _listen [Array<String>] the addresses
-      # @return [Hash{Symbol => Object}]
       def introduction(_listen) = {}
 
-      # @return [Options]
       def options = raise(NoMethodError, "#{self.class} must say its options")
 
       # Loads the application. Runs once, in the mold of a cold boot.
@@ -154,11 +151,9 @@ module Pando
       def watch(_worker); end
 
       # Runs in a worker. The monitor says that forks of a worker with this thread do not have the thread.
-      # @param _worker [Worker] @param _key [String] as it was reported
       def lost_thread(_worker, _key); end
 
       # Runs in a worker: another worker has made this change to its process, too.
-      # @param _token [String] as it was reported, see Generations::ChangedState
       def state_seen(_token); end
 
       # Reports what has been found out about a thread to the monitor, see Generations::LostThreads.
@@ -173,7 +168,6 @@ module Pando
       def train(_role); end
 
       # Tells the payload which descriptors must stay open in this process, whatever the application closes.
-      # @param _ios [Array<IO>]
       def keep_open(_ios); end
 
       # Tells the payload the present role of this process.

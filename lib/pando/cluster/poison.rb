@@ -121,7 +121,6 @@ module Pando
         def self.possible?(name) = name[0].bytesize < METHOD_BYTES && name[1].bytesize < PATH_BYTES
 
         # In a worker.
-        # @return [Ban, nil] nil when malformed
         def self.decode(text)
           ends_at, verb, path = text.split(" ", 3)
           ends_at = Float(ends_at || "", exception: false)
@@ -145,7 +144,6 @@ module Pando
         # @return [Integer] seconds that it lasts, one at least
         def seconds = (@ends_at - Sys.now).ceil.clamp(1..)
 
-        # @return [Hash{Symbol => Object}] see Poison#refused
         def explain = { request: name.join(" "), seconds: @ends_at - Sys.now }
 
         # A worker that is starting reads it before it serves. A worker whose link is full is told in the next turn.

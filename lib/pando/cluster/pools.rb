@@ -72,7 +72,6 @@ module Pando
         end
       end
 
-      # @return [Integer] the wanted number of workers in all pools
       def workers = sum { |pool| pool.rollout.size }
 
       # @return [Hash{Symbol => Integer}] the wanted numbers of workers that serve requests and of nodes that do jobs;
@@ -168,7 +167,6 @@ module Pando
           @told = []
         end
 
-        # @param serving [Array<Pool>] the pools with a ready worker
         def note_serving(serving)
           return if serving.empty?
 
@@ -178,7 +176,6 @@ module Pando
         end
 
         # A pool without workers is reported once, until one serves in it again.
-        # @yield unless it has been reported
         def report_once(pool)
           yield unless @told.include?(pool)
           @told |= [pool]

@@ -18,8 +18,6 @@ module Pando
       # Seconds after which a second request replaces the helper process that reads the configuration: it may hang.
       READING_TIMEOUT = 2.0
 
-      # @param payload [Payload] that can be renewed
-      # @param addresses [Addresses] that the server listens on
       # @param adopt [#call] takes the renewal into use once its generation serves
       def initialize(pools, payload, poller, addresses, adopt)
         @pools = pools
@@ -31,7 +29,6 @@ module Pando
 
       # A reload that is requested while another one is under way follows it: the release may have changed again. If the
       # other one still reads its configuration after READING_TIMEOUT, the new one replaces it.
-      # @param reason [String]
       # @param now [Boolean] the new release's first worker need not prove itself
       def request(reason, now: false)
         failed("another reload was requested (#{reason})") if reading? && Sys.now - @began_at > READING_TIMEOUT
@@ -40,7 +37,6 @@ module Pando
       end
 
       # Cancels a reload whose generation has not begun.
-      # @param reason [String]
       # @return [Boolean] false: there is none, or its generation is on its way
       def cancel(reason)
         return false if @generation || (@renewal.nil? && @wanted.nil?)
@@ -50,7 +46,6 @@ module Pando
         true
       end
 
-      # @return [Boolean]
       def under_way? = !@renewal.nil?
 
       # @return [Boolean] whether its generation begins once there is a mold to fall back to
@@ -78,7 +73,6 @@ module Pando
         boot if @known && @generation.nil? && @pools.fallback_ready?
       end
 
-      # @return [Float, nil] when it must be called again
       def due = (@renewal.due if @renewal && !@known)
 
       # The server ends.
@@ -171,7 +165,6 @@ module Pando
           @reactors = reactors
         end
 
-        # @param renewal [#listen, #control, #admin]
         # @raise [BootError] the server cannot listen on one of them
         def prepare(renewal)
           @change = @listeners.prepare(renewal.listen)

@@ -14,7 +14,6 @@ module Pando
         @next = Sys.now + INTERVAL
       end
 
-      # @return [Float, nil] when to look again, on Sys.now
       def due = (@next if @options.restart_file)
 
       # @yieldparam path [String] if it has been touched since the last look

@@ -64,10 +64,8 @@ module Pando
 
       def over?(now = Sys.now) = now >= @until
 
-      # @return [Float, nil] when the wait ends; nil: there is none
       def due(now = Sys.now) = over?(now) ? nil : @until
 
-      # @return [Integer] failures within the last minute
       def rate(now = Sys.now) = @times.count { |time| now - time < MINUTE }
 
       def calm?(now = Sys.now) = level(now).zero? && refusals_at(now).zero? && over?(now)
@@ -151,7 +149,6 @@ module Pando
         end
       end
 
-      # @return [Boolean] whether it may be started now
       def over?(role, **place) = !@throttles.key?([role, place]) || @throttles[[role, place]].over?
 
       # The process died unexpectedly, or the kernel refused to start it.

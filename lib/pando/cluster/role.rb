@@ -19,8 +19,6 @@ module Pando
 
       # For a service, or for the first mold of another pool: without what belongs to clients, unless that pool serves
       # them too.
-      # @param name [String, nil] of the pool
-      # @return [Context]
       def of_pool(name, serves: false)
         return self.class.new(**to_h, pool: name) if serves
 
@@ -198,7 +196,6 @@ module Pando
       end
 
       # Reads the orders on the link, up to one to fork.
-      # @return [ForkOrder, nil]
       def read_orders
         loop do
           packet = @link.receive

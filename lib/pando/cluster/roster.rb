@@ -50,7 +50,6 @@ module Pando
       def [](seat) = @children[seat]
       def in_slot(slot) = @slots.fetch(slot, []).select(&:worker?)
 
-      # @param pool [Integer, Range] its number, or those of several
       def of(pool) = View.new(self, pool)
       def everybody = self
 
@@ -117,7 +116,6 @@ module Pando
 
       private
 
-      # @return [Child]
       def enter(child)
         @slots[child.slot] << child
         @children[child.seat] = child

@@ -90,7 +90,6 @@ module Pando
 
       private
 
-      # @param patience [Symbol] of Options
       def start(reason, patience, order)
         @begun = true
         @began_at = Sys.now

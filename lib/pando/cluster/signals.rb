@@ -82,7 +82,6 @@ module Pando
         @terminal = terminal
       end
 
-      # @return [Float, nil] when to look again whether a ^C was meant for a debugger, on Sys.now
       def due = (@look_at if @doubt_until)
 
       def proceed
@@ -181,7 +180,6 @@ module Pando
         false
       end
 
-      # @return [Boolean] whether the server was started from one
       def had? = @had
 
       # @return [Boolean] once: whether it has gone since it was asked last
@@ -214,7 +212,6 @@ module Pando
         @asked = {}
       end
 
-      # @param child [Child] that reported it
       def add(child, signal)
         @asked[child] ||= [Sys.now + SPREAD, signal] if child.ready? && !child.service?
       end

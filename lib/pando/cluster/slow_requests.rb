@@ -37,12 +37,10 @@ module Pando
         @recent = []
       end
 
-      # @return [String] of the file
       def path = @options.slow.path
 
       def on? = !@options.slow.nil? && !@options.jobs
 
-      # @param number [Integer] of a job that runs
       def look(child, number, now)
         since = child.row.busy_since(number)
         return if since.nil? || now - since < @options.slow.seconds || child.row.streaming?(number)

@@ -16,8 +16,6 @@ module Pando
       # @return [String, nil] why the last process could not be ordered
       attr_reader :refusal
 
-      # @param command [ColdBootCommand, Array<String>] the executable and arguments of a cold mold
-      # @param lanes [Reactor::Lanes, Listening::DirectMode] for workers
       # @param pool [String, nil] its name, if there are several
       def initialize(roster, poller, listeners, options, command, lanes, pool: nil)
         @roster = roster
@@ -44,7 +42,6 @@ module Pando
       end
 
       # Instead of a cold boot: forks the mold from one of the first pool.
-      # @param origin [Child] that mold
       def mold_beside(origin, generation)
         fork_by(origin, :spawn, :mold, 0, generation, @options.boot_timeout, text: @pool)
       end
@@ -56,7 +53,6 @@ module Pando
         fork_by(worker, :promote, :mold, 0, generation, patience)
       end
 
-      # @param setup [#start] see Payload#reactor
       def reactor(setup)
         start(:reactor, 0, 0, nil, @options.spawn_timeout, Reactor::Message) do |child, their_end|
           pid = titled("pando reactor") { setup.start([*@listeners, *@listeners.leaving], their_end, @options.grace) }
@@ -71,7 +67,6 @@ module Pando
 
       def worker(mold, slot) = fork_by(mold, :spawn, :worker, slot, mold.generation, @options.spawn_timeout)
 
-      # @param notes [ServiceNotes] that are the service's
       def service(mold, index, notes)
         fork_by(mold, :spawn, :service, index, mold.generation, @options.spawn_timeout, notes: notes)
       end

@@ -7,7 +7,6 @@ module Pando
     # Reads the workers of one pool from the scoreboard. Made by Pando.stats_hash for each answer, in any process that
     # has the application.
     class Stats
-      # @param jobs [Boolean] whether it is a pool of nodes, which run jobs
       def initialize(scoreboard, pool, jobs: false)
         @scoreboard = scoreboard
         @pool = pool
@@ -15,7 +14,6 @@ module Pando
         @clock = Time.now - Sys.now
       end
 
-      # @return [Hash{Symbol => Object}]
       def to_h
         workers = rows
         booted = workers.select { |row| booted?(row) }
@@ -69,7 +67,6 @@ module Pando
       # Only its runner knows how many jobs it may have at once.
       def node_status(row) = { running: row.running, busy_threads: row.running, requests_count: row.requests }
 
-      # @param seconds [Float, nil] on Sys.now
       def time(seconds) = seconds && (@clock + seconds).utc.strftime("%Y-%m-%dT%H:%M:%SZ")
     end
   end

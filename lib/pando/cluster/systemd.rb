@@ -61,7 +61,6 @@ module Pando
         @condition = condition
       end
 
-      # @return [Float, nil] when the next message is due
       def due = (@told_at + @interval if @interval)
 
       def to_state(state)

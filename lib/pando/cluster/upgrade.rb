@@ -29,8 +29,6 @@ module Pando
       # Seconds between two checks.
       INTERVAL = 0.02
 
-      # @param cluster [Monitor]
-      # @param image [ProcessImage] that it runs
       def initialize(cluster, payload, poller, signals, image)
         @cluster = cluster
         @payload = payload
@@ -40,7 +38,6 @@ module Pando
         @phase = :none
       end
 
-      # @param reason [String]
       # @return [nil] an event tells how it ends, now or later; a second request shares the outcome of the first
       def request(reason)
         return unless @phase == :none
@@ -99,7 +96,6 @@ module Pando
         @deadline = Sys.now + TIMEOUT
       end
 
-      # @return [String, nil] what only this image of the monitor could finish
       def obstacle = generations.filter_map(&:occupation).first&.first || unfinished_business
 
       def generations = @cluster.pools.map(&:generations)

@@ -234,7 +234,6 @@ module Pando
         super
       end
 
-      # @return [Numeric] seconds
       def sleep_time
         return 0 if @pending
 

@@ -317,13 +317,11 @@ module Pando
           @dead[number] = sum
         end
 
-        # @param number [Integer] of the generation that is on trial
         # @return [Hash{Child => Object}] where the other workers are now
         def marks(number)
           workers { |other| other < number }.to_h { |worker| [worker, Since.now(worker.row)] }.compare_by_identity
         end
 
-        # @param marks [Hash] as #marks returned it
         # @return [Curve] what those workers have done since
         def since(marks)
           marks.reject { |worker, _| worker.gone? }.each_value.inject(Curve.new) { |curve, row| curve.add(row) }

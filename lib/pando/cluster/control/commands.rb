@@ -16,16 +16,13 @@ module Pando
         READING = %w[status figures slow events].freeze
         STOPS = { "gracefully" => :gracefully, "quickly" => :quickly, "at_once" => :at_once }.freeze
 
-        # @param recent [RecentEvents]
         def initialize(cluster, recent)
           @cluster = cluster
           @recent = recent
         end
 
         # @param line [String] untrusted
-        # @param session [Session] that gets the answer, if it is known at once
         # @return [Tasks::Task, nil] that the client must wait for
-        # @raise [Refused]
         def call(line, session)
           word, arguments = Line.decode(line)
           raise Refused, "a service may only ask" unless session.service.nil? || READING.include?(word)
@@ -178,7 +175,6 @@ module Pando
         end
 
         # The first pool, unless the client names one.
-        # @return [Pool]
         def pool(arguments)
           name = arguments["pool"] or return @cluster.pools.first
           @cluster.pools.named(name) or

@@ -48,7 +48,6 @@ module Pando
           value.valid_encoding? ? value : value.scrub("?")
         end
 
-        # @param pairs [Hash{String => String}]
         # @return [Hash{String => Object}] with numbers and true for what looks like them
         def typed(pairs)
           pairs.transform_values do |value|
@@ -71,7 +70,6 @@ module Pando
           PLAIN.match?(text) ? escape(text.b) : text
         end
 
-        # @param bytes [String] in BINARY
         def escape(bytes) = bytes.gsub(PLAIN) { |byte| format("%%%02X", byte.ord) }
 
         # @return [String] in BINARY

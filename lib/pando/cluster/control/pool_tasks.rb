@@ -188,7 +188,6 @@ module Pando
         # Kills a worker because an operator wants it (`pando kill`). It is over when the worker is dead; the monitor
         # replaces it as it does any worker that dies.
         class Kill < Task
-          # @param worker [Child] that has a process
           def initialize(cluster, pool, worker)
             super(cluster)
             @pool = pool
@@ -212,8 +211,6 @@ module Pando
           PATIENCE = 1.0
           SILENT = "It does not answer, so it probably holds the interpreter lock in native code. Seen from outside:"
 
-          # @param session [Session] of the client
-          # @param worker [Child] that has a process
           def initialize(cluster, session, pool, worker)
             super(cluster)
             @session = session

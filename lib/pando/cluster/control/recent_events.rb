@@ -20,7 +20,6 @@ module Pando
           @began = @last = (Time.now.to_f * 1_000_000).to_i
         end
 
-        # @param event [Event]
         def add(event)
           @last += 1
           payload = event.payload.except(:backtrace, :event, :time, :number)
@@ -29,15 +28,12 @@ module Pando
           @entries.shift if @entries.size > KEPT
         end
 
-        # @param number [Integer]
         # @return [Entry, nil] the first event that is kept and comes after the one with this number; nil: none
         def after(number)
           first = @entries.first&.number or return
           @entries[[number + 1 - first, 0].max]
         end
 
-        # @param number [Integer]
-        # @param entry [Entry] see {#after}
         # @return [Integer] how many came between the two and are no longer kept; what a former image of the monitor has
         #   emitted does not count
         def missed(number, entry) = [entry.number - [number, @began].max - 1, 0].max

@@ -23,7 +23,6 @@ module Pando
         # Seconds that a client may take to send its command, and to read the outcome.
         TIMEOUT = 10.0
 
-        # @param service [Child, nil] that has asked; nil: an operator or the admin process
         def initialize(socket, poller, service = nil)
           @socket = socket
           @service = service

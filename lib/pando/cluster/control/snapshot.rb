@@ -268,7 +268,6 @@ module Pando
         end
 
         # Sums of what the workers have now.
-        # @param workers [Hash{Child => Sys::Sample, nil}]
         def present(workers)
           live = workers.keys
           { connections: live.sum(&:connections), streams: live.sum(&:streams),

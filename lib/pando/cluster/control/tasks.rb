@@ -88,8 +88,6 @@ module Pando
         # Sends all events to its client until one of the two ends. A client that reads slowly gets them later, and
         # learns how many are no longer kept by then.
         class Follow < Task
-          # @param session [Session] of its client
-          # @param recent [RecentEvents]
           # @param prefixes [Array<String>] of the names that the client wants; empty: all
           # @param after [Integer] the number of the last event that the client knows
           # @param numbers [Boolean] whether the client wants to know the events' numbers

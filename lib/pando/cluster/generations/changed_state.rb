@@ -47,13 +47,11 @@ module Pando
           @tokens |= [token] if action == "refused" && token.match?(TOKEN) && @tokens.size < LIMIT
         end
 
-        # @param reason [String] in the worker's words
         def declined(worker, reason)
           worker.declined = reason
           tell # before another one is asked
         end
 
-        # @param words [String] why there is no refork
         # @return [Boolean] whether an event has told of that change
         def told?(words) = @told.any? { |reason| words.include?(reason) }
 

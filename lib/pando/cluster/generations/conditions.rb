@@ -22,7 +22,6 @@ module Pando
           @pressure = pressure
         end
 
-        # @return [String, nil]
         def obstacle = occupation || shortage
 
         # @return [String, nil] what else is going on

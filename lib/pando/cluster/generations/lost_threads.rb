@@ -79,7 +79,6 @@ module Pando
             "and the next refork tries again. #{@tried.each_value.first.advice}"
         end
 
-        # @param seconds [Float] that the trial has lasted so far
         # @return [Float] seconds for which it can still last
         def remaining(seconds) = pending? ? [LONGEST - seconds, 0.0].max : 0.0
 

@@ -25,7 +25,6 @@ module Pando
         # the mold comes back.
         LEAST = 3
 
-        # @param pool [#roster, #generations, #rollout, #services, #options] of its options mold:
         def initialize(pool, conditions, gauge)
           @roster = pool.roster
           @generations = pool.generations

@@ -59,7 +59,6 @@ module Pando
         end
 
         # The worker that was asked must not be forked.
-        # @param reason [String] in the worker's words
         # @return [Boolean] false: that mold is not wanted any more
         def declined(mold, reason)
           return false unless mold.source.worker?

@@ -39,7 +39,6 @@ module Pando
         attr_reader :trainee
         attr_writer :policy
 
-        # @param backoff [Backoff] until the next attempt
         # @param conditions [#obstacle, #quiet?] further obstacles to an automatic refork
         def initialize(roster, policy, generations, backoff, options,
                        gauge: Memory::Gauge.new, conditions: Conditions::NONE)
@@ -101,7 +100,6 @@ module Pando
           !@generations.begin_generation(:refork, worker).nil?
         end
 
-        # @param number [Integer] of the generation whose mold the worker is to fork
         def begun(number, worker)
           Events.emit("refork.started", generation: number, source: worker.pid, slot: worker.slot,
                                         requests: worker.requests, reason: @wanted, choice: justify(worker))
@@ -138,7 +136,6 @@ module Pando
         end
 
         # No worker has forked the mold.
-        # @param worker [Child] that was asked last
         def called_off(obstacle, worker)
           refused_by(worker, obstacle)
           postpone(@backoff, obstacle)
@@ -160,7 +157,6 @@ module Pando
           @pause.reset
         end
 
-        # @param generation [Generation] that has proved itself for good
         def proved(generation)
           @backoff.reset
           lift_suspension("generation #{generation.number} has proved itself") unless generation.heal?

@@ -16,7 +16,6 @@ module Pando
 
         # A socket and the name that the service manager has for it (FileDescriptorName=).
         Entry = Struct.new(:socket, :name) do
-          # @return [String] its address
           def to_s = ListenerSocket.name(socket)
 
           # @param spec [#kind, #host, #port, #path] a line of kind systemd asks for all, or for all of one name
@@ -39,7 +38,6 @@ module Pando
         def self.none = new([])
 
         # After an upgrade.
-        # @param environment [ENV, Hash] loses the variables about them
         def self.taken_up(state, environment)
           VARIABLES.each { |name| environment.delete(name) }
           entries = state.all("inherited").map do |record|
@@ -72,7 +70,6 @@ module Pando
           @entries.each { |entry| state.add("inherited", descriptor: state.keep(entry.socket), name: entry.name) }
         end
 
-        # @return [Boolean] whether there were any at the start
         def any? = @any
 
         # @return [Array<Entry>] those that it asks for; they belong to the caller now
@@ -82,7 +79,6 @@ module Pando
           taken
         end
 
-        # @param entry [Entry] that the caller no longer needs
         def put_back(entry) = @entries.push(entry)
 
         # Reports those that no line asks for, since clients that connect there are not served.

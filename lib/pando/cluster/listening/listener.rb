@@ -15,10 +15,8 @@ module Pando
 
         # @return [Integer] its name for reactor and workers as long as it lives; not its place in the configuration
         attr_reader :number
-        # @return [Socket, nil]
         attr_reader :socket
 
-        # @param text [String] as #encode wrote it
         # @return [Listener, nil] nil when malformed
         def self.decode(text, socket)
           match = WRITTEN.match(text) or return
@@ -42,7 +40,6 @@ module Pando
         # @return [Integer] as the reactor expects them (ext/pando/http/reactor.h)
         def flags = (proxied? ? PROXIED : 0) | (held? ? HELD : 0)
 
-        # @return [String] for .decode
         def encode = "#{number}#{"p" if proxied?}#{"h" if held?}"
 
         # Refuses clients at once, so that they can go elsewhere.
@@ -82,19 +79,16 @@ module Pando
           def to_s = name
         end
 
-        # @return [Config::Listen] or what answers alike
         attr_reader :spec
         # @return [Inherited::Entry, nil] nil: the monitor has opened it
         attr_reader :entry
 
-        # @return [OwnListener] a new socket
         # @raise [BootError]
         def self.open(spec, number) = new(ListenerSocket.open(spec), spec, number)
 
         def self.of(entry, spec, number) = new(entry.socket, spec, number, entry)
 
         # After an upgrade.
-        # @param specs [Array] the lines of the configuration
         def self.taken_up(record, state, specs)
           socket = Socket.for_fd(state.take(record.integer(:descriptor)))
           entry = Inherited::Entry.new(socket, record.text(:entry)) if record.key?(:entry)
@@ -127,7 +121,6 @@ module Pando
         # Its address, for events.
         def identity = { listen: name, inherited: (true if inherited?) }.compact
 
-        # @return [Boolean] whether it is the listener that this line asks for
         def for?(spec)
           return entry.for?(spec) if entry
           return false unless spec == self.spec || (spec.tcp? && ListenerSocket.at?(socket, spec))

@@ -19,7 +19,6 @@ module Pando
 
         # A change to another configuration: the listeners of each of its lines, and those among them that are new.
         Change = Struct.new(:lines, :fresh) do
-          # @return [Array<OwnListener>]
           def listeners = lines.values.flatten
 
           # @return [Array<Listener>] with the options of that configuration
@@ -30,7 +29,6 @@ module Pando
         attr_reader :leaving
 
         # @param specs [Array<Config::Listen>] or objects with the same methods
-        # @param inherited [Inherited] what a service manager has opened for the server
         # @raise [BootError] the address is in use, not local, or not allowed
         def self.open(specs, inherited = Inherited.none)
           listeners = new(inherited)
@@ -40,8 +38,6 @@ module Pando
         end
 
         # After an upgrade. Changes of the configuration since then need a reload.
-        # @param specs [Array] of the configuration
-        # @param inherited [Inherited] those of a service manager that no line has claimed
         def self.taken_up(state, specs, inherited)
           new(inherited).tap { |listeners| listeners.take_up(state, specs) }
         end
@@ -92,18 +88,15 @@ module Pando
           change.fresh | changed
         end
 
-        # @param change [Change] that is not adopted
         def give_up(change) = put_away(change.fresh)
 
         # No client waits there any more.
-        # @param listeners [Array<OwnListener>] of #leaving
         def forget(listeners)
           @leaving -= listeners
           put_away(listeners)
         end
 
         # The addresses, with the port that the kernel chose for port 0.
-        # @return [Array<String>]
         def names = map(&:name)
 
         # The numbers of connections that are not accepted yet.

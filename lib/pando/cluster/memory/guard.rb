@@ -20,7 +20,6 @@ module Pando
         # The most exact measurements at one look.
         MEASUREMENTS = 4
 
-        # @param options [#memory] Limits, which a reload may change
         # @param wasted [#call] told of a worker that was too large before it had served a request
         def initialize(roster, options, rollout, wasted, gauge: Gauge.new, shortage: nil)
           @roster = roster

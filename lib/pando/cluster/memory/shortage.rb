@@ -35,13 +35,10 @@ module Pando
           @guards = []
         end
 
-        # @param guard [Guard] of a pool
         def join(guard) = @guards << guard
 
-        # @return [Boolean] whether memory was short at the last look
         def short? = @short
 
-        # @return [Boolean] whether the control group was nearly at its limit at the last look
         def near? = @near
 
         # Emits an event when a shortage begins, and when it ends.
@@ -59,7 +56,6 @@ module Pando
 
         # Whether a worker may leave now. If the control group was too full at the last look, no other departure is
         # waited for.
-        # @param guard [Guard] that asks
         def relief_due?(guard, now)
           return now - @relieved_at >= LEAST if @critical
 
@@ -113,7 +109,6 @@ module Pando
           @seen = read
         end
 
-        # @param child [Child] whose ending is known
         # @return [Boolean] whether the kernel has probably killed it for memory
         def victim?(child)
           ending = child.ending

@@ -10,8 +10,6 @@ module Pando
         # The canary has passed.
         PROVED = %i[rolling current kept retired].freeze
 
-        # @param pools [Pools]
-        # @param command [Array<String>] @param listeners [Array<Listener>] see Generations#reload
         def initialize(pools, command, listeners)
           @pools = pools
           @command = command
@@ -45,7 +43,6 @@ module Pando
         # (see Generation#unproven)
         def unproven = @members.each_value.filter_map(&:unproven).first
 
-        # @return [Integer] of the first pool's generation
         def number = @members[@pools.first]&.number
 
         # (see Generation#state)
@@ -63,7 +60,6 @@ module Pando
         # @return [Pool, nil] the pool whose generation failed
         def lost = @absent || @members.find { |pool, generation| lost?(generation, @served.include?(pool)) }&.first
 
-        # @param reason [String]
         def roll_back(reason)
           @members.except(lost).each do |pool, generation|
             @pools.about(pool) { pool.generations.withdraw(generation, reason) }

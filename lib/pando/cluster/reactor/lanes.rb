@@ -11,7 +11,6 @@ module Pando
         # Signals of crashes, which the request may have caused.
         CRASHES = %w[SEGV BUS ABRT ILL FPE TRAP SYS].map { |name| Signal.list.fetch(name) }.freeze
 
-        # @param setup [#lane, #lanes] see Payload#reactor
         def initialize(setup, oom)
           @setup = setup
           @oom = oom
@@ -24,14 +23,10 @@ module Pando
         # @return [Array<IO>] the descriptors that every mold inherits
         def descriptors = @setup.descriptors
 
-        # @param number [Integer] of lanes
-        # @return [Boolean] whether so many are free
         def room?(number) = @free.size >= number
 
         # @param child [Child] a worker that is about to be ordered
-        # @return [Array<Lane>] one for each thread
         # @raise [Pando::Error] all are taken
-        # @raise [SystemCallError] the kernel has no descriptor left
         def open_for(child)
           first = @free.first
           return [add(child, first, 0)] if child.threads == 1
@@ -55,19 +50,16 @@ module Pando
         end
 
         # There is no reactor; the next one will be told of all lanes.
-        # @return [false]
         def forget_messages
           @untold.clear
           false
         end
 
-        # @return [Boolean] whether the reactor knows all now
         def tell(reactor)
           @untold.shift while @untold.any? && reactor.order(*@untold.first)
           @untold.empty?
         end
 
-        # @return [Boolean] whether the reactor knows all, if there is one
         def told? = @untold.empty?
 
         def to_state(state)

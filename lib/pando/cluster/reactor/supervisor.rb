@@ -34,7 +34,6 @@ module Pando
           false
         end
 
-        # @param throttles [RestartThrottles] the pool's
         def initialize(roster, spawner, lanes, listeners, setup, throttles: RestartThrottles.new)
           @throttles = throttles
           @roster = roster
@@ -129,7 +128,6 @@ module Pando
           @lanes.tell_all
         end
 
-        # @return [Boolean] whether the reactor knows all now
         def tell_listeners
           @opened.shift while @opened.any? && reactor.order(Message.opening(@opened.first), [@opened.first.socket])
           told = @listeners.leaving.take_while { |listener| reactor.order(Message.closing(listener)) }
@@ -137,7 +135,6 @@ module Pando
           @opened.empty? && @listeners.leaving.empty?
         end
 
-        # @return [Boolean] whether the reactor knows that it must open the access log anew, if it must
         def tell_of_log
           @reopening &&= !reactor.order(Message.new(:reopen_log))
           !@reopening
@@ -163,7 +160,6 @@ module Pando
           idle.group_by(&:pool).each { |pool, workers| @setup.about(pool) { replace(workers, waiting.fetch(pool)) } }
         end
 
-        # @param idle [Array<Child>] of one pool
         def replace(idle, waiting)
           pool = idle.first.pool
           suspects = @cured_at[pool] && Sys.now - @cured_at[pool] < CURE ? [reactor] : idle
@@ -210,11 +206,8 @@ module Pando
           @roster = roster
         end
 
-        # @param pool [Integer] its number
-        # @return [Jobs] those of this pool's workers
         def of(pool) = Jobs.new(@roster.everybody.of(pool))
 
-        # @return [Integer] ready workers
         def workers = @roster.ready_workers.size
 
         # If it has the same value twice, no worker has finished or begun a request in between.
@@ -258,7 +251,6 @@ module Pando
 
         # @param waiting [Array<Integer>] how many requests wait for each pool's workers, while it answers none and the
         #   reactor's loop turns
-        # @return [Array<Child>] idle workers that should have taken some
         def look(waiting)
           before = @idlers
           wanted = idle_workers.select { |worker| waiting[worker.pool].to_i.positive? }

@@ -20,8 +20,6 @@ module Pando
         #   errors    what it wrote to its standard error
         Outcome = Struct.new(:image, :version, :reason, :errors, keyword_init: true)
 
-        # @param state [State] as it is now
-        # @param poller [Sys::Poller] woken up when there is news
         # @yield that starts it: yields a command and its variables to a block, in the right folder
         # @raise [Pando::Error, SystemCallError] it cannot be started
         def initialize(state, poller)
@@ -44,7 +42,6 @@ module Pando
           outcome
         end
 
-        # @return [Float]
         def due = @process.deadline
 
         # Its outcome is not needed any more.

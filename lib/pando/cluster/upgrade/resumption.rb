@@ -19,9 +19,6 @@ module Pando
         # Why the former image runs again.
         REASON = "PANDO_UPGRADE_REASON"
 
-        # @param text [String] of VARIABLE
-        # @param reason [String, nil] of REASON
-        # @raise [UsageError] the variable does not come from a monitor
         def self.from(text, reason)
           manner, number = text.match(/\A(take|back):(\d{1,9})\z/)&.captures
           raise UsageError, "#{VARIABLE} is for the pando monitor only" unless manner
@@ -30,8 +27,6 @@ module Pando
         end
 
         # Executes the image again that wrote the state.
-        # @param text [String] of VARIABLE
-        # @param reason [String]
         # @return [nil] there is none, as far as can be seen
         def self.go_back(text, reason)
           number = text[/\Atake:(\d{1,9})\z/, 1].to_i
@@ -50,8 +45,6 @@ module Pando
           attr_writer :signals
         end
 
-        # @param number [Integer] of the descriptor
-        # @param refusal [String, nil] why another image could not take over
         def initialize(number, refusal)
           @number = number
           @refusal = refusal
@@ -102,7 +95,6 @@ module Pando
           payload.reactor(record.integers(:descriptors).map { |number| take(number) }) if record
         end
 
-        # @param monitor [Monitor] all of which is built
         def begin(monitor)
           take_up(monitor)
           @state.close_rest
@@ -168,7 +160,6 @@ module Pando
 
         def begin(monitor) = take_up(monitor)
 
-        # @yieldparam rehearsal [Rehearsal] to build a monitor with
         # @return never
         # @raise [Exception] it could not take over
         def self.perform
@@ -193,10 +184,7 @@ module Pando
       class ProcessImage
         include Brief
 
-        # @return [Array<String>]
-        attr_reader :arguments
-        # @return [Hash{String => String}]
-        attr_reader :variables
+        attr_reader :arguments, :variables
 
         # The image of this process, which must not have set its title yet.
         def self.current
@@ -204,9 +192,6 @@ module Pando
           new(arguments[0..-2], variables.map { |text| text.split("=", 2) }.select { |pair| pair.size == 2 }.to_h)
         end
 
-        # @param document [State, Document]
-        # @return [ProcessImage]
-        # @raise [Unreadable]
         def self.from_state(document)
           new(document.all("argument").map { |record| record.bytes(:value) },
               document.all("variable").to_h { |record| [record.bytes(:name), record.bytes(:value)] })
@@ -223,7 +208,6 @@ module Pando
         end
 
         # Executes this image in the current process.
-        # @param more [Hash{String => String, nil}] variables
         # @raise [SystemCallError] the kernel cannot execute it
         def execute(more)
           program, *rest = arguments

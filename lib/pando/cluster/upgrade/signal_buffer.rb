@@ -24,7 +24,6 @@ module Pando
           end
 
           # The monitor has handlers of its own from now on.
-          # @return [Array<String>] names
           def take
             @received.tap { @received = [] }
           end

@@ -20,9 +20,6 @@ module Pando
         # Owners in the order in which they are restored: those that refer to another come after it.
         OWNERS = %i[tally listeners roster lanes pools reactors drain reload reaper systemd control admin quiet].freeze
 
-        # @param monitor [Monitor]
-        # @param image [ProcessImage] that the monitor runs, to go back to
-        # @return [State]
         def self.of(monitor, image)
           new.tap do |state|
             state.add("monitor", version: Pando::VERSION, protocol: PROTOCOL, pid: Process.pid,
@@ -32,10 +29,7 @@ module Pando
           end
         end
 
-        # @param io [IO] a sealed file
-        # @param descriptors [Descriptors, StandIns]
         # @return [State] that is of this Pando's format and protocol
-        # @raise [Unreadable]
         def self.read(io, descriptors)
           document = Document.parse(io.pread([io.stat.size, Document::LIMIT + 1].min, 0))
           head = document.one("monitor")
@@ -62,7 +56,6 @@ module Pando
 
         def add(word, **fields) = @document.add(word, **fields)
 
-        # @param io [#fileno, nil]
         # @return [Integer, nil] its number, which it will have in the next image too
         def keep(io)
           return unless io
@@ -70,7 +63,6 @@ module Pando
           io.fileno.tap { |number| @kept << number }
         end
 
-        # @return [String]
         def to_s
           add("descriptors", numbers: @kept) unless @sealed
           @sealed = true
@@ -82,15 +74,10 @@ module Pando
         def all(word) = @document.all(word)
 
         # @return [Integer] of a descriptor that this process owns from now on, or of a stand-in
-        # @raise [Unreadable]
         def take(number) = @descriptors.take(number)
 
-        # @param pool [Integer] its place among the pools of the monitor that wrote this
-        # @return [PoolState]
         def part(pool) = PoolState.new(self, pool)
 
-        # @param name [String]
-        # @return [PoolState, nil] nil: there is no such pool yet
         def part_of(name) = names_of_pools.index(name)&.then { |number| part(number) }
 
         # Called before anything is restored.
@@ -115,7 +102,6 @@ module Pando
         end
 
         # Memory that the processes share, by which a reader sees whether it has the layout that it expects.
-        # @return [Array<Integer>] descriptors
         def memories
           [one("scoreboard").integer(:descriptor), *any("channel")&.integers(:descriptors)]
         end
@@ -126,7 +112,6 @@ module Pando
         # @return [String] of the Pando that wrote it
         def version = one("monitor").text(:version)
 
-        # @return [Integer] of the monitor that wrote it
         def pid = one("monitor").integer(:pid)
 
         def began_at = one("monitor").number(:began_at)
@@ -149,7 +134,6 @@ module Pando
 
         def_delegators :@state, :roster, :keep, :take
 
-        # @param state [State] @param pool [Integer]
         def initialize(state, pool)
           @state = state
           @pool = pool
@@ -164,13 +148,11 @@ module Pando
       # The descriptors that an image of the monitor has left to this one: open under the numbers that its state
       # names, and without close-on-exec.
       class Descriptors
-        # @param numbers [Array<Integer>]
         # @raise [SystemCallError] one is not open
         def self.close_on_exec(numbers, value)
           numbers.each { |number| Sys.borrow(number) { |io| io.close_on_exec = value } }
         end
 
-        # @param numbers [Array<Integer>] of all
         def expect(numbers)
           @left = numbers
         end
