@@ -48,11 +48,6 @@ module Pando
         end
       end
 
-      # After an upgrade: the listeners are kept, also if the configuration has changed since.
-      def self.taken_up(state, control, spec, poller)
-        new(control, poller).tap { |admin| admin.take_up(state, spec) }
-      end
-
       def initialize(control, poller)
         @control = control
         @poller = poller
@@ -78,9 +73,9 @@ module Pando
         (@listeners - @upcoming).each(&:close)
         @listeners = @upcoming
         @spec = @next
-        tell_exposed(@fresh)
+        tell_exposed
         @fresh = []
-        dismiss if @process && changed
+        @unwanted = true if @process && changed
       end
 
       # Closes what was prepared.
@@ -148,13 +143,18 @@ module Pando
         @unwanted = true
       end
 
-      # See .taken_up.
+      # After an upgrade: the listeners are kept, also if the configuration has changed since.
+      # @return [self]
       def take_up(state, spec)
         @listeners = @upcoming = state.all(LISTENER).map do |record|
           Listening::OwnListener.taken_up(record, state, spec ? spec.listen : [])
         end
         @spec = spec
-        @listeners = @upcoming = put_away if spec.nil?
+        return self if spec
+
+        @listeners.each(&:close) # the configuration no longer asks for an admin process
+        @listeners = @upcoming = []
+        self
       end
 
       # The server has stopped, and the process has been told of all that happened.
@@ -176,14 +176,8 @@ module Pando
         Listening::OwnListener.open(line, 0).tap { |listener| @fresh << listener }
       end
 
-      # The configuration no longer asks for an admin process.
-      def put_away
-        @listeners.each(&:close)
-        []
-      end
-
-      def tell_exposed(listeners)
-        listeners.reject { |one| local?(one.local_address) }.each do |one|
+      def tell_exposed
+        @fresh.reject { |one| local?(one.local_address) }.each do |one|
           Events.emit("admin.exposed", listen: one.name, advice: ADVICE)
         end
       end
@@ -267,12 +261,6 @@ module Pando
       def kill(reason)
         @verdict ||= reason
         @deadline = Sys.now + DEATH
-        @process.signal("KILL")
-      end
-
-      # It is to be replaced by another one.
-      def dismiss
-        @unwanted = true
         @process.signal("KILL")
       end
 

@@ -151,8 +151,6 @@ module Pando
       def request_slow(child, text) = @pool.slow_requests.answered(child, text)
       def slow_request_over(child, text) = @pool.slow_requests.over(child, text)
 
-      def lane_corrupt(number) = @pool.reactors.lane_corrupt(number)
-
       def hard_timeout(child, number)
         return if child.condemned?
 
@@ -196,7 +194,7 @@ module Pando
       # The first worker that leaves has found the listeners' queues empty. A client that came later would wait for the
       # slowest worker, and then be reset. The reactor does this by itself.
       def refuse_connections_at_stop(child)
-        @pool.refuse_connections if stopping? && child.worker? && child.ending&.success?
+        @pool.listeners.refuse if stopping? && child.worker? && child.ending&.success?
       end
 
       # A worker that caused its own end says something about its mold.

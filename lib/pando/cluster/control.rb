@@ -34,11 +34,6 @@ module Pando
         end
       end
 
-      # After an upgrade. A setting that has changed since does not move the socket.
-      def self.taken_up(state, cluster, spec, poller)
-        new(cluster, poller).tap { |control| control.take_up(state, spec) }
-      end
-
       def initialize(cluster, poller)
         @poller = poller
         @recent = RecentEvents.new
@@ -115,11 +110,13 @@ module Pando
         @sessions.each { |session| session.to_state(state) }
       end
 
-      # See .taken_up.
+      # After an upgrade. A setting that has changed since does not move the socket.
+      # @return [self]
       def take_up(state, spec)
-        record = state.any("control") or return
+        record = state.any("control") or return self
         @listener = @upcoming = Listening::OwnListener.taken_up(record, state, [spec].compact)
         @poller.add(@listener.socket, %i[control newcomer])
+        self
       end
 
       # Its clients, which may wait for the end of the upgrade.

@@ -31,12 +31,8 @@ module Pando
       # Reports that tell nothing new: a cold mold's pid is known from the start, and the reactor's exit status says
       # that it has drained.
       KNOWN = %i[adopted drained].freeze
-      THREADS = Message::THREADS.keys.freeze
-      private_constant :THREADS
-
       COUNT = /\A\d{1,9}\z/
       THREADS_OF_WORKERS = (1...Sys::Row::JOBS)
-      private_constant :COUNT, :THREADS_OF_WORKERS
 
       # Reports that are a text and nothing else, and the method of the observer that takes it.
       TEXTS = { checking: :child_checking, signalled: :child_signalled, replacement_wanted: :child_wants_replacement,
@@ -44,7 +40,7 @@ module Pando
                 slow: :request_slow, slow_over: :slow_request_over }.freeze
       # Others, and the method of the child that keeps it.
       KEPT = { detail: :add_detail, stack: :add_stacks }.freeze
-      private_constant :TEXTS, :KEPT
+      private_constant :KNOWN, :COUNT, :THREADS_OF_WORKERS, :TEXTS, :KEPT
 
       # Reads the packets that a child has sent.
       def read(child, burst = BURST)
@@ -126,7 +122,7 @@ module Pando
         when :lane_corrupt then @observer.lane_corrupt(message.lane)
         when :lines_lost then lines_lost(child, message)
         when :fork_failed, :fork_refused, :fork_declined then fork_failed(child, message)
-        when *THREADS then @observer.thread_reported(child, kind, message.text)
+        when *Message::THREADS.keys then @observer.thread_reported(child, kind, message.text)
         else reject(child, "an order instead of a report")
         end
       end

@@ -63,7 +63,7 @@ module Pando
         message = @records.decode(bytes)
         return Packet.new(message, sender, descriptors) if message
 
-        close_all(descriptors)
+        descriptors.each { |fd| Sys.close_fd(fd) }
         message = @records.decode(stripped)
         return Packet.new(message, sender, []) if message&.bearable?
 
@@ -75,12 +75,6 @@ module Pando
         @socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false).then { |peeked| peeked.nil? || peeked == "" }
       rescue SystemCallError
         true
-      end
-
-      private
-
-      def close_all(descriptors)
-        descriptors.each { |fd| Sys.close_fd(fd) }
       end
     end
 

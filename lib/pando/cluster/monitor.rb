@@ -171,7 +171,7 @@ module Pando
 
       def build_changes
         addresses = Reload::Addresses.new(listeners, @control, @admin, reactors)
-        @reload = Reload.new(pools, @payload, @poller, addresses, method(:renew))
+        @reload = Reload.new(pools, @payload, @poller, addresses, pools.method(:renew))
         @upgrade = Upgrade.new(self, @payload, @poller, @signals, @image)
       end
 
@@ -255,9 +255,6 @@ module Pando
         quiet.reconcile(ending?)
         @start.proceed(self)
       end
-
-      # A new release serves: its settings apply from now on.
-      def renew(renewal) = pools.renew(renewal)
 
       def first_pool = pools.first
 

@@ -57,9 +57,6 @@ module Pando
       # @return [Pools::Ingress] for another pool whose workers serve clients
       def ingress = Pools::Ingress.new(listeners, nil, nil, lanes, reactors)
 
-      # Refuses clients that wait at the listeners, so that they can go elsewhere.
-      def refuse_connections = listeners.refuse
-
       def boot = generations.begin_boot
 
       # @param purpose [Symbol] of the generation in the other pool
@@ -99,7 +96,7 @@ module Pando
         parts.filter_map(&:due).min
       end
 
-      # A new release serves: its settings apply from now on.
+      # (see Pools#renew)
       def renew(renewal, policy)
         before = options.workers
         payload.adopt(renewal)
@@ -122,8 +119,7 @@ module Pando
 
       # In a pool without listeners, direct mode has nothing to do.
       def build_ingress(ingress)
-        setup = ingress.setup
-        @lanes = ingress.lanes || lanes_for(setup)
+        @lanes = ingress.lanes || lanes_for(ingress.setup)
         @spawner = Spawner.new(roster, @common.poller, listeners, options, @common.command, lanes,
                                pool: (name if @common.several))
         @reactors = ingress.reactors || supervisor(ingress) || lanes

@@ -212,7 +212,7 @@ module Pando
           end
         end
 
-        def lane_corrupt(number) = @pools.first.child_events.lane_corrupt(number)
+        def lane_corrupt(number) = @pools.first.reactors.lane_corrupt(number)
         def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
 
         # In direct mode a worker cuts off slow readers, with the event that the reactor emits elsewhere

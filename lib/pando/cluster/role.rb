@@ -145,7 +145,7 @@ module Pando
       # The monitor decides what a terminal's ^C or hang-up means, and what TERM to one process or to all does.
       def set_traps
         %w[INT HUP USR1 USR2 TTIN].each { |name| trap(name) { nil } }
-        trap("TTOU") { report_stacks if row.take_stacks_wanted }
+        trap("TTOU") { Stacks.reports.each { |text| report(:stack, text: text) } if row.take_stacks_wanted }
         %w[TERM QUIT].each { |name| trap(name) { signalled(name) } }
         trap("CHLD", "DEFAULT")
       end
@@ -157,9 +157,6 @@ module Pando
         report(:signalled, text: @signalled_by) if @signalled_by
         @signalled_by = nil
       end
-
-      # Runs in the signal handler: the monitor wants to know where this process stands.
-      def report_stacks = Stacks.reports.each { |text| report(:stack, text: text) }
 
       # A monitor that dies closes its links a moment before the kernel sends the parent-death signal. The handler of
       # that signal shuts the listeners (see HTTP::DirectHandler#start), and this process may be the last one that can.
@@ -210,12 +207,6 @@ module Pando
         depart
       end
 
-      # Lets other workers take work first.
-      def step_back; end
-
-      # Takes work first, since others will be forked from it.
-      def train; end
-
       # The link has ended: the monitor is dead, and the kernel's signal is about to come, or the monitor has dropped
       # this process. Either way it must leave soon.
       def link_ended
@@ -231,15 +222,9 @@ module Pando
         nil
       end
 
-      # Only a worker asks whether it may leave.
-      def stay; end
-
       def obey(packet)
         case packet.message.kind
         when :leave, :drain then leave_now(packet.message)
-        when :step_back then step_back
-        when :train then train
-        when :stay then stay
         when :spawn, :promote then fork_order(packet)
         end
       end

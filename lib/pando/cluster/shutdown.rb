@@ -104,7 +104,6 @@ module Pando
       end
 
       def failed = status.zero? ? {} : { status: status }
-      def deadline_by(options) = @began_at + options.public_send(@patience)
 
       # A worker that still serves what the reactor holds.
       def held?(child) = @held_until && child.worker? && child.ready? && child.pool == @roster.reactor.pool
@@ -112,7 +111,7 @@ module Pando
       def ask(child)
         return end_starting_child(child, @reason) if child.starting?
 
-        deadline = deadline_by(@options_of.call(child))
+        deadline = @began_at + @options_of.call(child)[@patience]
         child.leave(@reason, child.reactor? ? deadline + REACTOR_EXTRA : deadline)
         child.order(child.reactor? ? Reactor::Message.new(:drain) : Message.hurry(@order, left(deadline)))
         child.signal("TERM") if child.service?

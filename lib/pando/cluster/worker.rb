@@ -14,8 +14,8 @@ module Pando
     class Worker < Role
       include JobRecord
 
-      # Seconds that an idle worker sleeps at most. Then it shows that it lives, and tries an accept, since a wake-up
-      # may have been lost (DESIGN.md, direct mode).
+      # Seconds that an idle worker sleeps at most. Then it shows that it lives, and in direct mode tries an accept,
+      # since a wake-up may have been lost.
       TICK = 0.5
       # Seconds between two looks at whether the work rests, while a fork waits for that.
       LOOK = 0.02
@@ -312,7 +312,8 @@ module Pando
         @work.idle unless leaving?
       end
 
-      # In direct mode the kernel wakes workers in the order in which they came to a listener (epoll_ctl(2)).
+      # Lets other workers take work first. In direct mode the kernel wakes them in the order in which they came to a
+      # listener (epoll_ctl(2)).
       def step_back
         row.measure(MEASURED)
         @work.step_back
@@ -320,7 +321,7 @@ module Pando
         nil
       end
 
-      # In direct mode it is enough that the others step back.
+      # Takes work first, since others will be forked from it. In direct mode it is enough that the others step back.
       def train
         payload.train(self)
         @work.step_forward
@@ -330,9 +331,9 @@ module Pando
       def obey(packet)
         case packet.message.kind
         when :leave_last then leave_last(packet.message)
+        when :step_back, :train, :stay, :try_out then send(packet.message.kind)
         when :promote then fork_order(packet)&.then { |order| begin_promotion(order) }
         when :quiet then @work.quiet
-        when :try_out then try_out
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
         when :lane then take_lane(packet)
@@ -343,9 +344,9 @@ module Pando
 
       # A further lane, for another thread.
       def take_lane(packet)
-        lane = LaneDescriptors.from(packet.message.lane, packet.descriptors)
-        payload.keep_open(lane.ios) if lane
-        @lanes << lane if lane
+        lane = LaneDescriptors.from(packet.message.lane, packet.descriptors) or return
+        payload.keep_open(lane.ios)
+        @lanes << lane
         nil
       end
 
@@ -386,9 +387,7 @@ module Pando
       end
 
       # Ends the recording, which hands over what it has.
-      def end_recording(reason)
-        @recorder = @recorder&.finish(reason)
-      end
+      def end_recording(reason) = @recorder = @recorder&.finish(reason)
 
       def refusals = @refusals ||= Poison::Refusals.new
       def full_title = "pando #{payload.worker_name} #{title}"

@@ -37,11 +37,6 @@ module Pando
           listeners
         end
 
-        # After an upgrade. Changes of the configuration since then need a reload.
-        def self.taken_up(state, specs, inherited)
-          new(inherited).tap { |listeners| listeners.take_up(state, specs) }
-        end
-
         def initialize(inherited = Inherited.none)
           @inherited = inherited
           @listeners = []
@@ -56,12 +51,15 @@ module Pando
           @inherited.to_state(state)
         end
 
-        # See .taken_up.
-        def from_state(_state) = nil
-
+        # After an upgrade. Changes of the configuration since then need a reload.
+        # @return [self]
         def take_up(state, specs)
           @listeners = state.all("listener").map { |record| OwnListener.taken_up(record, state, specs) }
+          self
         end
+
+        # All others are restored later, see #take_up.
+        def from_state(_state) = nil
 
         # Opens what is missing, and changes nothing yet.
         # @return [Change] for #adopt or #give_up

@@ -10,7 +10,12 @@ module Pando
       # first Pool, in the monitor.
       class Supervisor
         include Brief
+        extend Forwardable
         extend Serializable
+
+        # What the reactor has left undone, if it is lost; what it holds at this moment; and all that the reactors count
+        # since the server's start, of all pools and of one, see HTTP::ReactorSetup.
+        def_delegators :@setup, :in_flight, :state, :counters, :counters_of, :requests_of
 
         serialize_as "reactor", started: :flag
 
@@ -76,34 +81,15 @@ module Pando
         # @return [Float, nil] on Sys.now, when the reactor was last seen to be at work; nil: there is none
         def heard_at(_now) = (@moved_at if reactor&.ready? && !reactor.condemned?)
 
-        # @return [Hash{Symbol => Integer}] what a lost reactor has left undone
-        def in_flight = @setup.in_flight
-
         # The next reactor follows at once, unless that happens often.
         def lost(reason = nil)
           @setup.report(@jobs) # counts the last work of the lost reactor
           @throttles.fail(:reactor, reason)
         end
 
-        # The requests and connections that the reactor holds at this moment.
-        # @return [Hash{Symbol => Integer}]
-        def state = @setup.state
-
-        # All that the reactors count since the server's start, and what the present one holds.
-        # @return [Hash{String => Integer}]
-        def counters = @setup.counters
-
-        # @param pool [Integer] its number
-        # @return [Hash{String => Integer}] likewise
-        def counters_of(pool) = @setup.counters_of(pool)
-
         # @param pool [Integer] its number
         # @return [Integer] requests that wait for its workers
         def waiting_for(pool) = @setup.waiting.fetch(pool)
-
-        # @param pool [Integer] its number
-        # @return [Hash{Symbol => Object}] what was counted of its requests, see HTTP::ReactorSetup#requests_of
-        def requests_of(pool) = @setup.requests_of(pool)
 
         # The access log's file has been moved away. A new reactor opens it anyway.
         def reopen_log = @reopening = true

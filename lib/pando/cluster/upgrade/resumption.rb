@@ -73,7 +73,7 @@ module Pando
 
         def listeners(specs)
           compare(:listen, "listener", specs)
-          Listening::Listeners.taken_up(@state, specs, inherited_sockets)
+          Listening::Listeners.new(inherited_sockets).take_up(@state, specs)
         end
 
         def roster = Roster.new(Sys::Scoreboard.attach(take(@state.one("scoreboard").integer(:descriptor))))
@@ -81,12 +81,12 @@ module Pando
 
         def control(cluster, spec, poller)
           compare(:control, "control", [spec].compact)
-          Control.taken_up(@state, cluster, spec, poller)
+          Control.new(cluster, poller).take_up(@state, spec)
         end
 
         def admin(control, spec, poller)
           compare(:admin, AdminSupervisor::LISTENER, spec.to_a.first.to_a)
-          AdminSupervisor.taken_up(@state, control, spec, poller)
+          AdminSupervisor.new(control, poller).take_up(@state, spec)
         end
 
         # @return [Object, nil] in the mode that the workers were started in

@@ -108,7 +108,9 @@ module ClusterSupport
     # The same as the Monitor's.
     attr_reader :doors_closed
 
-    def refuse_connections = @doors_closed = true
+    # Stands for the listeners.
+    def listeners = self
+    def refuse = @doors_closed = true
 
     # As Pools#give_up in a server that keeps running once it has served.
     def give_up(*why)
