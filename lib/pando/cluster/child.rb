@@ -343,8 +343,12 @@ module Pando
         since = row.busy_since(number) if number
         return {} unless since
 
-        name = (row.job_name(number) || %w[? ?]).map { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }
-        { request: name.join(" "), seconds: (Sys.now - since).round(3) }
+        { request: job_name(number), seconds: (Sys.now - since).round(3) }
+      end
+
+      # @return [String] its verb and subject, in UTF-8
+      def job_name(number)
+        (row.job_name(number) || %w[? ?]).join(" ").force_encoding(Encoding::UTF_8).scrub("?")
       end
 
       # @return [Float, nil] seconds that this request has waited for the interpreter lock; nil: hardly any

@@ -87,7 +87,7 @@ module Pando
         known = jobs[number]
         return known if known && known.since == since
 
-        jobs[number] = Watch.new(name(child, number), since, @options.slow.seconds)
+        jobs[number] = Watch.new(child.job_name(number), since, @options.slow.seconds)
       end
 
       def ask(child, watch, now)
@@ -113,7 +113,7 @@ module Pando
       # The event once; for `pando slow` the last state counts, and what was seen from outside.
       def tell(child, watch, location, reason = nil)
         seconds = (Sys.now - watch.since).round(3)
-        facts = { **child.identity, request: watch.name.join(" "), seconds: seconds,
+        facts = { **child.identity, request: watch.name, seconds: seconds,
                                     location: location, reason: reason || watch.told&.fetch(:reason, nil) }.compact
         Events.emit("request.slow", **facts) unless watch.told
         keep(watch, { time: Time.now.to_i, pool: @pool, **facts })
@@ -126,10 +126,6 @@ module Pando
       end
 
       def patience(child) = PATIENCE + ((child.threads - 1) * TURN)
-
-      def name(child, number)
-        (child.row.job_name(number) || %w[? ?]).map { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }
-      end
 
       def stat(pid)
         File.read("/proc/#{pid}/stat").rpartition(")").last.split
