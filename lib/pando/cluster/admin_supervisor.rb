@@ -19,7 +19,6 @@ module Pando
     class AdminSupervisor
       include Brief
 
-      # Names of records in an upgrade's state.
       LISTENER = "admin_listener"
       PROCESS = "admin"
       HISTORY = "admin_history"
@@ -29,7 +28,6 @@ module Pando
       STANDSTILL = 15.0
       # Seconds that it may take to die of SIGKILL at the end of the server.
       DEATH = 1.0
-      # Records that are read in one turn.
       AT_ONCE = 32
       # The longest waits before the next start. Whatever kills a process that works comes from outside. One that never
       # becomes ready will hardly do so the next time.
@@ -78,7 +76,6 @@ module Pando
         @unwanted = true if @process && changed
       end
 
-      # Closes what was prepared.
       def give_up
         @fresh&.each(&:close)
         @fresh = []
@@ -93,7 +90,6 @@ module Pando
         ending = @process.reap and gone(ending)
       end
 
-      # @param pid [Integer] of a dead process
       # @return [Boolean] whether it was this one
       def reap(pid)
         return false unless @process&.pid == pid
@@ -144,7 +140,6 @@ module Pando
       end
 
       # After an upgrade: the listeners are kept, also if the configuration has changed since.
-      # @return [self]
       def take_up(state, spec)
         @listeners = @upcoming = state.all(LISTENER).map do |record|
           Listening::OwnListener.taken_up(record, state, spec ? spec.listen : [])
@@ -241,7 +236,6 @@ module Pando
                                    seconds: (Sys.now - @began_at).round(3))
       end
 
-      # It has closed its end, or is dead.
       def hang_up
         return unless @link
 

@@ -21,7 +21,6 @@ module Pando
       FIRST_LISTENER = 5
 
       # @yieldparam pool [String, nil] the name of the pool whose mold it becomes; nil: there is only one
-      # @yieldreturn [Payload]
       # @return never: the process ends with its last role
       def self.run(&block) = new(ENV.delete(VARIABLE)).run(&block)
 

@@ -123,7 +123,6 @@ module Pando
       def killed_by_operator? = verdict == BY_OPERATOR
       # It is starting and will be of use.
       def coming? = starting? && unwanted.nil?
-      # It is or will be of use.
       def staying? = coming? || ready?
       def pid = pidfd&.pid
 
@@ -185,7 +184,6 @@ module Pando
         order(Message.hurry(:leave, patience))
       end
 
-      # @return [Float, nil] seconds for which it may still keep its connections
       def drain_left
         left = @drains_until.to_f - Sys.now
         left if left.positive?
@@ -261,7 +259,6 @@ module Pando
 
       def stuck? = !!@stuck
 
-      # Whether it ended unexpectedly during its self-check.
       def failed_check? = stuck? || (!step.nil? && !condemned? && unwanted.nil?)
 
       # Whether its self-check hung or crashed, which may be its mold's fault. A check that raises has returned.
@@ -318,7 +315,6 @@ module Pando
       def declined_while_busy? = !@declined_busy_since.nil? && row.busy_since == @declined_busy_since
 
       # The pages that were prefaulted for it before it was ready, for events.
-      # @return [Hash{Symbol => Object}] empty: none
       def prefaulted
         bytes, seconds = row.prefaulted
         bytes.zero? ? {} : { prefaulted: bytes, prefault_seconds: seconds.round(4) }
@@ -346,7 +342,6 @@ module Pando
         { request: job_name(number), seconds: (Sys.now - since).round(3) }
       end
 
-      # @return [String] its verb and subject, in UTF-8
       def job_name(number)
         (row.job_name(number) || %w[? ?]).join(" ").force_encoding(Encoding::UTF_8).scrub("?")
       end
@@ -373,7 +368,6 @@ module Pando
 
       def longest_job = row.jobs.min_by { |number| row.busy_since(number) || Float::INFINITY }
 
-      # Its slot, generation and pid, for events.
       def identity
         return { pid: pid } if reactor?
 

@@ -48,7 +48,6 @@ module Pando
         child.enter_step("fork", Sys.now) unless child.gone?
       end
 
-      # The child is about to take a step of its self-check.
       # @param step [String] empty: it has taken all steps
       def child_checking(child, step) = child.enter_step(step, @options.check_timeout&.then { |time| Sys.now + time })
 
@@ -69,10 +68,8 @@ module Pando
       # The child crashes: it serves no more requests, and ends when Ruby has written its crash report.
       def child_crashing(child) = (@pool.rollout.worker_crashing(child) unless stopping?)
 
-      # The child got TERM from outside, and serves until it is told more.
       def child_signalled(child, signal) = @pool.external_signals.add(child, signal)
 
-      # The child has found out something about a thread.
       def thread_reported(child, kind, text)
         @pool.generations.lost_threads.report(child, kind, text) unless stopping? || !child.worker?
       end
@@ -95,7 +92,6 @@ module Pando
         child.order(Message.new(:stay)) if child.ready?
       end
 
-      # The canary was told to request something from itself.
       # @param text [String] what it requested, or why that failed
       def canary_tried(child, text, failed: false)
         @pool.generations.canary_tried(child, text, failed: failed) if child.ready?
@@ -147,7 +143,6 @@ module Pando
         child_lost(child, nil)
       end
 
-      # The worker has said where a slow request stands.
       def request_slow(child, text) = @pool.slow_requests.answered(child, text)
       def slow_request_over(child, text) = @pool.slow_requests.over(child, text)
 

@@ -9,7 +9,6 @@ module Pando
       CHANGED = "PANDO_CHANGED"
       FORMER = "PANDO_FORMER_"
 
-      # @return [Array<String>] the executable and arguments
       attr_reader :command
 
       def self.of(command) = command.is_a?(self) ? command : new(command)

@@ -26,7 +26,6 @@ module Pando
       ADVICE = "pando status cannot ask this server: write control \"PATH\" into the config file, with a path in a " \
                "folder that it may write to and that no other server uses"
 
-      # @param spec [Spec, nil] nil: there is to be no socket
       def self.open(spec, cluster, poller)
         new(cluster, poller).tap do |control|
           control.prepare(spec)
@@ -62,7 +61,6 @@ module Pando
         @poller.add(@listener.socket, %i[control newcomer]) if @listener
       end
 
-      # Closes the socket that was prepared.
       def give_up
         @upcoming.close if @upcoming && !@upcoming.equal?(@listener)
         @upcoming = @listener
@@ -111,7 +109,6 @@ module Pando
       end
 
       # After an upgrade. A setting that has changed since does not move the socket.
-      # @return [self]
       def take_up(state, spec)
         record = state.any("control") or return self
         @listener = @upcoming = Listening::OwnListener.taken_up(record, state, [spec].compact)

@@ -37,7 +37,6 @@ module Pando
         @roster.each { |child| child.postpone(seconds) }
       end
 
-      # @return [Float] when to look again, at the latest
       def due(now = Sys.now)
         known = @roster.flat_map do |child|
           [child.deadline, expected_by(child), child.step_deadline, *request_deadlines(child)]

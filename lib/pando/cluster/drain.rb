@@ -37,10 +37,8 @@ module Pando
       # Whether load balancers have had time to notice.
       def noticed? = begun? && Sys.now >= noticed_at
 
-      # @return [Float] seconds until then
       def left = noticed_at - Sys.now
 
-      # Load balancers should send no more requests.
       def begin(reason)
         return if begun?
 
@@ -48,7 +46,6 @@ module Pando
         Events.emit("drain.started", reason: reason)
       end
 
-      # Load balancers may send requests again.
       def undo(reason)
         return unless begun?
 

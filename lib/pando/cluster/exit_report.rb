@@ -11,7 +11,6 @@ module Pando
       attr_reader :child, :ending, :reason
 
       # @param ending [Sys::Ending, nil] nil: there never was a process
-      # @param oom [Boolean] the kernel's OOM killer ended it
       def initialize(child, ending, oom: false)
         @child = child
         @ending = ending
@@ -35,7 +34,6 @@ module Pando
       # Whether the OOM killer, an operator, or the monitor killed it.
       def killed_from_outside? = ending&.killed? && ending.number == Signal.list["KILL"]
 
-      # Whether it was ready, and neither was asked to leave nor killed by the monitor.
       def unexpected? = !never_ready? && !wanted? && !child.condemned?
 
       # Whether its request has probably ended it. Any process may be the cause when memory runs out.
@@ -56,7 +54,6 @@ module Pando
         Events.emit(event, **child.identity, reason: reason, **of_worker, **more)
       end
 
-      # Emits check.failed if it ended in its self-check.
       def report_failed_check
         return unless child.failed_check?
 

@@ -139,7 +139,6 @@ module Pando
         tell(reason: reason, **details)
       end
 
-      # It serves in all slots.
       def become_current
         enter(:current, seconds: age)
         Events.emit("refork.finished", generation: number, pid: mold.pid, seconds: age) if purpose == :refork

@@ -43,9 +43,6 @@ module Pando
 
       # @param give_up [#call] called with a reason and a backtrace when an attempt has failed and no worker serves;
       #   returns false to go on trying
-      # @param options [#canary, #refork_failures, #workers] how a generation proves itself
-      # @param throttles [RestartThrottles] of the mold: one that dies again and again is replaced later
-      #   each time
       # @param origin [#call] given a purpose, returns the mold of another pool to fork instead of a cold boot; nil:
       #   none
       # @param measuring [Hash] gauge: and conditions: of Reforks; those and clock: of ColdBoots
@@ -297,7 +294,6 @@ module Pando
         generation.end_mold("retired")
       end
 
-      # The mold that was kept is no longer needed.
       def release_kept(reason) = retire(@evaluation.release, reason)
 
       def ends_generation?(generation, cause)
@@ -312,7 +308,6 @@ module Pando
         proven? && (generation.established? || generation.purpose != :reload)
       end
 
-      # The upcoming generation's mold has not come up.
       def fail_mold(child, reason, cause)
         excused = proven? && upcoming.booting? && excused?(upcoming, cause)
         return discard(upcoming, reason, child&.detail) unless excused

@@ -20,7 +20,6 @@ module Pando
       # @return [Sys::Ending, nil] nil while the process runs
       attr_reader :ending
 
-      # @param poller [Sys::Poller] woken up by output and by the end
       # @param descriptors [Array<#fileno, Integer, ANSWER>] what the process finds open from descriptor 3 on
       # @raise [SystemCallError] the process cannot be started
       def initialize(poller, command, environment, timeout, descriptors: [ANSWER], answer_bytes: ANSWER_BYTES)
@@ -45,10 +44,8 @@ module Pando
 
       def late? = !!@late
 
-      # @return [String] bytes
       def answer = @texts.first[0, @limits.first]
 
-      # @return [String] in UTF-8
       def errors = @texts.last[0, @limits.last].force_encoding(Encoding::UTF_8).scrub("?")
 
       # Kills the process: its answer is not needed any more.

@@ -12,7 +12,6 @@ module Pando
       # Seconds that a process may live on after its link has ended.
       LINK_ENDED = 5.0
 
-      # @param control [#welcome] for the questions of services
       def initialize(roster, poller, observer, control)
         @roster = roster
         @poller = poller
@@ -42,7 +41,6 @@ module Pando
       KEPT = { detail: :add_detail, stack: :add_stacks }.freeze
       private_constant :KNOWN, :COUNT, :THREADS_OF_WORKERS, :TEXTS, :KEPT
 
-      # Reads the packets that a child has sent.
       def read(child, burst = BURST)
         burst.times do
           return if child.gone? || child.mute
@@ -136,7 +134,6 @@ module Pando
         @observer.child_ready(child)
       end
 
-      # A mold says how many its workers have.
       def takes_threads?(mold, count)
         return false unless THREADS_OF_WORKERS.include?(count)
 

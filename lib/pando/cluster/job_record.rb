@@ -10,7 +10,6 @@ module Pando
     #   job_begins    called when a job has begun
     #   job_over(job, sample)   and when it is over; its name, if pages are recorded, and whether a sample is due
     module JobRecord
-      # A job begins.
       # @param verb [String] @param subject [String] for the log, without secrets
       # @param soft [Float, nil] seconds until the monitor signals @param hard [Float, nil] until it kills
       def job_started(verb, subject, soft, hard)
@@ -28,7 +27,6 @@ module Pando
       # The running job has begun to stream its result, which may take long: a rollout does not wait for its end.
       def job_streams = row.streaming!(job_number)
 
-      # @return [Boolean] whether it does
       def streams? = row.streaming?(job_number)
 
       def job_finished

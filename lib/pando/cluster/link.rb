@@ -48,7 +48,6 @@ module Pando
         false
       end
 
-      # @return [Boolean] whether the peer was gone when something was sent
       def lost? = @lost
 
       # Never blocks.

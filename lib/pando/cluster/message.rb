@@ -52,7 +52,6 @@ module Pando
       def self.hurry(kind, seconds) = new(kind, lane: clock, text: seconds.round(3).to_s)
 
       # A report that the process has failed.
-      # @param passing [Boolean] see PassingFault
       def self.failure(passing, **fields) = new(:failed, lane: passing ? 1 : 0, **fields)
 
       # Tenths of a second, modulo 32 bits.

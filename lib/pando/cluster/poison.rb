@@ -31,7 +31,6 @@ module Pando
       end
 
       # A process has ended. Its row on the scoreboard has no new owner yet.
-      # @param oom [Boolean] the kernel's OOM killer ended it
       def died(child, oom: false)
         return unless at_request?(child)
 
@@ -44,7 +43,6 @@ module Pando
         judge(name, record, child.job[:request])
       end
 
-      # Tells each worker what to refuse.
       def reconcile
         @bans.delete_if { |_, ban| ban.over? }
         @bans.each_value { |ban| ban.tell(@roster.workers) }
@@ -120,7 +118,6 @@ module Pando
         # @return [Boolean] whether it was not cut
         def self.possible?(name) = name[0].bytesize < METHOD_BYTES && name[1].bytesize < PATH_BYTES
 
-        # In a worker.
         def self.decode(text)
           ends_at, verb, path = text.split(" ", 3)
           ends_at = Float(ends_at || "", exception: false)

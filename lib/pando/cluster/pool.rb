@@ -54,7 +54,6 @@ module Pando
       # @return [Boolean] whether its workers serve clients
       def serves? = !options.jobs
 
-      # @return [Pools::Ingress] for another pool whose workers serve clients
       def ingress = Pools::Ingress.new(listeners, nil, nil, lanes, reactors)
 
       def boot = generations.begin_boot

@@ -93,7 +93,6 @@ module Pando
       end
 
       # Begins a new generation in each pool.
-      # @return [Generation, Release] see Generations#reload
       def reload(command, listeners)
         return first.generations.reload(command, listeners) unless several?
 

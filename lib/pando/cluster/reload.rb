@@ -75,7 +75,6 @@ module Pando
 
       def due = (@renewal.due if @renewal && !@known)
 
-      # The server ends.
       def abandon
         @renewal&.give_up
         @addresses.give_up
@@ -165,14 +164,12 @@ module Pando
           @reactors = reactors
         end
 
-        # @raise [BootError] the server cannot listen on one of them
         def prepare(renewal)
           @change = @listeners.prepare(renewal.listen)
           @control.prepare(renewal.control)
           @admin.prepare(renewal.admin)
         end
 
-        # @return [Array<Listener>] that the new release accepts from
         def upcoming = @change.views
 
         def adopt

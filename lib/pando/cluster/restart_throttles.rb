@@ -26,7 +26,6 @@ module Pando
       REMEMBERED = 100
 
       # In a row: since the last success.
-      # @return [Integer]
       attr_reader :failures, :refusals
 
       # @param free [Integer] failures that cause no wait
@@ -116,7 +115,6 @@ module Pando
         true
       end
 
-      # For `pando status`.
       def state(now = Sys.now)
         { **@place, rate: rate(now), seconds: ((due || now) - now).round(2), reason: @reason }
       end

@@ -13,7 +13,6 @@ module Pando
 
       attr_reader :size
 
-      # @param others [#call] gives the lanes that other pools need
       def initialize(roster, spawner, generations, options, throttles: RestartThrottles.new, others: -> { 0 })
         @throttles = throttles
         @others = others
@@ -31,20 +30,16 @@ module Pando
         threads == 1 && taken.zero? ? Roster::LANES : ((Roster::LANES - taken) / threads) - @options.surge
       end
 
-      # @return [Integer] lanes that its workers may need
       def lanes
         most = [@size, (@options.workers if @options.auto_workers)].compact.max
         (most + @options.surge) * @roster.threads
       end
 
-      # @return [Integer] lanes that other pools may need
       def others = @others.call
 
       # As an operator asks for it: the other pools keep their workers. The configuration's numbers fit together.
-      # @return [Boolean] whether so many fit
       def scale(size) = size <= most(others) && resize(size)
 
-      # @return [Boolean] whether there can be so many
       def resize(size, reason = nil)
         return false unless size.between?(1, most)
 
@@ -92,7 +87,6 @@ module Pando
 
       # Asks a ready worker to leave, and fills its slot again. If no other worker serves, it leaves once its successor
       # is ready.
-      # @param cause [Symbol, nil] for the event
       def renew(child, reason, cause: nil)
         return ask_to_leave(child, reason, cause: cause) unless last?(child)
 

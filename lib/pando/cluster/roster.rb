@@ -106,7 +106,6 @@ module Pando
         # (see Roster#admit)
         def admit(role, slot, generation, link, source) = @roster.admit(role, slot, generation, link, source, @pool)
 
-        # @return [Roster] with the children of all pools
         def everybody = @roster
 
         private

@@ -18,9 +18,7 @@ module Pando
       # @return [Float] on Sys.now, when the remaining children are killed
       attr_reader :deadline
 
-      # @param options [Options] of the first pool
       # @param hear [#call] reads the reports of a child
-      # @param options_of [#call] the options of a child's own pool
       def initialize(roster, options, hear, options_of: ->(_child) { options })
         @hear = hear
         @roster = roster
@@ -71,7 +69,6 @@ module Pando
       end
 
       # Prints the reason as the last lines on stderr, even if warnings are switched off.
-      # @param patience [Float] seconds that the reader of stderr has
       def print_failure(patience = 0.0)
         return unless @failure
 

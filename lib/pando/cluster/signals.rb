@@ -17,7 +17,6 @@ module Pando
       # process (setrlimit(2)). All children ignore it as well, since that survives fork and exec.
       IGNORED = "XFSZ"
 
-      # @param quiet [Boolean] whether TSTP quiets the nodes
       def initialize(quiet: false)
         @names = quiet ? [*NAMES, QUIET] : NAMES
         @reader, @writer = IO.pipe

@@ -29,7 +29,6 @@ module Pando
       attr_reader :recent
 
       # @param options [Options] its `slow`; it may change at a reload
-      # @param pool [String, nil] its name
       def initialize(options, pool = nil)
         @options = options
         @pool = pool
@@ -50,7 +49,6 @@ module Pando
         ask(child, watch, now) if now - since >= watch.next
       end
 
-      # A worker has answered.
       # @param text [String] untrusted: the number of the job, when it began (microseconds), and the application's line
       def answered(child, text)
         watch, location = watched(child, text)

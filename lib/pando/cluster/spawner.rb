@@ -62,7 +62,6 @@ module Pando
         end
       end
 
-      # @return [Boolean] whether a worker of this mold can have its lanes
       def room_beside?(mold) = @lanes.room?(mold.threads)
 
       def worker(mold, slot) = fork_by(mold, :spawn, :worker, slot, mold.generation, @options.spawn_timeout)

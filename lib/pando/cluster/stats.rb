@@ -42,7 +42,6 @@ module Pando
       def state(row) = Sys::Row::STATES[row.state]
 
       # The queue is common to all workers. So that their sum is right, each shows its share.
-      # @return [Array<Integer>] by worker
       def shares(workers)
         takers = workers.select { |row| state(row) == :ready }
         each, rest = @scoreboard.waiting(@pool).divmod([takers.size, 1].max)

@@ -67,7 +67,7 @@ module Pando
         state.add("systemd", path: @path, watchdog: @watchdog, **serialized_fields) if @socket
       end
 
-      # See .taken_up.
+      # It is restored before all others, see .taken_up.
       def from_state(_state) = nil
 
       def close

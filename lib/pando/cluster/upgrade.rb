@@ -194,7 +194,6 @@ module Pando
           memory&.close
         end
 
-        # @return [Outcome, nil] nil: not yet
         def proceed(now = Sys.now)
           return unless @process.proceed(now)
 
@@ -205,7 +204,6 @@ module Pando
 
         def due = @process.deadline
 
-        # Its outcome is not needed any more.
         def give_up = @process.abandon
 
         private

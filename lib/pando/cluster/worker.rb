@@ -70,7 +70,6 @@ module Pando
       # @return [Integer] of the main thread's job
       def job_number = 0
 
-      # @param number [Integer] from 1
       # @return [ThreadRecord] for the jobs of another thread
       def thread_record(number) = ThreadRecord.new(self, number)
 
@@ -350,7 +349,6 @@ module Pando
         nil
       end
 
-      # Takes news about other workers.
       def hear(message)
         case message.kind
         when :refuse then refusals.add(message.text)

@@ -11,7 +11,6 @@ module Pando
       # Owned by Evaluation, in the monitor.
       # @abstract
       class Observation
-        # @return [Float] when the next check is due, on Sys.now
         attr_reader :due
 
         def initialize(number, terms, roster, records, memory: MemoryCheck.new(roster), heard_at: :itself.to_proc,
@@ -183,7 +182,6 @@ module Pando
         FAILURES = 2
 
         # @param before [Curve] of those that it has replaced
-        # @param size [Integer] how many workers it has
         def initialize(number, terms, roster, records, before:, size:, **more)
           super(number, terms, roster, records, **more)
           @before = before
@@ -192,7 +190,6 @@ module Pando
         end
 
         # A worker did not come up.
-        # @return [String, nil] what is wrong
         def fail(reason)
           @failures += 1
           reason if @failures >= FAILURES
@@ -236,7 +233,6 @@ module Pando
           @source = source
         end
 
-        # @return [String, nil] what is wrong
         def complaint(worker, before)
           faults, most, age = worker.row.faults.zip(before.faults, AGES).reverse.find { |three| three.none?(&:zero?) }
           return unless faults && bytes(faults) > allowed(bytes(most), worker.row.prefaulted.first)

@@ -42,7 +42,6 @@ module Pando
 
         private
 
-        # @return [nil] the client need not wait
         def answer(word, arguments, session)
           case word
           when "pages" then pages(arguments, session)
@@ -119,7 +118,6 @@ module Pando
 
         # During a rollout two workers may share a slot: the one that is not leaving is meant, unless the client says
         # the pid. A pid that is not the slot's any more is refused, because the client has seen another worker there.
-        # @return [Array(Pool, Child)]
         def addressed(arguments)
           pool = pool(arguments)
           slot = whole(arguments, "slot")

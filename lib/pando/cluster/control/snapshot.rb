@@ -239,7 +239,6 @@ module Pando
         GENERATED = %i[mold worker].freeze
         PARTS = %i[pool generations requests].freeze
 
-        # @yieldparam word [String] @yieldparam pairs [Hash{Symbol => Object}]
         def each(&block)
           yield "server", server
           @cluster.listeners.waiting.each { |listen, waiting| yield "listener", listen: listen, waiting: waiting }

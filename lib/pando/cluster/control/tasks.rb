@@ -76,7 +76,6 @@ module Pando
 
         # A command that is done as soon as it begins.
         class Immediate < Task
-          # @yieldreturn [String] what was achieved
           def initialize(cluster, &work)
             super(cluster)
             @work = work

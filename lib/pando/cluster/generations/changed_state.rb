@@ -71,7 +71,6 @@ module Pando
         # @return [String, nil] about a worker that may not be promoted
         def refusal = declined_workers.first&.declined
 
-        # For `pando status`.
         def explain = declined_workers.map { |worker| { **worker.identity, reason: worker.declined } }
 
         # @param generation [Generation] that serves in all slots; another release may make other changes

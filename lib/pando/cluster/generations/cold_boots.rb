@@ -33,7 +33,6 @@ module Pando
         serialize ancestry: Refork::Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer,
                   until: :number, reason: :text
 
-        # @param gauge [#anonymous, #measure] @param conditions [#obstacle, #occupation] see Conditions
         # @param clock [#cpu_time] seconds of CPU that a process has had
         def initialize(roster, generations, reforks, gauge: Memory::Gauge.new, conditions: Conditions::NONE,
                        clock: Sys::Scheduler)

@@ -31,7 +31,6 @@ module Pando
           @back = {}
         end
 
-        # A worker reports a thread.
         # @param kind [Symbol] one of Message::THREADS
         # @param text [String] its key, and the words about it, in lines
         def report(child, kind, text)
@@ -115,7 +114,6 @@ module Pando
           @served = nil
         end
 
-        # For `pando status`.
         def explain
           @lost.each_value.map do |one|
             held = @roster.ready_workers.count { |worker| worker.lost_threads[one.key] } if one.refused

@@ -129,7 +129,6 @@ module Pando
           @policy.choose(free) || (best_source(except) if anybody)
         end
 
-        # @param worker [Child] that has refused to fork a mold, or failed
         # @param refork [Boolean] whether the mold was for a refork
         def refused_by(worker, obstacle, refork: true, **facts)
           refuse(obstacle, (@wanted if refork), slot: worker.slot, source: worker.pid, **facts)
@@ -263,7 +262,6 @@ module Pando
           UNSETTLED if unsettled
         end
 
-        # A pool of one node.
         def lone? = @options.jobs && @roster.workers.size < 2
 
         def unsettled = @roster.find { |child| child.worker? && !child.ready? && !child.draining? }

@@ -106,7 +106,6 @@ module Pando
           @file = ListenerSocket.file(@path)
         end
 
-        # @param state [Upgrade::State] @param word [String] the name of its record
         def to_state(state, word)
           state.add(word, descriptor: state.keep(socket), spec: spec.to_s, kind: spec.kind, entry: entry&.name,
                           **serialized_fields)
@@ -118,7 +117,6 @@ module Pando
 
         def inherited? = !entry.nil?
 
-        # Its address, for events.
         def identity = { listen: name, inherited: (true if inherited?) }.compact
 
         def for?(spec)
@@ -128,7 +126,6 @@ module Pando
           @file == ListenerSocket.file(ListenerSocket.real_path(spec)) # a link on its path may lead elsewhere by now
         end
 
-        # @return [Listener] with the options of this line
         def as(spec) = Listener.new(socket, number: number, proxied: spec.proxy_protocol, held: held?)
 
         # The same address is wanted with other options.

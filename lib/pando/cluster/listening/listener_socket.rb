@@ -68,7 +68,6 @@ module Pando
           File.umask(before) if before
         end
 
-        # @param descriptor [Integer] that this process has inherited
         def server(descriptor)
           kind = Sys.borrow(descriptor, Socket) { |any| any.local_address.unix? ? UNIXServer : TCPServer }
           server = kind.for_fd(descriptor)
@@ -108,7 +107,6 @@ module Pando
         end
 
         # Sets the options of another line for the same address.
-        # @raise [SystemCallError]
         def adjust(socket, old, new)
           socket.listen(new.backlog) unless old.backlog == new.backlog
           if new.tcp?

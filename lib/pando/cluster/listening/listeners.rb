@@ -52,7 +52,6 @@ module Pando
         end
 
         # After an upgrade. Changes of the configuration since then need a reload.
-        # @return [self]
         def take_up(state, specs)
           @listeners = state.all("listener").map { |record| OwnListener.taken_up(record, state, specs) }
           self
@@ -62,7 +61,6 @@ module Pando
         def from_state(_state) = nil
 
         # Opens what is missing, and changes nothing yet.
-        # @return [Change] for #adopt or #give_up
         # @raise [BootError] see .open
         def prepare(specs)
           raise BootError, "a server has at most #{MOST} listeners" if specs.size > MOST
@@ -101,7 +99,6 @@ module Pando
         # @return [Hash{String => Integer, nil}] by address; nil: the kernel does not tell
         def waiting = to_h { |listener| [listener.name, ListenerSocket.waiting(listener.socket)] }
 
-        # Refuses clients at once, so that they can go elsewhere.
         def refuse = each(&:refuse)
 
         # Closes all, and removes the files of UNIX sockets that still belong to them.

@@ -13,7 +13,6 @@ module Pando
         # The share of one CPU that measuring may take in the long run.
         SHARE = 0.02
 
-        # A measurement of a process.
         Sample = Struct.new(:usage, :faults, :anonymous, :at)
 
         # @param clock [#call] seconds of CPU that this thread has used
@@ -33,7 +32,6 @@ module Pando
         # @return [Boolean] whether another measurement stays within that share
         def rested?(now = Sys.now) = now >= @rested_at
 
-        # Measures a process.
         # @return [Sys::Memory::Usage, nil] nil: it is gone
         def measure(pid)
           began_at = @clock.call

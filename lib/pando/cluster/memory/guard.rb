@@ -43,7 +43,6 @@ module Pando
           @shortage.look&.then { |reason| relieve(reason, now) }
         end
 
-        # @return [Boolean] whether memory was short at the last look
         def short? = limits.any? && @shortage.short?
 
         def due = (@looked_at + (@shortage.near? ? HASTE : TICK) if limits.any?)
@@ -124,7 +123,6 @@ module Pando
         end
 
         # Ranks workers by their estimated size, and measures the largest ones.
-        # @return [Array(Child, Integer), nil]
         def largest_worker
           @roster.everybody.ready_workers.reject(&:replacement_wanted?)
                  .max_by(MEASUREMENTS) { |worker| @gauge.most(worker.pid) }

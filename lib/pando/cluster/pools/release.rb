@@ -34,18 +34,15 @@ module Pando
           end
         end
 
-        # (see Generation#untried)
         def untried=(reason)
           @untried = reason
           @members.each_value { |generation| generation.untried = reason }
         end
 
-        # (see Generation#unproven)
         def unproven = @members.each_value.filter_map(&:unproven).first
 
         def number = @members[@pools.first]&.number
 
-        # (see Generation#state)
         def state
           note_current
           return :refused if @absent

@@ -25,7 +25,6 @@ module Pando
 
         def room?(number) = @free.size >= number
 
-        # @param child [Child] a worker that is about to be ordered
         # @raise [Pando::Error] all are taken
         def open_for(child)
           first = @free.first

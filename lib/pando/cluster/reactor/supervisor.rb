@@ -65,7 +65,6 @@ module Pando
         # @param changed [Array<Listener>] the reactor does not have them, or has other flags
         def listeners_changed(changed) = @opened.concat(changed)
 
-        # @return [Boolean] whether the reactor knows all listeners
         def told? = @opened.empty? && @listeners.leaving.empty?
 
         def due
@@ -87,7 +86,6 @@ module Pando
           @throttles.fail(:reactor, reason)
         end
 
-        # @param pool [Integer] its number
         # @return [Integer] requests that wait for its workers
         def waiting_for(pool) = @setup.waiting.fetch(pool)
 
@@ -232,7 +230,6 @@ module Pando
           @idlers = {}
         end
 
-        # @return [Boolean] whether the next check should come soon
         def doubtful? = @idlers.any?
 
         # @param waiting [Array<Integer>] how many requests wait for each pool's workers, while it answers none and the
@@ -244,7 +241,6 @@ module Pando
           wanted.select { |worker| @idlers[worker.pid]&.beats.to_i >= PROOF }
         end
 
-        # Starts again after a replacement.
         def forget = @idlers = {}
 
         private

@@ -28,7 +28,6 @@ module Pando
         WORD = /\A[a-z_]{1,32}\z/
         KEY = /\A[a-z_]{1,32}(\.[a-z_]{1,32})*\z/
 
-        # @return [Document]
         def self.parse(bytes)
           raise Unreadable, "it is larger than #{LIMIT} bytes" if bytes.bytesize > LIMIT
 
@@ -93,7 +92,6 @@ module Pando
         # @param kind [Symbol, Array<Symbol>] :integer, :number, :text, :bytes, :flag, :integers, :numbers, or the
         #   symbols that it may be
         # @return [Object, nil] nil: it is not there
-        # @raise [Unreadable]
         def read(key, kind)
           return unless key?(key)
           return choice(key, kind) if kind.is_a?(Array)

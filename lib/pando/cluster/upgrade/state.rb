@@ -157,7 +157,6 @@ module Pando
           @left = numbers
         end
 
-        # @return [Integer] the same number
         def take(number)
           raise Unreadable, "descriptor #{number} was not passed on, or is taken twice" unless @left.delete(number)
 
