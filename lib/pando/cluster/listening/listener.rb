@@ -86,8 +86,6 @@ module Pando
         # @raise [BootError]
         def self.open(spec, number) = new(ListenerSocket.open(spec), spec, number)
 
-        def self.of(entry, spec, number) = new(entry.socket, spec, number, entry)
-
         # After an upgrade.
         def self.taken_up(record, state, specs)
           socket = Socket.for_fd(state.take(record.integer(:descriptor)))

@@ -115,7 +115,9 @@ module Pando
           known = select { |listener| listener.for?(spec) } - change.listeners
           return known if known.any? && spec.kind != :systemd
 
-          known += @inherited.take(spec).map { |entry| fresh(OwnListener.of(entry, spec, number(change)), change) }
+          known += @inherited.take(spec).map do |entry|
+            fresh(OwnListener.new(entry.socket, spec, number(change), entry), change)
+          end
           return known if known.any?
           raise BootError, "cannot listen on #{spec}: it has handed us no such socket" if spec.kind == :systemd
 

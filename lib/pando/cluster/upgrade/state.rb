@@ -17,6 +17,8 @@ module Pando
       #
       # Times are of the monotonic clock, which goes on.
       class State
+        extend Forwardable
+
         # Owners in the order in which they are restored: those that refer to another come after it.
         OWNERS = %i[tally listeners roster lanes pools reactors drain reload reaper systemd control admin quiet].freeze
 
@@ -54,7 +56,10 @@ module Pando
         # @return [Array<Integer>] descriptors that are to be passed on
         attr_reader :kept
 
-        def add(word, **fields) = @document.add(word, **fields)
+        def_delegators :@document, :add, :one, :any, :all
+        # #take returns the number of a descriptor that this process owns from now on, or of a stand-in. #close_rest
+        # closes those that no owner has taken.
+        def_delegators :@descriptors, :take, :close_rest
 
         # @return [Integer, nil] its number, which it will have in the next image too
         def keep(io)
@@ -68,13 +73,6 @@ module Pando
           @sealed = true
           @document.to_s
         end
-
-        def one(word) = @document.one(word)
-        def any(word) = @document.any(word)
-        def all(word) = @document.all(word)
-
-        # @return [Integer] of a descriptor that this process owns from now on, or of a stand-in
-        def take(number) = @descriptors.take(number)
 
         def part(pool) = PoolState.new(self, pool)
 
@@ -106,26 +104,15 @@ module Pando
           [one("scoreboard").integer(:descriptor), *any("channel")&.integers(:descriptors)]
         end
 
-        # Closes the descriptors that no owner has taken.
-        def close_rest = @descriptors.close_rest
-
-        # @return [String] of the Pando that wrote it
+        # Of the Pando that wrote it.
         def version = one("monitor").text(:version)
-
         def pid = one("monitor").integer(:pid)
-
         def began_at = one("monitor").number(:began_at)
         def upgraded_at = one("monitor").number(:upgraded_at)
 
         private
 
-        # A Pando from before there were pools had one, and did not name it.
-        def names_of_pools
-          return @names_of_pools if @names_of_pools
-
-          names = all("pool").map { |record| record.text(:name) }
-          @names_of_pools = names.any? ? names : @names.first(1)
-        end
+        def names_of_pools = @names_of_pools ||= all("pool").map { |record| record.text(:name) }
       end
 
       # What a state says of one pool. The records of the first pool look as they do where there is no other.
@@ -154,7 +141,7 @@ module Pando
         end
 
         def expect(numbers)
-          @left = numbers
+          @left = numbers.dup
         end
 
         def take(number)
@@ -173,17 +160,14 @@ module Pando
 
       # As Descriptors, in the process that only tries whether it could take over (Rehearsal): a few are real, the
       # others are sockets of its own that nothing writes to.
-      class StandIns
+      class StandIns < Descriptors
         # @return [Hash{Integer => Integer}] number there => number here
         attr_reader :real
 
         def initialize
+          super
           @real = {}
           @dummy, @other_end = UNIXSocket.pair
-        end
-
-        def expect(numbers)
-          @left = numbers.dup
         end
 
         def take(number)
