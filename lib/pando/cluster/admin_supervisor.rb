@@ -14,8 +14,7 @@ module Pando
     # The admin process is a client of Control like any other. It has no need of the control socket: it makes a pair of
     # sockets for each command and sends one end over its link. The monitor never waits for it.
     #
-    # The past that the dashboard shows survives that process in a file in memory. The monitor never reads it.
-    # Owned by the monitor, in whose loop it runs.
+    # The past that the dashboard shows survives that process in a file in memory. Owned by the monitor.
     class AdminSupervisor
       include Brief
 

@@ -10,8 +10,7 @@ require "pando/cluster/worker"
 
 module Pando
   module Cluster
-    # Runs a process that the monitor started by exec. It becomes the mold of a cold boot; all other processes of its
-    # generation are its forks.
+    # Runs a process that the monitor started by exec: the mold of a cold boot, from which its generation is forked.
     class Boot
       VARIABLE = "PANDO_BOOT"
       # The descriptors that the monitor hands over (see Spawner#cold_mold).
@@ -82,8 +81,7 @@ module Pando
     end
 
     # The stack frame to which every role returns before a fork. A fork from inside a role would leave its frames on the
-    # stack of each generation, until the application had no room left. Used in molds, workers and services; #run is the
-    # outermost call of each.
+    # stack of each generation, until there was no room left. #run is the outermost call of molds, workers and services.
     class BaseFrame
       ROLES = { mold: Mold, worker: Worker, service: Service }.freeze
 

@@ -39,8 +39,7 @@ module Pando
         end
       end
 
-      # A child that was forked and has not reported may wait for a lock, which the fork itself needs or a library takes
-      # right after it.
+      # A child that was forked and has not reported may wait for a lock that the fork or a library takes.
       def report_overdue(child)
         return unless @pool.inbox.adopt_unreported(child)
 
@@ -76,8 +75,7 @@ module Pando
       # The child was asked to fork a mold, and reports that requests have changed its process.
       def state_reported(child, text) = (@pool.generations.changed_state.report(child, text) unless stopping?)
 
-      # The child asks to be replaced, and waits for an answer. The last ready worker serves on until its successor is
-      # ready.
+      # The child asks to be replaced, and waits for an answer. The last ready worker first gets a successor.
       def child_wants_replacement(child, reason)
         return unless child.ready?
 

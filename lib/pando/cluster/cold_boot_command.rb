@@ -3,8 +3,7 @@
 module Pando
   module Cluster
     # The command of a cold boot, and the environment variables that it needs at the very start, such as LD_PRELOAD for
-    # an allocator. The application and its children must not see them: {.settle}, in the new image, restores the former
-    # values.
+    # an allocator. The application must not see them: {.settle}, in the new image, restores the former values.
     class ColdBootCommand
       CHANGED = "PANDO_CHANGED"
       FORMER = "PANDO_FORMER_"

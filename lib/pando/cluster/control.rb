@@ -10,8 +10,7 @@ module Pando
   module Cluster
     # The UNIX socket at which `pando status`, `pando refork` and their like ask the monitor. It serves only the
     # server's own user and root. A client sends one line, receives a record for each event, and in the end `ok` or
-    # `failed`.
-    # Owned by the monitor, in whose loop it runs.
+    # `failed`. Owned by the monitor.
     class Control
       include Brief
 

@@ -10,8 +10,7 @@ module Pando
     #        \________ any failure ________> discarded
     #        \________ a lost thread ______> refused
     #
-    # It is kept while its successor is watched, and becomes current again if that fails. Owned by Generations, in the
-    # monitor.
+    # It is kept while its successor is watched, and becomes current again if that fails. Owned by Generations.
     class Generation
       extend Serializable
 

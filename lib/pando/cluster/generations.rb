@@ -68,8 +68,7 @@ module Pando
 
       def settled? = !current.nil? && upcoming.nil? && !watching?
 
-      # Nothing begins in the turn in which a watch ends: if it was over a reload, the next turn brings the reload's
-      # settings.
+      # Nothing begins in the turn in which a watch ends: if it was over a reload, the next turn brings its settings.
       def reconcile
         return if @evaluation.reconcile
 
@@ -190,8 +189,7 @@ module Pando
         discard(generation, reason) if generation.backoff.refusals >= LAST_TRY
       end
 
-      # A worker's self-check did not come back. A fork may catch a lock at a bad moment once; twice is the mold's
-      # fault.
+      # A worker's self-check did not come back. A fork may catch a lock at a bad moment, but twice is the mold's fault.
       def child_unfit(child, reason)
         generation = generation_of(child) or return
         generation.backoff.fail(reason)
@@ -207,8 +205,7 @@ module Pando
       # A worker leaves and has served nothing: the next one waits, lest Pando fork for ever.
       def worker_wasted(child, reason = nil) = generation_of(child)&.backoff&.fail(reason)
 
-      # The upcoming generation lacks a thread, or no process could be had for it. That is not a failure, and an event
-      # of its own has told of it.
+      # The upcoming generation lacks a thread, or gets no process. That is not a failure, and an event has told of it.
       def refuse(reason) = abandon(upcoming, :refused, reason)
 
       # New workers come from the upcoming generation from now on.

@@ -27,8 +27,7 @@ module Pando
       # Packets read from one child in a row, while the others wait.
       BURST = 64
 
-      # Reports that tell nothing new: a cold mold's pid is known from the start, and the reactor's exit status says
-      # that it has drained.
+      # Reports that tell nothing new: a cold mold's pid is known, and a reactor's exit status says that it has drained.
       KNOWN = %i[adopted drained].freeze
       COUNT = /\A\d{1,9}\z/
       THREADS_OF_WORKERS = (1...Sys::Row::JOBS)
@@ -58,8 +57,7 @@ module Pando
         reject(child, e.message)
       end
 
-      # Called for the first packet of a forked child, or when it was found without one. Only a child of the monitor can
-      # be adopted.
+      # For a forked child's first packet, or if it was found without one. Only the monitor's children can be adopted.
       def adopt(child, pid)
         return drop(child, "a report without the kernel's word for its sender") unless pid.positive?
 

@@ -37,8 +37,7 @@ module Pando
         job_over(job, sample)
       end
 
-      # The running job failed on the server's side. It is counted once, when it is done, so that failures stay a share
-      # of the finished jobs.
+      # The running job failed on the server's side. It is counted when it is done, as a share of the finished jobs.
       def job_failed
         @job_failed = true
       end
@@ -79,8 +78,7 @@ module Pando
     end
 
     # Writes a worker's garbage collections, JIT code, page faults and CPU time (Sys::Sample) into its row: at its 1st,
-    # 2nd, 4th ... job while it is young, later at most four times a second, and when it becomes idle. Owned by a
-    # Worker, in its process.
+    # 2nd, 4th ... job while it is young, later at most four times a second, and when it falls idle. Owned by a Worker.
     class Sampler
       def initialize(row, payload)
         @row = row

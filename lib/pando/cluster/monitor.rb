@@ -188,8 +188,7 @@ module Pando
         Events.emit("hook.failed", hook: :after_monitor_ready, reason: e.message)
       end
 
-      # If the kernel refuses memory or descriptors, the next turn tries again a little later. The monitor ends for
-      # nothing that passes.
+      # If the kernel refuses memory or descriptors, the next turn tries again. It ends for nothing that passes.
       def turn
         take_turn
       rescue Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, NoMemoryError => e
@@ -226,9 +225,8 @@ module Pando
         [always, *[pools, examiner, reload, upgrade, @restart_file].filter_map(&:due)].min
       end
 
-      # Links come before pidfds: the last reports of a dead process come first. Signals come before pidfds: a signal to
-      # stop may have been sent to the children as well, and then their death is no failure. It may have come after the
-      # wait.
+      # Links come before pidfds: the last reports of a dead process come first. Signals come before pidfds, also those
+      # since the wait: a signal to stop may have been sent to the children as well, and then their death is no failure.
       def hear(ready)
         signals = @signals.take.uniq
         children(ready, :link).each { |child| read(child) }

@@ -5,8 +5,7 @@ require "pando/cluster/options"
 module Pando
   module Cluster
     # Requests that end their workers, by method and path. Decides which lost request must not be tried again, reports a
-    # path that has ended several workers, and makes workers refuse it if the settings say so. Owned by a Pool, in the
-    # monitor.
+    # path that has ended several workers, and makes workers refuse it if the settings say so. Owned by a Pool.
     class Poison
       DEFAULT = Terms.new(deaths: 3, within: 60.0).freeze
 
@@ -55,8 +54,7 @@ module Pando
 
       # Native code may crash without the interpreter lock, while another request has it. Then the request is retried,
       # because it was beside the one that was blamed, and the next worker crashes as well. A request that has seen two
-      # crashes is likelier than another, unless the other's path has ended a worker, too. Kills from outside hit
-      # anybody.
+      # crashes is likelier than another, unless that one's path has ended a worker too. Kills from outside hit anybody.
       def blame_the_retried(child)
         return unless child.ending.crash?
 
@@ -65,8 +63,7 @@ module Pando
         child.blame(retried) if known.nil? || known.endings(MINUTE).empty?
       end
 
-      # A worker that the monitor killed was not ended by its request. Before it is ready, a worker requests something
-      # from itself.
+      # The monitor's kills are not the request's fault. Before it is ready, a worker requests something from itself.
       def at_request?(child)
         !@options.jobs && child.worker? && !child.ending.nil? && !child.condemned? && !child.starting? &&
           !child.row.busy_since.nil?
@@ -106,8 +103,7 @@ module Pando
         terms.refuse
       end
 
-      # A method and a path that workers refuse for a while. The monitor makes one; each worker decodes it from a
-      # message.
+      # A method and a path that workers refuse for a while. Made by the monitor; workers decode it from a message.
       class Ban
         # Bans at the same time.
         MOST = 64

@@ -214,8 +214,7 @@ module Pando
         def lane_corrupt(number) = @pools.first.reactors.lane_corrupt(number)
         def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
 
-        # In direct mode a worker cuts off slow readers, with the event that the reactor emits elsewhere
-        # (HTTP::ReactorReport).
+        # In direct mode a worker cuts off slow readers. Elsewhere the reactor emits this event (HTTP::ReactorReport).
         def reader_lost(child, text)
           reader, request = text.split("\n", 2)
           @pools.about(@pools.of(child)) do

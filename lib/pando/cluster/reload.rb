@@ -153,8 +153,7 @@ module Pando
       end
 
       # The addresses that a reload may change: the application's listeners, the control socket and those of the admin
-      # process. New ones are opened before anything changes, and then either used or closed again.
-      # Owned by the monitor.
+      # process. New ones are opened before anything changes, then used or closed again. Owned by the monitor.
       class Addresses
         # @param reactors [Reactor::Supervisor, Listening::DirectMode] told of changed listeners
         def initialize(listeners, control, admin, reactors)

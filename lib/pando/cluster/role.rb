@@ -17,8 +17,7 @@ module Pando
                          keyword_init: true) do
       def options = payload.options
 
-      # For a service, or for the first mold of another pool: without what belongs to clients, unless that pool serves
-      # them too.
+      # For a service, or another pool's first mold: without what belongs to clients, unless that pool serves them too.
       def of_pool(name, serves: false)
         return self.class.new(**to_h, pool: name) if serves
 
@@ -290,8 +289,7 @@ module Pando
 
         private
 
-        # The main thread first: most workers serve with it. The frames of the signal handler, which are of this file,
-        # are left out.
+        # The main thread first: most workers serve with it. The signal handler's frames, of this file, are left out.
         def lines
           Thread.list.sort_by { |thread| thread == Thread.main ? 0 : 1 }.flat_map do |thread|
             frames = thread.backtrace.to_a

@@ -74,8 +74,7 @@ module Pando
       end
 
       # A worker crashes in its request, and has not ended yet, since Ruby writes its crash report. On busy CPUs that
-      # takes long, so at most as many such workers as there are slots are replaced before they end. If the worker lives
-      # after all, it leaves.
+      # takes long, so at most as many such workers as there are slots are replaced before they end.
       def worker_crashing(child)
         return unless child.worker? && child.ready? && child.row.busy_since
         return if @roster.workers.count { |worker| worker.leaving? && !worker.draining? } >= size
@@ -85,8 +84,7 @@ module Pando
         child.ask_to_leave(nil, Sys.now + @options.stop_timeout, patient: true)
       end
 
-      # Asks a ready worker to leave, and fills its slot again. If no other worker serves, it leaves once its successor
-      # is ready.
+      # Asks a ready worker to leave, and fills its slot again. The last one leaves once its successor is ready.
       def renew(child, reason, cause: nil)
         return ask_to_leave(child, reason, cause: cause) unless last?(child)
 

@@ -4,8 +4,7 @@ require "pando/cluster/child"
 
 module Pando
   module Cluster
-    # All children that the monitor has ordered and not yet reaped, each on a seat of the scoreboard. Owned by the
-    # monitor.
+    # All children that are ordered and not yet reaped, each on a seat of the scoreboard. Owned by the monitor.
     class Roster
       # Queries on a list of children: all of them, or those of one pool.
       module Selection

@@ -9,8 +9,7 @@ module Pando
     class Shutdown
       include Brief
 
-      # Seconds that the reactor has beyond the others' deadline: it answers the requests of workers that are killed
-      # then.
+      # Seconds that the reactor has beyond the others' deadline, to answer the requests of workers that are killed.
       REACTOR_EXTRA = 2.0
 
       # @return [Integer] the monitor's exit status

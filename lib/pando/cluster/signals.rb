@@ -2,8 +2,7 @@
 
 module Pando
   module Cluster
-    # Turns signals to the monitor into bytes in a pipe, which its event loop reads. The handler only writes a byte, so
-    # it may run at any time.
+    # Turns signals to the monitor into bytes in a pipe, which its event loop reads: a handler may do no more than that.
     class Signals
       NAMES = %w[TERM QUIT INT USR2 TTIN TTOU CHLD HUP USR1].freeze
       # For a cluster that does jobs. Any other server it suspends, as the kernel does.

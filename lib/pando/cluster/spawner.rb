@@ -70,8 +70,7 @@ module Pando
         fork_by(mold, :spawn, :service, index, mold.generation, @options.spawn_timeout, notes: notes)
       end
 
-      # Cancels an order. The forker drops it when it finds the link closed, and a process that was forked meanwhile
-      # ends.
+      # Cancels an order. The forker drops it when it finds the link closed; a process that was forked meanwhile ends.
       def cancel(child)
         @poller.remove(child.link) unless child.link.closed?
         @poller.remove(child.pidfd) if child.pidfd

@@ -37,8 +37,7 @@ module Pando
         monitor.pools.boot
       end
 
-      # Called at each turn of the monitor's loop. Emits server.ready once every worker serves. A later reload or death
-      # does not repeat it.
+      # Emits server.ready once every worker serves. A later reload or death does not repeat it.
       def proceed(monitor)
         return if @complete || !monitor.complete?
 

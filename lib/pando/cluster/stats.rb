@@ -4,8 +4,7 @@ require "pando/version"
 
 module Pando
   module Cluster
-    # Reads the workers of one pool from the scoreboard. Made by Pando.stats_hash for each answer, in any process that
-    # has the application.
+    # Reads the workers of one pool from the scoreboard. Made by Pando.stats_hash for each answer.
     class Stats
       def initialize(scoreboard, pool, jobs: false)
         @scoreboard = scoreboard

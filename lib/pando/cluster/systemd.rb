@@ -3,9 +3,8 @@
 module Pando
   module Cluster
     # Reports the server's state to the service manager, as in sd_notify(3) (Type=notify): ready with the first
-    # generation that serves, reloading, stopping, a status line, and that the monitor's loop still turns
-    # (WatchdogSec=). Owned by the monitor. The addresses are removed from the environment, since no child may report
-    # for the server.
+    # generation that serves, reloading, stopping, a status line, and that the monitor's loop turns (WatchdogSec=).
+    # The addresses are removed from the environment: no child may report for the server. Owned by the monitor.
     class Systemd
       extend Serializable
 

@@ -27,8 +27,7 @@ module Pando
       # give them back.
       EXIT_TIME = 2.0
 
-      # Asks to be replaced after the running job. The monitor decides: while no other worker serves, this one goes on
-      # until its successor does.
+      # Asks to be replaced after the running job. If no other worker serves, this one goes on until its successor does.
       def leave(reason)
         return if @leaving
 
@@ -177,8 +176,7 @@ module Pando
         nil
       end
 
-      # Keeps its connections until the last one has ended or their time is up. It still obeys: the monitor may want it
-      # to leave sooner.
+      # Keeps its connections until the last one has ended or their time is up. It still obeys orders to leave sooner.
       def drain
         entitle("#{@title} draining")
         until @work.drained? || drain_over?
@@ -247,8 +245,7 @@ module Pando
         order
       end
 
-      # A fork that is due comes first, since a job may take long. Sources that are ready may not show it again, so the
-      # worker remembers them.
+      # A fork that is due comes first, since a job may take long. Ready sources may not show it again: they are kept.
       def serve(sources)
         return @pending = sources if sources.any? && promotion_due?
 

@@ -34,8 +34,7 @@ module Pando
           def check; end
 
           # What the task must wait for, if events do not tell.
-          # @return [Array(String, Float), nil] in words, and seconds that this takes at most (nil: not known); nil:
-          #   nothing
+          # @return [Array(String, Float), nil] in words, and seconds that this takes at most (nil: not known)
           def obstacle = nil
 
           private

@@ -18,8 +18,7 @@ module Pando
 
         # Seconds between two looks.
         LOOK = 30.0
-        # Seconds for which a shortage of memory delays a boot. After that it boots all the same: nothing else frees
-        # this memory.
+        # Seconds for which a shortage of memory delays a boot, but no longer: nothing else frees this memory.
         PATIENCE = 60.0
         # Seconds from the first failure to the next attempt, and the most: each failure doubles them.
         FIRST = 60.0

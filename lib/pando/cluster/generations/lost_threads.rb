@@ -10,8 +10,7 @@ module Pando
       class LostThreads
         include Brief
 
-        # A thread that did not come back. refused: whether workers that have it are no longer promoted; else it is only
-        # reported.
+        # A thread that did not come back. refused: workers that have it are not promoted; else it is only reported.
         Lost = Struct.new(:key, :reason, :advice, :refused) do
           def words = "#{reason}. #{advice}"
         end

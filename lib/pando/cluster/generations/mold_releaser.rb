@@ -21,8 +21,7 @@ module Pando
         SHARE = 0.1
         # If a mold is needed again within this many seconds, it was worth its memory, and its successor stays.
         WORTH = 600.0
-        # The fewest workers: a deadly request may kill two of them, and one must be left to fork a mold. With fewer,
-        # the mold comes back.
+        # The fewest workers without a mold: a deadly request may kill two, and one must be left to fork a mold.
         LEAST = 3
 
         def initialize(pool, conditions, gauge)

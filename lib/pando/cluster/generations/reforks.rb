@@ -34,8 +34,7 @@ module Pando
         # Failed reforks in a row.
         attr_reader :failures
         # With `jit :trainee`: the worker that gets requests before all others until the first refork, so that the next
-        # generation is forked from it. A busy trainee is passed over: no request waits for it while another worker is
-        # idle.
+        # generation is forked from it. While it is busy, requests go to other idle workers.
         attr_reader :trainee
         attr_writer :policy
 

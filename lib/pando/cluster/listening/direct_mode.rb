@@ -4,8 +4,7 @@ module Pando
   module Cluster
     module Listening
       # Stands for reactor and lanes in direct mode, where workers accept connections themselves. A listener that a
-      # reload has removed is served by a worker of the new release until its queue is empty. Owned by a Pool, in the
-      # monitor.
+      # reload has removed is served by a worker of the new release until its queue is empty. Owned by a Pool.
       class DirectMode
         def initialize(roster, listeners)
           @roster = roster

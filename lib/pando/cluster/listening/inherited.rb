@@ -7,8 +7,7 @@ module Pando
     module Listening
       # The sockets that a service manager has opened for the server (sd_listen_fds(3)), until a line of the
       # configuration claims them. They belong to the service manager: the server neither shuts them down nor removes
-      # their files. Owned by the monitor. The variables about them are removed from the environment, since they are not
-      # for children.
+      # their files. The variables about them are not for children, and are removed. Owned by the monitor.
       class Inherited
         FIRST = 3
         MOST = 100

@@ -146,8 +146,7 @@ module Pando
           nil # it has been removed
         end
 
-        # Removes the file, unless another server has put its own there. An inode is not used again while its socket is
-        # open.
+        # Removes the file, unless another server has put its there. An inode is not reused while its socket is open.
         def unlink(path, file)
           File.unlink(path) if file && file == self.file(path)
         rescue SystemCallError

@@ -90,8 +90,7 @@ module Pando
           replace(worker, "its private memory is #{mebibytes(size)}, over the limit of #{mebibytes(soft_limit)}")
         end
 
-        # Without a limit for workers it is the hard one: an idle worker beyond that is replaced, and not killed in its
-        # next request.
+        # Without a limit for workers it is the hard one: an idle worker beyond that is not killed in its next request.
         def soft_limit = limits.worker || limits.hard
 
         # Its request is not tried again: it may have been the cause.

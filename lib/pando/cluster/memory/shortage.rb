@@ -15,8 +15,7 @@ module Pando
 
         # Percent below its limit from which on a control group is checked more often.
         NEAR = 10
-        # Seconds in which the departure of a worker should show its effect. While nothing helps, twice as long each
-        # time.
+        # Seconds in which the departure of a worker should help. If it does not, the next time is twice as long.
         RESPITE = 2.0
         LONGEST_RESPITE = 120.0
         # Seconds between two departures when memory is critical.
@@ -54,8 +53,7 @@ module Pando
           reason
         end
 
-        # Whether a worker may leave now. If the control group was too full at the last look, no other departure is
-        # waited for.
+        # Whether a worker may leave now. If the control group was too full, it waits for no other departure.
         def relief_due?(guard, now)
           return now - @relieved_at >= LEAST if @critical
 

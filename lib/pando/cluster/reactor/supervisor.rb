@@ -31,8 +31,7 @@ module Pando
         LOOK = 0.5
         CURE = 10.0
 
-        # @return [Boolean] whether the process waits for a disk or a file server, and cannot be interrupted: state D
-        #   in proc(5)
+        # @return [Boolean] whether it waits for a disk or a file server and cannot be interrupted: state D in proc(5)
         def self.waits_for_disk?(pid)
           File.read("/proc/#{pid}/stat").rpartition(") ").last.start_with?("D")
         rescue SystemCallError
@@ -180,8 +179,7 @@ module Pando
         end
       end
 
-      # The running requests of the workers behind a reactor, for reports of waiting requests. Owned by the
-      # {Supervisor}.
+      # The running requests of the workers behind a reactor, for reports of waiting requests. Owned by {Supervisor}.
       class Jobs
         # Requests that are named.
         NAMED = 3

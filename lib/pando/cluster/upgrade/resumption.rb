@@ -7,8 +7,7 @@ require "pando/cluster/upgrade/state"
 module Pando
   module Cluster
     class Upgrade
-      # How a monitor gets what another image of the same process has owned: from the state that this image has left.
-      # Has the interface of Start.
+      # Restores what another image of the same process has owned, from the state that it has left. A kind of Start.
       #
       # Whatever fails before the monitor's first turn, the process can go back to the former image: the state and all
       # descriptors are as that image left them. Owned by the new monitor, until it has begun.
