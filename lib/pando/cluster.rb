@@ -29,7 +29,7 @@ module Pando
 
     # The sockets that the monitor listens on, and what a reload does to them.
     module Listening
-      autoload :Inherited, "pando/cluster/listening/inherited"
+      autoload :Inherited, "pando/cluster/listening/listener"
       autoload :Listener, "pando/cluster/listening/listener"
       autoload :Listeners, "pando/cluster/listening/listeners"
     end

@@ -94,37 +94,31 @@ module Pando
                       suspended: (true if suspended?), sizing: sizing }]]
         end
 
-        def generations = known.map { |generation| ["generation", { pool: @name, **facts(generation) }] }
+        def generations = many("generation", known.map { |generation| facts(generation) })
 
         # What the refork policy waits for.
-        def policy = one("refork", @pool.generations.reforks.explain)
+        def policy = many("refork", [@pool.generations.reforks.explain])
 
         # Memory that each mold inherits and hands down.
-        def leak = one("leak", @pool.generations.cold_boots.explain)
+        def leak = many("leak", [@pool.generations.cold_boots.explain])
 
         # Threads that forked processes lack.
         def lost_threads
           size = @pool.roster.ready_workers.size
-          @pool.generations.lost_threads.explain.map do |one|
-            ["lost_thread", { pool: @name, **one, workers: (size if one[:held]) }]
-          end
+          threads = @pool.generations.lost_threads.explain
+          many("lost_thread", threads.map { |one| { **one, workers: (size if one[:held]) } })
         end
 
         # Workers that are not promoted because a request has changed their process.
-        def changed_states
-          @pool.generations.changed_state.explain.map { |one| ["changed_state", { pool: @name, **one }] }
-        end
+        def changed_states = many("changed_state", @pool.generations.changed_state.explain)
 
         # Paths that workers refuse because they have ended others.
         def refused_paths
-          @pool.poison.refused.map do |one|
-            ["refused_path", { pool: @name, **one, seconds: one[:seconds].round(1) }]
-          end
+          many("refused_path", @pool.poison.refused.map { |one| { **one, seconds: one[:seconds].round(1) } })
         end
 
         def throttles
-          states = [*@pool.throttles.states, *known.map(&:backoff).reject(&:calm?).map(&:state)]
-          states.map { |state| ["throttle", { pool: @name, **state }] }
+          many("throttle", [*@pool.throttles.states, *known.map(&:backoff).reject(&:calm?).map(&:state)])
         end
 
         # What the reactor has counted since the start: a record for each method, for the bytes, and a few for each
@@ -159,7 +153,7 @@ module Pando
         # The counts are those of answers with an unknown status, with 1xx, 2xx and so on.
         def answer(method, counts) = ["answers", { pool: @name, method: method, counts: counts.join(",") }]
 
-        def one(word, facts) = facts.any? ? [[word, { pool: @name, **facts }]] : []
+        def many(word, records) = records.reject(&:empty?).map { |facts| [word, { pool: @name, **facts }] }
 
         def known
           all = @pool.generations

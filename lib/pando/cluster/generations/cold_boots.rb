@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/generations/conditions"
-require "pando/cluster/memory/gauge"
+require "pando/cluster/generations/reforks"
 require "pando/refork/lineage"
 require "pando/sys/scheduler"
 
