@@ -28,8 +28,7 @@ module Pando
       # Seconds that it may take to die of SIGKILL at the end of the server.
       DEATH = 1.0
       AT_ONCE = 32
-      # The longest waits before the next start. Whatever kills a process that works comes from outside. One that never
-      # becomes ready will hardly do so the next time.
+      # The longest waits before the next start. A process that never becomes ready will hardly do so the next time.
       LIMITS = { lost: { limit: 0.5, free: 3 }, failed: { limit: 30.0, free: 1 } }.freeze
       # Variables for Ruby that the monitor was started with, and that the admin process must not obey.
       UNSET = %w[RUBYOPT RUBYLIB RUBY_YJIT_ENABLE BUNDLE_GEMFILE].freeze

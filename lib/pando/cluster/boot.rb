@@ -70,8 +70,7 @@ module Pando
         IO.for_fd(descriptor, "r+b").tap { |io| io.close_on_exec = true }
       end
 
-      # A mold has inherited at_exit handlers of the worker that it was forked from, whose files and sockets are still
-      # in use. It leaves without running them.
+      # A mold leaves without at_exit handlers: those of the worker that it was forked from would close its files.
       def leave(role)
         exit unless role.is_a?(Mold)
 

@@ -129,8 +129,7 @@ module Pando
         replace(child, exit_report, innocent)
       end
 
-      # The order to fork was not carried out in time. A mold that does not fork is stuck. A worker may be in a long
-      # request, so only the order is dropped.
+      # The order to fork was not carried out in time. A mold is stuck then; a worker may be in a long request.
       def spawn_overdue(child)
         return if child.mold? && @pool.generations.promotion.overdue(child)
         return child_lost(child, nil) if child.cut_off
@@ -253,8 +252,7 @@ module Pando
       # Whether it left as it was asked to, or was called off before it was ready.
       def wanted? = @wanted
 
-      # Whether it ended by itself before it had begun any request. A worker that dies of a request says nothing about
-      # its mold.
+      # Whether it ended by itself before its first request. A death of a request says nothing about the mold.
       def failed? = @failed
 
       # Whether the OOM killer, an operator, or the monitor killed it.

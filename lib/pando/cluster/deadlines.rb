@@ -156,8 +156,7 @@ module Pando
         end
       end
 
-      # A running request has its own deadline, and after it the worker has stop_timeout for the rest. A stream may have
-      # no deadline, and is not waited for.
+      # A running request has its own deadline, and then the worker has stop_timeout. A stream is not waited for.
       def awaited?(child) = child.patient? && child.row.jobs.any? { |number| !child.row.streaming?(number) }
 
       # The setting that limits its start, as in Spawner.

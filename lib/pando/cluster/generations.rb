@@ -12,8 +12,8 @@ require "pando/cluster/restart_throttles"
 
 module Pando
   module Cluster
-    # Knows which generation serves and which one is on its way, moves each through its states, and replaces a mold that
-    # dies. Owned by a Pool, in the monitor.
+    # Knows which generation serves and which one is on its way, moves them through their states, replaces a dead mold.
+    # Owned by a Pool, in the monitor.
     class Generations
       include Brief
       extend Forwardable

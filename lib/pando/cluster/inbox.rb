@@ -4,8 +4,7 @@ require "pando/cluster/link"
 
 module Pando
   module Cluster
-    # Reads the reports of children and passes them to ChildEvents. Only the kernel's word counts for a sender's
-    # identity. Owned by the monitor.
+    # Reads the reports of children, for ChildEvents. Only the kernel's word counts for a sender. Owned by the monitor.
     class Inbox
       include Brief
 

@@ -2,8 +2,7 @@
 
 module Pando
   module Cluster
-    # One end of the socket pair between the monitor and a child (AF_UNIX, SOCK_SEQPACKET). The monitor makes the pair,
-    # so it holds its end before the child exists.
+    # One end of the socket pair between monitor and child (AF_UNIX, SOCK_SEQPACKET), which exists before the child.
     class Link
       # A received message, its sender's pid by the kernel's word, and its descriptors.
       Packet = Struct.new(:message, :sender, :descriptors)

@@ -89,8 +89,7 @@ module Pando
     end
 
     module Reactor
-      # One record on the reactor's link, as ext/pando/http/reactor.h declares it. The reactor is C, and its records
-      # differ from those of other children (Message).
+      # One record on the reactor's link, as ext/pando/http/reactor.h declares it: the reactor is C.
       class Message
         # Kind, lane or number of a listener, cause or its flags; and of a worker its pool, slot and generation.
         FORMAT = "L6"

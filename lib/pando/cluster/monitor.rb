@@ -25,8 +25,7 @@ require "pando/cluster/upgrade"
 module Pando
   module Cluster
     # The first process of a server and the last one. It owns listeners, links and the scoreboard, starts and watches
-    # all other processes, and never loads the application. It has one thread and one loop: wait for events, read them,
-    # reap, enforce deadlines, reconcile.
+    # all other processes, and never loads the application. It has one thread and one loop (#take_turn).
     class Monitor
       include Brief
       extend Forwardable

@@ -21,8 +21,7 @@ require "pando/refork/prefault"
 module Pando
   module Cluster
     # Workers of one kind, with their own molds and generations, and all parts that the monitor has once for each kind.
-    # The first pool has the reactor and the listeners, and other pools may share them. Most servers have no other pool.
-    # Owned by Pools, in the monitor.
+    # The first pool, mostly the only one, has the reactor and the listeners, which others may share. Owned by Pools.
     class Pool
       include Brief
       extend Forwardable

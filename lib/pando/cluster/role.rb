@@ -206,8 +206,7 @@ module Pando
         depart
       end
 
-      # The link has ended: the monitor is dead, and the kernel's signal is about to come, or the monitor has dropped
-      # this process. Either way it must leave soon.
+      # The monitor is dead, and the kernel's signal is about to come; or it has dropped this process, which must leave.
       def link_ended
         @link_ended = true
         @leave_within = options.grace
@@ -267,8 +266,7 @@ module Pando
       end
     end
 
-    # Where the threads of this process stand, in reports to the monitor. Runs in a signal handler of a worker, a mold
-    # or a service, so it takes no lock.
+    # Where the threads of this process stand, in reports to the monitor. Runs in a signal handler, so it takes no lock.
     module Stacks
       # Bytes of all together, and of a line.
       LIMIT = 24_000

@@ -95,8 +95,7 @@ module Pando
 
       def wanting? = slots.any? { |slot| empty?(slot) || outdated_in(slot) }
 
-      # Whether no other worker serves beside this ready one. The last one stays until its successor is ready, unless
-      # the two cannot run side by side.
+      # Whether this ready worker stays until its successor is ready: no other serves, and both may run side by side.
       def last?(child) = !exclusive? && @roster.ready_workers == [child]
 
       # Asks a ready worker to leave, at once or when it has lost its connections. Its slot is filled again at once.

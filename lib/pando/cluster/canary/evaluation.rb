@@ -7,8 +7,7 @@ module Pando
   module Cluster
     module Canary
       # Whether a new generation does as well as the one before: a Trial of its first worker, and after the rollout a
-      # RolloutWatch over all workers, during which the old mold is kept. docs/canary.md explains the rules.
-      # Owned by Generations, in the monitor.
+      # RolloutWatch over all workers, during which the old mold is kept (docs/canary.md). Owned by Generations.
       class Evaluation
         include Brief
 

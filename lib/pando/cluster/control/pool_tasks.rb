@@ -185,8 +185,7 @@ module Pando
           end
         end
 
-        # Kills a worker because an operator wants it (`pando kill`). It is over when the worker is dead; the monitor
-        # replaces it as it does any worker that dies.
+        # Kills a worker because an operator wants it (`pando kill`). It is over when the worker is dead.
         class Kill < Task
           def initialize(cluster, pool, worker)
             super(cluster)

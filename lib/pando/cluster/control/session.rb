@@ -6,8 +6,7 @@ module Pando
   module Cluster
     class Control
       # One client of the control socket: it sends one command, and receives its progress and its outcome. It can
-      # neither stall the monitor nor fill its memory. A service of the configuration may only ask, and changes nothing.
-      # Owned by Control, in the monitor.
+      # neither stall the monitor nor fill its memory. A service of the configuration may only ask. Owned by Control.
       class Session
         include Brief
         extend Serializable

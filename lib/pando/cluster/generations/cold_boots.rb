@@ -8,8 +8,7 @@ module Pando
   module Cluster
     class Generations
       # Ends a leak that each mold inherits and hands down: when that pays, a generation of the same release boots from
-      # cold beside the current one, and takes its place once it has proved itself. docs/reforking.md explains the
-      # rules. Owned by Generations, in the monitor.
+      # cold beside the current one, and takes its place if it proves itself (docs/reforking.md). Owned by Generations.
       class ColdBoots
         include Brief
         include Wording

@@ -44,8 +44,7 @@ module Pando
           end
         end
 
-        # Asks each new worker, and after an upgrade each worker, whether it has such a thread. Until a worker has
-        # answered, it counts as having the thread.
+        # Asks each new worker, and after an upgrade each one, whether it has such a thread. Until it answers, it has.
         def reconcile
           return if @lost.empty?
 

@@ -5,8 +5,7 @@ module Pando
     class Generations
       # Stops the mold once its workers have written to many of the pages that they shared with it: the old pages are
       # then private to the mold, and useful only for the next fork. When a process is needed, or a reload is about to
-      # begin, a mold is forked from the best worker, as if the old one had died (docs/sharing.md, "Letting the mold
-      # go"). Owned by a Pool, in the monitor.
+      # begin, a mold is forked from the best worker, as if the old one had died (docs/sharing.md). Owned by a Pool.
       class MoldReleaser
         include Wording
 

@@ -342,8 +342,7 @@ module Pando
       end
 
       # Whether this is a good moment for an automatic refork: not while something else is going on, nor while memory is
-      # short, because a refork needs additional processes for a while; and preferably while few requests are served.
-      # Owned by a Pool, in the monitor.
+      # short, because a refork needs additional processes; preferably while few requests are served. Owned by a Pool.
       class Conditions
         # Memory is short if processes wait for it during this percentage of the time (PSI).
         PRESSURE = 10.0

@@ -91,8 +91,7 @@ module Pando
         def close = @entries.each { |entry| entry.socket.close }
       end
 
-      # A listening socket with its number and flags, as molds and workers know it. Behind a reactor they know its
-      # address and do not have the socket.
+      # A listening socket with its number and flags, as molds and workers know it: behind a reactor without the socket.
       class Listener
         PROXIED = 1
         HELD = 2

@@ -57,8 +57,7 @@ module Pando
           @leaver.gone? ? @rollout.awaited?(@leaver.slot) : @leaver.replacement_wanted? || !@leaver.engaged?
         end
 
-        # @return [Boolean] whether the last worker that was told to leave is about to. Other pools wait for that, but
-        #   not for its successor.
+        # @return [Boolean] whether the last worker that was told to leave is about to, for which other pools wait
         def seeing_off? = !@leaver.nil? && @leaver.leaving? && !@leaver.engaged?
 
         private

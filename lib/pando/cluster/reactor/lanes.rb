@@ -126,8 +126,7 @@ module Pando
 
       # A lane to the reactor, of a worker or of one of its threads: its number, the memory that the reactor shares with
       # this worker only, the eventfd with which the reactor wakes it, and the reactor's end of the socket for
-      # descriptors. All are new for each worker, since another worker may have damaged them. The monitor keeps them for
-      # the next reactor.
+      # descriptors. All are new for each worker, since another may have damaged them. The next reactor gets them too.
       class Lane
         # The number of its worker's first lane, and which of its worker's jobs come by it.
         attr_reader :number, :first, :job, :child

@@ -6,8 +6,7 @@ module Pando
   module Cluster
     module Reactor
       # Keeps one reactor alive, and tells it of the workers. It starts with the first ready worker, or at once if it
-      # has to answer health checks. While there is no reactor, clients wait in the listeners' queues. Owned by the
-      # first Pool, in the monitor.
+      # has to answer health checks. Without a reactor clients wait in the listeners' queues. Owned by the first Pool.
       class Supervisor
         include Brief
         extend Forwardable
@@ -213,8 +212,7 @@ module Pando
 
       # Detects that a pool is alive and answers no requests, whatever the reason: requests wait, none is answered,
       # and an idle worker with a heartbeat takes none of them. A slow machine does not explain that, since an idle
-      # worker looks for requests with each heartbeat. While some requests are answered, a fast worker may simply get
-      # them all. Owned by the {Supervisor}.
+      # worker looks for requests with each heartbeat. While some are answered, a fast worker may simply get them all.
       class Progress
         # An idle worker: its number of requests when it was first seen idle, its last heartbeat, and the number of
         # checks that found a new heartbeat.

@@ -57,8 +57,7 @@ module Pando
         attr_reader :kept
 
         def_delegators :@document, :add, :one, :any, :all
-        # #take returns the number of a descriptor that this process owns from now on, or of a stand-in. #close_rest
-        # closes those that no owner has taken.
+        # #take gives a descriptor to its owner, or a stand-in; #close_rest closes those that no owner has taken.
         def_delegators :@descriptors, :take, :close_rest
 
         # @return [Integer, nil] its number, which it will have in the next image too
@@ -132,8 +131,7 @@ module Pando
         def one(word) = any(word) || raise(Unreadable, "it has no record #{word}")
       end
 
-      # The descriptors that an image of the monitor has left to this one: open under the numbers that its state
-      # names, and without close-on-exec.
+      # The descriptors that an image of the monitor has left to this one: open under the numbers in its state.
       class Descriptors
         # @raise [SystemCallError] one is not open
         def self.close_on_exec(numbers, value)
