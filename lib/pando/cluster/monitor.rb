@@ -37,7 +37,7 @@ module Pando
       LOG_PATIENCE = 0.5
 
       attr_reader :listeners, :roster, :pools, :shutdown, :reload, :inbox, :examiner, :drain, :tally, :reaper, :systemd,
-                  :control, :admin, :upgrade, :quiet, :began_at, :payload
+                  :control, :admin, :upgrade, :quiet, :began_at, :payload, :poller, :command, :oom, :gauge, :shortage
 
       # Those of the first pool, which is the only one of most servers.
       def_delegators :first_pool, :generations, :rollout, :reactors, :lanes
@@ -82,6 +82,8 @@ module Pando
 
       # @return [Boolean] whether every worker of every pool is ready, and the reactor if there is one
       def complete? = pools.complete? && !reactors.heard_at(Sys.now).nil?
+
+      def several_pools? = @companions.any?
 
       # @return [Boolean] whether the server stops, now or after its `drain_delay`
       def ending? = shutdown.begun? || drain.stop?
@@ -129,6 +131,7 @@ module Pando
         @roster = @start.roster
         @shutdown = Shutdown.new(roster, @payload.options, method(:read),
                                  options_of: ->(child) { pools.of(child).options })
+        build_memory
         @pools = build_pools
         @drain = Drain.new(pools.first.roster, shutdown, @payload.options)
         @orders = SignalOrders.new(self, jobs: @payload.options.jobs)
@@ -137,13 +140,18 @@ module Pando
         build_changes
       end
 
+      def build_memory
+        @oom = Memory::OomWatch.new
+        @gauge = Memory::Gauge.new
+        @shortage = Memory::Shortage.new(@payload.options, @gauge)
+      end
+
       def build_pools
         plans = [Pools::Plan.new(payload: @payload, policy: @policy), *@companions]
-        common = build_common(plans.size > 1)
         ingress = Pools::Ingress.new(listeners, @start.reactor(@payload), clients(plans))
         Pools.new(plans, roster, shutdown) do |plan, roster, number|
           ingress = Pools::Ingress.none if number.positive? && plan.payload.options.jobs
-          Pool.new(self, plan, roster, number, common, ingress).tap { |pool| ingress = pool.ingress }
+          Pool.new(self, plan, roster, number, ingress).tap { |pool| ingress = pool.ingress }
         end
       end
 
@@ -151,12 +159,6 @@ module Pando
       def clients(plans)
         count = plans.count { |plan| !plan.payload.options.jobs }
         plans.one? ? roster : roster.of(0...count)
-      end
-
-      def build_common(several)
-        gauge = Memory::Gauge.new
-        Pools::Common.new(poller: @poller, command: @command, oom: Memory::OomWatch.new, gauge: gauge,
-                          shortage: Memory::Shortage.new(@payload.options, gauge), several: several)
       end
 
       def build_watch

@@ -32,17 +32,16 @@ module Pando
       # Parts that all pools share, for ChildEvents.
       def_delegators :@monitor, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
 
-      def initialize(monitor, plan, roster, number, common, ingress)
+      def initialize(monitor, plan, roster, number, ingress)
         @monitor = monitor
         @name = plan.name
         @payload = plan.payload
         @roster = roster
         @number = number
-        @common = common
         @listeners = ingress.listeners
         @throttles = RestartThrottles.new
         @poison = Poison.new(roster, payload.options)
-        @child_events = ChildEvents.new(self, payload, common.oom)
+        @child_events = ChildEvents.new(self, payload, monitor.oom)
         build_ingress(ingress)
         build_generations(plan.policy)
         build_watch
@@ -118,13 +117,13 @@ module Pando
       # In a pool without listeners, direct mode has nothing to do.
       def build_ingress(ingress)
         @lanes = ingress.lanes || lanes_for(ingress.setup)
-        @spawner = Spawner.new(roster, @common.poller, listeners, options, @common.command, lanes,
-                               pool: (name if @common.several))
+        @spawner = Spawner.new(roster, @monitor.poller, listeners, options, @monitor.command, lanes,
+                               pool: (name if @monitor.several_pools?))
         @reactors = ingress.reactors || supervisor(ingress) || lanes
       end
 
       def lanes_for(setup)
-        setup ? Reactor::Lanes.new(setup, @common.oom) : Listening::DirectMode.new(roster, listeners)
+        setup ? Reactor::Lanes.new(setup, @monitor.oom) : Listening::DirectMode.new(roster, listeners)
       end
 
       def supervisor(ingress)
@@ -137,7 +136,7 @@ module Pando
         @conditions = Generations::Conditions.new(self)
         @generations = Generations.new(roster, @spawner, policy, give_up, options,
                                        throttles: throttles, heard_at: reactors.method(:heard_at), origin: origin,
-                                       gauge: @common.gauge, conditions: @conditions)
+                                       gauge: @monitor.gauge, conditions: @conditions)
         @rollout = Rollout.new(roster, @spawner, generations, options, throttles: throttles, others: other_lanes)
         @replacements = Replacements.new(roster, generations, rollout, @conditions)
         @prefault_orders = Refork::Prefault::Orders.new(roster, generations, options)
@@ -154,14 +153,14 @@ module Pando
         @deadlines = Deadlines.new(roster, child_events, options, slow_requests)
         @services = ServiceSupervisor.new(roster, @spawner, generations, options, throttles: throttles)
         @external_signals = ExternalSignals.new(rollout, generations, options)
-        @mold_releaser = Generations::MoldReleaser.new(self, @conditions, @common.gauge)
+        @mold_releaser = Generations::MoldReleaser.new(self, @conditions, @monitor.gauge)
         build_memory
       end
 
       def build_memory
         @memory = Memory::Guard.new(roster, options, rollout, generations.method(:worker_wasted),
-                                    gauge: @common.gauge, shortage: @common.shortage)
-        @sizing = Memory::Sizing.new(roster, rollout, options, @common.gauge)
+                                    gauge: @monitor.gauge, shortage: @monitor.shortage)
+        @sizing = Memory::Sizing.new(roster, rollout, options, @monitor.gauge)
       end
     end
   end

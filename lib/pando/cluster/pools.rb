@@ -15,16 +15,6 @@ module Pando
         def name = payload.name
       end
 
-      # The parts that all pools share.
-      #
-      #   poller    of the monitor's loop
-      #   command   the command that becomes the mold of a cold boot
-      #   oom       Memory::OomWatch
-      #   gauge     Memory::Gauge
-      #   shortage  Memory::Shortage, both of all processes together
-      #   several   whether there are several pools
-      Common = Struct.new(:poller, :command, :oom, :gauge, :shortage, :several, keyword_init: true)
-
       # How clients reach a pool's workers. The first pool makes the reactor; others with clients share it, and pools of
       # nodes have nothing of this.
       #
