@@ -37,7 +37,8 @@ module Pando
       LOG_PATIENCE = 0.5
 
       attr_reader :listeners, :roster, :pools, :shutdown, :reload, :inbox, :examiner, :drain, :tally, :reaper, :systemd,
-                  :control, :admin, :upgrade, :quiet, :began_at, :payload, :poller, :command, :oom, :gauge, :shortage
+                  :control, :admin, :upgrade, :quiet, :began_at, :payload, :poller, :command, :oom, :gauge, :shortage,
+                  :reactor_setup
 
       # Those of the first pool, which is the only one of most servers.
       def_delegators :first_pool, :generations, :rollout, :reactors, :lanes
@@ -84,6 +85,13 @@ module Pando
       def complete? = pools.complete? && !reactors.heard_at(Sys.now).nil?
 
       def several_pools? = @companions.any?
+
+      # All workers that serve clients: their pools come first.
+      # @return [Roster::Selection]
+      def clients
+        serving = [@payload, *@companions.map(&:payload)].count { |payload| !payload.options.jobs }
+        several_pools? ? roster.of(0...serving) : roster
+      end
 
       # @return [Boolean] whether the server stops, now or after its `drain_delay`
       def ending? = shutdown.begun? || drain.stop?
@@ -148,17 +156,11 @@ module Pando
 
       def build_pools
         plans = [Pools::Plan.new(payload: @payload, policy: @policy), *@companions]
-        ingress = Pools::Ingress.new(listeners, @start.reactor(@payload), clients(plans))
+        @reactor_setup = @start.reactor(@payload)
+        first = nil
         Pools.new(plans, roster, shutdown) do |plan, roster, number|
-          ingress = Pools::Ingress.none if number.positive? && plan.payload.options.jobs
-          Pool.new(self, plan, roster, number, ingress).tap { |pool| ingress = pool.ingress }
+          Pool.new(self, plan, roster, number, first).tap { |pool| first ||= pool }
         end
-      end
-
-      # All workers that serve clients: their pools come first.
-      def clients(plans)
-        count = plans.count { |plan| !plan.payload.options.jobs }
-        plans.one? ? roster : roster.of(0...count)
       end
 
       def build_watch

@@ -32,17 +32,17 @@ module Pando
       # Parts that all pools share, for ChildEvents.
       def_delegators :@monitor, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
 
-      def initialize(monitor, plan, roster, number, ingress)
+      # @param first [Pool, nil] nil: this is the first one
+      def initialize(monitor, plan, roster, number, first = nil)
         @monitor = monitor
         @name = plan.name
         @payload = plan.payload
         @roster = roster
         @number = number
-        @listeners = ingress.listeners
         @throttles = RestartThrottles.new
         @poison = Poison.new(roster, payload.options)
         @child_events = ChildEvents.new(self, payload, monitor.oom)
-        build_ingress(ingress)
+        build_ingress(first)
         build_generations(plan.policy)
         build_watch
       end
@@ -51,8 +51,6 @@ module Pando
 
       # @return [Boolean] whether its workers serve clients
       def serves? = !options.jobs
-
-      def ingress = Pools::Ingress.new(listeners, nil, nil, lanes, reactors)
 
       def boot = generations.begin_boot
 
@@ -114,22 +112,24 @@ module Pando
 
       private
 
-      # In a pool without listeners, direct mode has nothing to do.
-      def build_ingress(ingress)
-        @lanes = ingress.lanes || lanes_for(ingress.setup)
+      # How clients reach the workers. The first pool makes the reactor, and others with clients share it. Other pools
+      # have no listeners, without which direct mode has nothing to do.
+      def build_ingress(first)
+        shared = first if serves?
+        setup = @monitor.reactor_setup unless first
+        @listeners = first.nil? || serves? ? @monitor.listeners : Listening::Listeners.new
+        @lanes = shared&.lanes || lanes_for(setup)
         @spawner = Spawner.new(roster, @monitor.poller, listeners, options, @monitor.command, lanes,
                                pool: (name if @monitor.several_pools?))
-        @reactors = ingress.reactors || supervisor(ingress) || lanes
+        @reactors = shared&.reactors || (setup ? supervisor(setup) : lanes)
       end
 
       def lanes_for(setup)
         setup ? Reactor::Lanes.new(setup, @monitor.oom) : Listening::DirectMode.new(roster, listeners)
       end
 
-      def supervisor(ingress)
-        return unless ingress.setup
-
-        Reactor::Supervisor.new(ingress.clients, @spawner, lanes, listeners, ingress.setup, throttles: throttles)
+      def supervisor(setup)
+        Reactor::Supervisor.new(@monitor.clients, @spawner, lanes, listeners, setup, throttles: throttles)
       end
 
       def build_generations(policy)

@@ -15,17 +15,6 @@ module Pando
         def name = payload.name
       end
 
-      # How clients reach a pool's workers. The first pool makes the reactor; others with clients share it, and pools of
-      # nodes have nothing of this.
-      #
-      #   listeners  Listening::Listeners
-      #   setup      see Payload#reactor
-      #   clients    Roster::Selection of all workers that serve clients
-      #   lanes, reactors  those of the first pool
-      Ingress = Struct.new(:listeners, :setup, :clients, :lanes, :reactors) do
-        def self.none = new(Listening::Listeners.new)
-      end
-
       include Brief
       include Enumerable
 

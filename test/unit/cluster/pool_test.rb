@@ -19,6 +19,8 @@ class PoolTest < Minitest::Test
     def command = %w[sleep 60]
     def oom = ClusterSupport::Simulation::Oom.new([])
     def several_pools? = false
+    def listeners = Cluster::Listening::Listeners.new
+    def reactor_setup = nil
   end
   Shutdown = Struct.new(:begun?)
   Reload = Struct.new(:under_way?, :awaits_mold?)
@@ -70,7 +72,7 @@ class PoolTest < Minitest::Test
     gauge = Cluster::Memory::Gauge.new
     monitor = Monitor.new(roster: @roster, shutdown: Shutdown.new(false), reload: Reload.new(false, false),
                           drain: @drain, gauge: gauge, shortage: Cluster::Memory::Shortage.new(options, gauge))
-    Cluster::Pool.new(monitor, plan, @roster, 0, Cluster::Pools::Ingress.none)
+    Cluster::Pool.new(monitor, plan, @roster, 0)
   end
 
   def boot
