@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/service_notes"
+require "pando/cluster/monitor"
 require "pando/exporters"
 
 class ExportersReportedTest < Minitest::Test

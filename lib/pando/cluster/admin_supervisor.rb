@@ -1,13 +1,9 @@
 # frozen_string_literal: true
 
-require "socket"
-require "pando/cluster/brief"
 require "pando/cluster/control/line"
 require "pando/cluster/listening/listener"
 require "pando/cluster/options"
 require "pando/cluster/restart_throttles"
-require "pando/events"
-require "pando/sys"
 
 module Pando
   module Cluster
@@ -18,13 +14,10 @@ module Pando
     # The admin process is a client of Control like any other. It has no need of the control socket: it makes a pair of
     # sockets for each command and sends one end over its link. The monitor never waits for it.
     #
-    # The past that the dashboard shows survives that process in a file in memory. The monitor never reads it.
-    #
-    # Owned by the monitor, in whose loop it runs.
+    # The past that the dashboard shows survives that process in a file in memory. Owned by the monitor.
     class AdminSupervisor
       include Brief
 
-      # Names of records in an upgrade's state.
       LISTENER = "admin_listener"
       PROCESS = "admin"
       HISTORY = "admin_history"
@@ -34,10 +27,8 @@ module Pando
       STANDSTILL = 15.0
       # Seconds that it may take to die of SIGKILL at the end of the server.
       DEATH = 1.0
-      # Records that are read in one turn.
       AT_ONCE = 32
-      # The longest waits before the next start. Whatever kills a process that works comes from outside. One that never
-      # becomes ready will hardly do so the next time.
+      # The longest waits before the next start. A process that never becomes ready will hardly do so the next time.
       LIMITS = { lost: { limit: 0.5, free: 3 }, failed: { limit: 30.0, free: 1 } }.freeze
       # Variables for Ruby that the monitor was started with, and that the admin process must not obey.
       UNSET = %w[RUBYOPT RUBYLIB RUBY_YJIT_ENABLE BUNDLE_GEMFILE].freeze
@@ -45,18 +36,12 @@ module Pando
                "and all commands need the token, which travels unencrypted"
 
       # @param spec [Spec, nil] nil: there is to be no such process
-      # @param control [Control] that serves its commands
       # @raise [BootError] an address cannot be listened on
       def self.open(spec, control, poller)
         new(control, poller).tap do |admin|
           admin.prepare(spec)
           admin.adopt
         end
-      end
-
-      # After an upgrade: the listeners are kept, also if the configuration has changed since.
-      def self.taken_up(state, control, spec, poller)
-        new(control, poller).tap { |admin| admin.take_up(state, spec) }
       end
 
       def initialize(control, poller)
@@ -67,7 +52,6 @@ module Pando
       end
 
       # Opens the listeners of another configuration, and does not use them yet.
-      # @raise [BootError]
       def prepare(spec)
         @next = spec
         @fresh = []
@@ -85,12 +69,11 @@ module Pando
         (@listeners - @upcoming).each(&:close)
         @listeners = @upcoming
         @spec = @next
-        tell_exposed(@fresh)
+        tell_exposed
         @fresh = []
-        dismiss if @process && changed
+        @unwanted = true if @process && changed
       end
 
-      # Closes what was prepared.
       def give_up
         @fresh&.each(&:close)
         @fresh = []
@@ -105,7 +88,6 @@ module Pando
         ending = @process.reap and gone(ending)
       end
 
-      # @param pid [Integer] of a dead process
       # @return [Boolean] whether it was this one
       def reap(pid)
         return false unless @process&.pid == pid
@@ -122,7 +104,6 @@ module Pando
         @throttles.each_value { |throttle| throttle.calm?(now) }
       end
 
-      # @return [Float, nil]
       def due
         return if @listeners.empty?
 
@@ -156,13 +137,17 @@ module Pando
         @unwanted = true
       end
 
-      # See .taken_up.
+      # After an upgrade: the listeners are kept, also if the configuration has changed since.
       def take_up(state, spec)
         @listeners = @upcoming = state.all(LISTENER).map do |record|
           Listening::OwnListener.taken_up(record, state, spec ? spec.listen : [])
         end
         @spec = spec
-        @listeners = @upcoming = put_away if spec.nil?
+        return self if spec
+
+        @listeners.each(&:close) # the configuration no longer asks for an admin process
+        @listeners = @upcoming = []
+        self
       end
 
       # The server has stopped, and the process has been told of all that happened.
@@ -184,14 +169,8 @@ module Pando
         Listening::OwnListener.open(line, 0).tap { |listener| @fresh << listener }
       end
 
-      # The configuration no longer asks for an admin process.
-      def put_away
-        @listeners.each(&:close)
-        []
-      end
-
-      def tell_exposed(listeners)
-        listeners.reject { |one| local?(one.local_address) }.each do |one|
+      def tell_exposed
+        @fresh.reject { |one| local?(one.local_address) }.each do |one|
           Events.emit("admin.exposed", listen: one.name, advice: ADVICE)
         end
       end
@@ -255,7 +234,6 @@ module Pando
                                    seconds: (Sys.now - @began_at).round(3))
       end
 
-      # It has closed its end, or is dead.
       def hang_up
         return unless @link
 
@@ -275,12 +253,6 @@ module Pando
       def kill(reason)
         @verdict ||= reason
         @deadline = Sys.now + DEATH
-        @process.signal("KILL")
-      end
-
-      # It is to be replaced by another one.
-      def dismiss
-        @unwanted = true
         @process.signal("KILL")
       end
 

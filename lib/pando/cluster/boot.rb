@@ -1,13 +1,16 @@
 # frozen_string_literal: true
 
-require "pando/cluster/base_frame"
 require "pando/cluster/cold_boot_command"
+require "pando/cluster/link"
 require "pando/cluster/listening/listener"
+require "pando/cluster/mold"
+require "pando/cluster/passing_fault"
+require "pando/cluster/service"
+require "pando/cluster/worker"
 
 module Pando
   module Cluster
-    # Runs a process that the monitor started by exec. It becomes the mold of a cold boot; all other processes of its
-    # generation are its forks.
+    # Runs a process that the monitor started by exec: the mold of a cold boot, from which its generation is forked.
     class Boot
       VARIABLE = "PANDO_BOOT"
       # The descriptors that the monitor hands over (see Spawner#cold_mold).
@@ -17,7 +20,6 @@ module Pando
       FIRST_LISTENER = 5
 
       # @yieldparam pool [String, nil] the name of the pool whose mold it becomes; nil: there is only one
-      # @yieldreturn [Payload]
       # @return never: the process ends with its last role
       def self.run(&block) = new(ENV.delete(VARIABLE)).run(&block)
 
@@ -68,13 +70,83 @@ module Pando
         IO.for_fd(descriptor, "r+b").tap { |io| io.close_on_exec = true }
       end
 
-      # A mold has inherited at_exit handlers of the worker that it was forked from, whose files and sockets are still
-      # in use. It leaves without running them.
+      # A mold leaves without at_exit handlers: those of the worker that it was forked from would close its files.
       def leave(role)
         exit unless role.is_a?(Mold)
 
         [$stdout, $stderr].each(&:flush)
         exit!(0)
+      end
+    end
+
+    # The stack frame to which every role returns before a fork. A fork from inside a role would leave its frames on the
+    # stack of each generation, until there was no room left. #run is the outermost call of molds, workers and services.
+    class BaseFrame
+      ROLES = { mold: Mold, worker: Worker, service: Service }.freeze
+
+      # @return [Role] the last role that this process had
+      def run(role)
+        while (order = role.run)
+          role = fork_for(role, order)
+        end
+        role
+      rescue SystemExit, SignalException
+        raise # the application wants to exit
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        role.report_failure(e)
+        exit(1)
+      end
+
+      private
+
+      def fork_for(role, order)
+        forker = Process.pid
+        return cancel(role, order) if order.cancelled?
+
+        role.before_fork(order)
+        Sys.probe_fork
+        role.payload.around_fork { Sys.fork_sibling } ? cancel(role, order) : become(role, order)
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        # The fork hook of a library may raise on either side.
+        return become(role, order, e) unless Process.pid == forker
+        raise unless e.is_a?(StandardError) || e.is_a?(NoMemoryError)
+
+        refuse(role, order, kind_of_refusal(e), e)
+      end
+
+      def kind_of_refusal(error)
+        return :fork_declined if error.is_a?(ForkDeclined)
+
+        passing?(error) ? :fork_failed : :fork_refused
+      end
+
+      # Whether another try may succeed: the fault is not the generation's.
+      def passing?(error)
+        error.is_a?(SystemCallError) || PassingFault.of?(error) || (error.is_a?(Error) && error.passing?)
+      end
+
+      def refuse(role, order, kind, error)
+        role.report(kind, seat: order.seat, text: error.message)
+        cancel(role, order)
+      end
+
+      def cancel(role, order)
+        order.close
+        role
+      end
+
+      # No exception may escape into the frames that the fork has copied.
+      def become(forker, order, trouble = nil)
+        forker.abandon
+        role = (order.pool ? PoolMold : ROLES.fetch(order.role)).new(order, forker.context)
+        role.enter(trouble)
+        role
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        begin
+          role&.report_failure(e)
+        ensure
+          exit!(1)
+        end
       end
     end
   end

@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/link"
-require "pando/cluster/reactor/message"
-require "pando/cluster/serializable"
-require "pando/sys"
 
 module Pando
   module Cluster
@@ -96,8 +93,6 @@ module Pando
       end
 
       # After an upgrade of the monitor.
-      # @param record [Upgrade::Record] @param state [Upgrade::State] @param scoreboard [Sys::Scoreboard]
-      # @raise [Upgrade::Unreadable]
       def self.taken_up(record, state, scoreboard)
         role = record.choice(:role, Roster::ROLES)
         seat = record.integer(:seat, among: 0...scoreboard.seats)
@@ -131,18 +126,15 @@ module Pando
       def left_late? = verdict == LEFT_LATE
       # It is starting and will be of use.
       def coming? = starting? && unwanted.nil?
-      # It is or will be of use.
       def staying? = coming? || ready?
       def pid = pidfd&.pid
 
-      # @param link [Link] the child's end
       def expect(link, by)
         @link_inode = link.to_io.stat.ino
         @expected_by = by
       end
 
       # Every process may read the state on the scoreboard.
-      # @param state [Symbol] of Sys::Row::STATES
       def enter(state)
         @state = state
         row.tell(Sys::Row::STATES.index(state), pool, threads)
@@ -190,13 +182,11 @@ module Pando
       end
 
       # It gives up its connections now.
-      # @param patience [Float] seconds that it has
       def hurry(patience)
         leave(nil, Sys.now + patience, patient: true)
         order(Message.hurry(:leave, patience))
       end
 
-      # @return [Float, nil] seconds for which it may still keep its connections
       def drain_left
         left = @drains_until.to_f - Sys.now
         left if left.positive?
@@ -236,7 +226,6 @@ module Pando
         blame(row.job_with_lock || longest_job) if worker? && !@blamed
       end
 
-      # @param number [Integer] the job that is the reason for a kill
       def blame(number) = @blamed = number
 
       # @return [Integer, nil] its job that another worker has had when it died, if there is one such job and it is not
@@ -255,7 +244,6 @@ module Pando
       def suspect? = !!@suspect
       def suspect_job = @suspect = true
 
-      # @param name [String] empty: it has taken all steps
       def enter_step(name, deadline)
         @step, @step_deadline = ([name, deadline] if starting? && !name.empty?)
       end
@@ -274,7 +262,6 @@ module Pando
 
       def stuck? = !!@stuck
 
-      # Whether it ended unexpectedly during its self-check.
       def failed_check? = stuck? || (!step.nil? && !condemned? && unwanted.nil?)
 
       # Whether its self-check hung or crashed, which may be its mold's fault. A check that raises has returned.
@@ -313,7 +300,6 @@ module Pando
         @detail << text if @detail.bytesize < DETAIL_BYTES
       end
 
-      # @return [String, nil] the application's own backtrace
       def detail = @detail.empty? ? nil : @detail
 
       def engaged?
@@ -332,7 +318,6 @@ module Pando
       def declined_while_busy? = !@declined_busy_since.nil? && row.busy_since == @declined_busy_since
 
       # The pages that were prefaulted for it before it was ready, for events.
-      # @return [Hash{Symbol => Object}] empty: none
       def prefaulted
         bytes, seconds = row.prefaulted
         bytes.zero? ? {} : { prefaulted: bytes, prefault_seconds: seconds.round(4) }
@@ -357,8 +342,11 @@ module Pando
         since = row.busy_since(number) if number
         return {} unless since
 
-        name = (row.job_name(number) || %w[? ?]).map { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }
-        { request: name.join(" "), seconds: (Sys.now - since).round(3) }
+        { request: job_name(number), seconds: (Sys.now - since).round(3) }
+      end
+
+      def job_name(number)
+        (row.job_name(number) || %w[? ?]).join(" ").force_encoding(Encoding::UTF_8).scrub("?")
       end
 
       # @return [Float, nil] seconds that this request has waited for the interpreter lock; nil: hardly any
@@ -381,10 +369,8 @@ module Pando
       # @return [Integer, nil] the number of the one that events and the status tell of
       def told_job = @blamed || longest_job
 
-      # @return [Integer, nil] its number
       def longest_job = row.jobs.min_by { |number| row.busy_since(number) || Float::INFINITY }
 
-      # Its slot, generation and pid, for events.
       def identity
         return { pid: pid } if reactor?
 

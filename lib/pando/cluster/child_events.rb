@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/exit_report"
 require "pando/cluster/memory/shortage"
-require "pando/events"
 
 module Pando
   module Cluster
@@ -42,15 +39,13 @@ module Pando
         end
       end
 
-      # A child that was forked and has not reported may wait for a lock, which the fork itself needs or a library takes
-      # right after it.
+      # A child that was forked and has not reported may wait for a lock that the fork or a library takes.
       def report_overdue(child)
         return unless @pool.inbox.adopt_unreported(child)
 
         child.enter_step("fork", Sys.now) unless child.gone?
       end
 
-      # The child is about to take a step of its self-check.
       # @param step [String] empty: it has taken all steps
       def child_checking(child, step) = child.enter_step(step, @options.check_timeout&.then { |time| Sys.now + time })
 
@@ -71,10 +66,8 @@ module Pando
       # The child crashes: it serves no more requests, and ends when Ruby has written its crash report.
       def child_crashing(child) = (@pool.rollout.worker_crashing(child) unless stopping?)
 
-      # The child got TERM from outside, and serves until it is told more.
       def child_signalled(child, signal) = @pool.external_signals.add(child, signal)
 
-      # The child has found out something about a thread.
       def thread_reported(child, kind, text)
         @pool.generations.lost_threads.report(child, kind, text) unless stopping? || !child.worker?
       end
@@ -82,8 +75,7 @@ module Pando
       # The child was asked to fork a mold, and reports that requests have changed its process.
       def state_reported(child, text) = (@pool.generations.changed_state.report(child, text) unless stopping?)
 
-      # The child asks to be replaced, and waits for an answer. The last ready worker serves on until its successor is
-      # ready.
+      # The child asks to be replaced, and waits for an answer. The last ready worker first gets a successor.
       def child_wants_replacement(child, reason)
         return unless child.ready?
 
@@ -97,7 +89,6 @@ module Pando
         child.order(Message.new(:stay)) if child.ready?
       end
 
-      # The canary was told to request something from itself.
       # @param text [String] what it requested, or why that failed
       def canary_tried(child, text, failed: false)
         @pool.generations.canary_tried(child, text, failed: failed) if child.ready?
@@ -138,8 +129,7 @@ module Pando
         replace(child, exit_report, innocent)
       end
 
-      # The order to fork was not carried out in time. A mold that does not fork is stuck. A worker may be in a long
-      # request, so only the order is dropped.
+      # The order to fork was not carried out in time. A mold is stuck then; a worker may be in a long request.
       def spawn_overdue(child)
         return if child.mold? && @pool.generations.promotion.overdue(child)
         return child_lost(child, nil) if child.cut_off
@@ -149,13 +139,9 @@ module Pando
         child_lost(child, nil)
       end
 
-      # The worker has said where a slow request stands.
       def request_slow(child, text) = @pool.slow_requests.answered(child, text)
       def slow_request_over(child, text) = @pool.slow_requests.over(child, text)
 
-      def lane_corrupt(number) = @pool.reactors.lane_corrupt(number)
-
-      # @param number [Integer] of the job
       def hard_timeout(child, number)
         return if child.condemned?
 
@@ -199,7 +185,7 @@ module Pando
       # The first worker that leaves has found the listeners' queues empty. A client that came later would wait for the
       # slowest worker, and then be reset. The reactor does this by itself.
       def refuse_connections_at_stop(child)
-        @pool.refuse_connections if stopping? && child.worker? && child.ending&.success?
+        @pool.listeners.refuse if stopping? && child.worker? && child.ending&.success?
       end
 
       # A worker that caused its own end says something about its mold.
@@ -238,6 +224,91 @@ module Pando
         @payload.run_hook(name, *arguments)
       rescue HookError => e
         Events.emit("hook.failed", hook: name, reason: e.message)
+      end
+    end
+
+    # Describes the end of a process: whether it was wanted, what the process was doing, and why it ended. Used by
+    # ChildEvents, in the monitor, while the child's row is still its own.
+    class ExitReport
+      # A worker that ends within so many seconds, without having begun a request, has failed.
+      YOUNG = 60.0
+
+      attr_reader :child, :ending, :reason
+
+      # @param ending [Sys::Ending, nil] nil: there never was a process
+      def initialize(child, ending, oom: false)
+        @child = child
+        @ending = ending
+        @oom = oom
+        @never_ready = child.starting?
+        @at_work = child.worker? && !child.row.busy_since.nil?
+        @wanted = ((child.leaving? || child.replacement_wanted?) && ending&.success?) || called_off?
+        @reason = [child.failure || child.reason, child.verdict, (ending&.to_s unless @wanted)].compact.uniq.join(": ")
+        @failed = never_ready? || failed_young?
+      end
+
+      def never_ready? = @never_ready
+
+      # Whether it left as it was asked to, or was called off before it was ready.
+      def wanted? = @wanted
+
+      # Whether it ended by itself before its first request. A death of a request says nothing about the mold.
+      def failed? = @failed
+
+      # Whether the OOM killer, an operator, or the monitor killed it.
+      def killed_from_outside? = ending&.killed? && ending.number == Signal.list["KILL"]
+
+      def unexpected? = !never_ready? && !wanted? && !child.condemned?
+
+      # Whether its request has probably ended it. Any process may be the cause when memory runs out.
+      def at_work? = @at_work && !@oom
+
+      # What its end says about its mold.
+      def fault
+        return :none if wanted?
+
+        by_hand = !child.condemned? || child.killed_by_operator?
+        killed_from_outside? && by_hand && !@oom ? :elsewhere : :own
+      end
+
+      def tell(more = {})
+        return if child.service? && !never_ready? # ServiceSupervisor emits its event
+
+        more = { **more, cause: :oom } if @oom
+        Events.emit(event, **child.identity, reason: reason, **of_worker, **more)
+      end
+
+      def report_failed_check
+        return unless child.failed_check?
+
+        Events.emit("check.failed", role: child.role, **child.identity, step: child.step, reason: reason,
+                                    backtrace: child.stack)
+      end
+
+      private
+
+      # A node that was stuck in its self-check may have begun jobs, so its end must be reported.
+      def called_off?
+        never_ready? && child.unwanted && !child.stuck? && (ending.nil? || ending.success? || child.condemned?)
+      end
+
+      def failed_young?
+        !wanted? && !killed_from_outside? && child.row.job.zero? && Sys.now - (child.row.started_at || 0) < YOUNG
+      end
+
+      def of_worker
+        return {} unless child.worker?
+        return { backtrace: child.detail }.compact if never_ready?
+
+        { requests: child.requests, **(wanted? ? {} : child.job) }
+      end
+
+      def event
+        return "#{child.role}.failed" if never_ready? && !wanted?
+        return "mold.#{child.reason}" if child.mold? && Generations::ENDS.include?(child.reason)
+        return "#{child.role}.exited" if wanted?
+
+        ending&.killed? && child.condemned? ? "#{child.role}.killed" : "#{child.role}.lost"
       end
     end
   end

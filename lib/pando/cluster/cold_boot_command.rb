@@ -3,21 +3,16 @@
 module Pando
   module Cluster
     # The command of a cold boot, and the environment variables that it needs at the very start, such as LD_PRELOAD for
-    # an allocator. The application and its children must not see them: {.settle}, in the new image, restores the former
-    # values.
+    # an allocator. The application must not see them: {.settle}, in the new image, restores the former values.
     class ColdBootCommand
       CHANGED = "PANDO_CHANGED"
       FORMER = "PANDO_FORMER_"
 
-      # @return [Array<String>] the executable and arguments
       attr_reader :command
 
-      # @param command [Array<String>, ColdBootCommand]
-      # @return [ColdBootCommand]
       def self.of(command) = command.is_a?(self) ? command : new(command)
 
       # Called in the new image, before any code of the application.
-      # @return [nil]
       def self.settle(environment = ENV)
         environment.delete(CHANGED).to_s.split.each do |name|
           former = environment.delete("#{FORMER}#{name}")
@@ -26,14 +21,12 @@ module Pando
         nil
       end
 
-      # @param variables [Hash{String => String}]
       def initialize(command, variables = {})
         @command = command
         @variables = variables
       end
 
       # @param own [Hash{String => String}] of the process that executes the command
-      # @return [Hash{String => String}]
       def environment(own = ENV.to_h)
         return own if @variables.empty?
 

@@ -1,20 +1,16 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/control/commands"
-require "pando/cluster/control/recent_events"
 require "pando/cluster/control/session"
 require "pando/cluster/options"
 require "pando/cluster/listening/listeners"
 require "pando/cluster/listening/listener_socket"
-require "pando/events"
 
 module Pando
   module Cluster
     # The UNIX socket at which `pando status`, `pando refork` and their like ask the monitor. It serves only the
     # server's own user and root. A client sends one line, receives a record for each event, and in the end `ok` or
-    # `failed`.
-    # Owned by the monitor, in whose loop it runs.
+    # `failed`. Owned by the monitor.
     class Control
       include Brief
 
@@ -28,18 +24,11 @@ module Pando
       ADVICE = "pando status cannot ask this server: write control \"PATH\" into the config file, with a path in a " \
                "folder that it may write to and that no other server uses"
 
-      # @param spec [Spec, nil] nil: there is to be no socket
-      # @raise [BootError] the socket is required, and cannot be opened
       def self.open(spec, cluster, poller)
         new(cluster, poller).tap do |control|
           control.prepare(spec)
           control.adopt
         end
-      end
-
-      # After an upgrade. A setting that has changed since does not move the socket.
-      def self.taken_up(state, cluster, spec, poller)
-        new(cluster, poller).tap { |control| control.take_up(state, spec) }
       end
 
       def initialize(cluster, poller)
@@ -70,7 +59,6 @@ module Pando
         @poller.add(@listener.socket, %i[control newcomer]) if @listener
       end
 
-      # Closes the socket that was prepared.
       def give_up
         @upcoming.close if @upcoming && !@upcoming.equal?(@listener)
         @upcoming = @listener
@@ -87,7 +75,6 @@ module Pando
       end
 
       # A client has come another way than by the socket (AdminSupervisor, Service), with its command.
-      # @param socket [Socket] which is now its session's
       # @param service [Child, nil] the service that it comes from
       def welcome(socket, service = nil)
         others = @sessions.select { |session| service && session.service.equal?(service) }
@@ -97,7 +84,6 @@ module Pando
         socket.close
       end
 
-      # Called at each turn of the monitor's loop.
       def proceed
         resume
         @sessions.each do |session|
@@ -120,11 +106,12 @@ module Pando
         @sessions.each { |session| session.to_state(state) }
       end
 
-      # See .taken_up.
+      # After an upgrade. A setting that has changed since does not move the socket.
       def take_up(state, spec)
-        record = state.any("control") or return
+        record = state.any("control") or return self
         @listener = @upcoming = Listening::OwnListener.taken_up(record, state, [spec].compact)
         @poller.add(@listener.socket, %i[control newcomer])
+        self
       end
 
       # Its clients, which may wait for the end of the upgrade.
@@ -190,7 +177,6 @@ module Pando
         socket.close if socket.respond_to?(:close)
       end
 
-      # @return [Session]
       def add(socket, service = nil)
         @sessions.shift.close if @sessions.size >= SESSIONS
         @sessions << (session = Session.new(socket, @poller, service))
@@ -244,6 +230,54 @@ module Pando
       end
 
       def forget_closed = @sessions.reject!(&:closed?)
+
+      # The monitor's last events, as records of the protocol. A client that follows them and reads slowly, or a service
+      # that is being replaced, goes on here where it was. Owned by Control, in the monitor.
+      class RecentEvents
+        KEPT = 256
+
+        # `pairs` are those of the record.
+        Entry = Struct.new(:number, :name, :pairs)
+
+        # @return [Integer] the number of the last event
+        attr_reader :last
+
+        # Numbers go on from one image of the monitor to the next: no event comes each microsecond.
+        def initialize
+          @entries = []
+          @began = @last = (Time.now.to_f * 1_000_000).to_i
+        end
+
+        def add(event)
+          @last += 1
+          payload = event.payload.except(:backtrace, :event, :time, :number)
+          @entries << Entry.new(@last, event.name, { event: event.name, time: format("%.3f", event.time.to_f),
+                                                     **payload.transform_values { |value| text(value) } })
+          @entries.shift if @entries.size > KEPT
+        end
+
+        # @return [Entry, nil] the first event that is kept and comes after the one with this number; nil: none
+        def after(number)
+          first = @entries.first&.number or return
+          @entries[[number + 1 - first, 0].max]
+        end
+
+        # @return [Integer] how many came between the two and are no longer kept; what a former image of the monitor has
+        #   emitted does not count
+        def missed(number, entry) = [entry.number - [number, @began].max - 1, 0].max
+
+        private
+
+        # As the log writes it.
+        def text(value)
+          case value
+          when Float then value.round(6)
+          when Array then value.join(",")
+          when Exception then "#{value.class}: #{value.message}"
+          else value
+          end
+        end
+      end
     end
   end
 end

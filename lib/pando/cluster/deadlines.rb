@@ -18,8 +18,6 @@ module Pando
       # Seconds that a job node has to print the stacks of its threads, before it is killed.
       STACKS = 0.5
 
-      # @param options [Options] its timeouts, and whether workers do jobs
-      # @param slow [SlowRequests]
       def initialize(roster, observer, options, slow = SlowRequests.new(options))
         @slow = slow
         @options = options
@@ -39,7 +37,6 @@ module Pando
         @roster.each { |child| child.postpone(seconds) }
       end
 
-      # @return [Float] when to look again, at the latest
       def due(now = Sys.now)
         known = @roster.flat_map do |child|
           [child.deadline, expected_by(child), child.step_deadline, *request_deadlines(child)]
@@ -159,8 +156,7 @@ module Pando
         end
       end
 
-      # A running request has its own deadline, and after it the worker has stop_timeout for the rest. A stream may have
-      # no deadline, and is not waited for.
+      # A running request has its own deadline, and then the worker has stop_timeout. A stream is not waited for.
       def awaited?(child) = child.patient? && child.row.jobs.any? { |number| !child.row.streaming?(number) }
 
       # The setting that limits its start, as in Spawner.

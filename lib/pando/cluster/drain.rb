@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/serializable"
-require "pando/cluster/reactor/message"
-require "pando/events"
-
 module Pando
   module Cluster
     # Decides whether load balancers should send requests to this server. Their health checks ask the reactor. The
@@ -21,7 +16,6 @@ module Pando
       TELL = 1.0
       RETRY = 0.02
 
-      # @return [Float, nil] on Sys.now, when it began
       attr_reader :since
 
       def initialize(roster, shutdown, options)
@@ -43,10 +37,8 @@ module Pando
       # Whether load balancers have had time to notice.
       def noticed? = begun? && Sys.now >= noticed_at
 
-      # @return [Float] seconds until then
       def left = noticed_at - Sys.now
 
-      # Load balancers should send no more requests.
       def begin(reason)
         return if begun?
 
@@ -54,7 +46,6 @@ module Pando
         Events.emit("drain.started", reason: reason)
       end
 
-      # Load balancers may send requests again.
       def undo(reason)
         return unless begun?
 
@@ -71,7 +62,6 @@ module Pando
         Events.emit("drain.started", reason: reason, seconds: left.round(3))
       end
 
-      # Called at each turn of the monitor's loop, also while the server stops.
       def proceed
         tell
         @shutdown.gracefully(@stop) if stop_due? && noticed?

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/restart_throttles"
-require "pando/cluster/serializable"
-require "pando/events"
 
 module Pando
   module Cluster
@@ -12,10 +10,7 @@ module Pando
     #        \________ any failure ________> discarded
     #        \________ a lost thread ______> refused
     #
-    # It is kept while its successor is watched, and becomes current again if that fails. Owned by Generations, in the
-    # monitor.
-    #
-    # @api private
+    # It is kept while its successor is watched, and becomes current again if that fails. Owned by Generations.
     class Generation
       extend Serializable
 
@@ -94,10 +89,8 @@ module Pando
       # Whether it serves in all slots, or did.
       def established? = %i[current kept].include?(state)
 
-      # @return [Float] seconds since it was begun
       def age = (Sys.now - began_at).round(3)
 
-      # @return [String] what goes on, for people
       def occupation = "generation #{number} (#{purpose}) #{ACTIVITIES.fetch(state)}"
 
       # Its mold has been told to learn what its first worker writes to, see Refork::Prefault::Orders.
@@ -130,7 +123,6 @@ module Pando
 
       def released? = @released
 
-      # @param reason [String] one of Generations::ENDS
       def end_mold(reason)
         return if mold.nil? || mold.gone?
 
@@ -146,7 +138,6 @@ module Pando
         tell(reason: reason, **details)
       end
 
-      # It serves in all slots.
       def become_current
         enter(:current, seconds: age)
         Events.emit("refork.finished", generation: number, pid: mold.pid, seconds: age) if purpose == :refork
@@ -162,8 +153,6 @@ module Pando
     end
 
     # The generation whose predecessors are to be replaced, and the discarded and refused ones. Owned by Generations.
-    #
-    # @api private
     class RetiredGenerations
       extend Serializable
 

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "forwardable"
-require "pando/cluster/brief"
 require "pando/cluster/canary/evaluation"
 require "pando/cluster/generation"
 require "pando/cluster/generations/changed_state"
@@ -14,10 +12,8 @@ require "pando/cluster/restart_throttles"
 
 module Pando
   module Cluster
-    # Knows which generation serves and which one is on its way, moves each through its states, and replaces a mold that
-    # dies. Owned by a Pool, in the monitor.
-    #
-    # @api private
+    # Knows which generation serves and which one is on its way, moves them through their states, replaces a dead mold.
+    # Owned by a Pool, in the monitor.
     class Generations
       include Brief
       extend Forwardable
@@ -47,9 +43,6 @@ module Pando
 
       # @param give_up [#call] called with a reason and a backtrace when an attempt has failed and no worker serves;
       #   returns false to go on trying
-      # @param options [#canary, #refork_failures, #workers] how a generation proves itself
-      # @param throttles [RestartThrottles] of the mold: one that dies again and again is replaced later
-      #   each time
       # @param origin [#call] given a purpose, returns the mold of another pool to fork instead of a cold boot; nil:
       #   none
       # @param measuring [Hash] gauge: and conditions: of Reforks; those and clock: of ColdBoots
@@ -75,8 +68,7 @@ module Pando
 
       def settled? = !current.nil? && upcoming.nil? && !watching?
 
-      # Nothing begins in the turn in which a watch ends: if it was over a reload, the next turn brings the reload's
-      # settings.
+      # Nothing begins in the turn in which a watch ends: if it was over a reload, the next turn brings its settings.
       def reconcile
         return if @evaluation.reconcile
 
@@ -197,8 +189,7 @@ module Pando
         discard(generation, reason) if generation.backoff.refusals >= LAST_TRY
       end
 
-      # A worker's self-check did not come back. A fork may catch a lock at a bad moment once; twice is the mold's
-      # fault.
+      # A worker's self-check did not come back. A fork may catch a lock at a bad moment, but twice is the mold's fault.
       def child_unfit(child, reason)
         generation = generation_of(child) or return
         generation.backoff.fail(reason)
@@ -214,8 +205,7 @@ module Pando
       # A worker leaves and has served nothing: the next one waits, lest Pando fork for ever.
       def worker_wasted(child, reason = nil) = generation_of(child)&.backoff&.fail(reason)
 
-      # The upcoming generation lacks a thread, or no process could be had for it. That is not a failure, and an event
-      # of its own has told of it.
+      # The upcoming generation lacks a thread, or gets no process. That is not a failure, and an event has told of it.
       def refuse(reason) = abandon(upcoming, :refused, reason)
 
       # New workers come from the upcoming generation from now on.
@@ -301,7 +291,6 @@ module Pando
         generation.end_mold("retired")
       end
 
-      # The mold that was kept is no longer needed.
       def release_kept(reason) = retire(@evaluation.release, reason)
 
       def ends_generation?(generation, cause)
@@ -316,7 +305,6 @@ module Pando
         proven? && (generation.established? || generation.purpose != :reload)
       end
 
-      # The upcoming generation's mold has not come up.
       def fail_mold(child, reason, cause)
         excused = proven? && upcoming.booting? && excused?(upcoming, cause)
         return discard(upcoming, reason, child&.detail) unless excused

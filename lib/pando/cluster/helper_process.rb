@@ -1,16 +1,11 @@
 # frozen_string_literal: true
 
-require "pando/sys"
-
 module Pando
   module Cluster
     # A short-lived process that finds something out for the monitor, which must not block: a configuration file or a
     # debugger may hang. The process writes its answer to one descriptor and its errors to standard error. Both are read
     # up to a limit, and the process is killed when its time is over.
-    #
     # Owned by Examiner, Upgrade::Probe or Server::Renewal, in the monitor, whose loop calls {#proceed} at each turn.
-    #
-    # @api private
     class HelperProcess
       # Stands for the answer's pipe in the list of descriptors.
       ANSWER = :answer
@@ -25,9 +20,6 @@ module Pando
       # @return [Sys::Ending, nil] nil while the process runs
       attr_reader :ending
 
-      # @param poller [Sys::Poller] woken up by output and by the end
-      # @param command [Array<String>] @param environment [Hash{String => String}]
-      # @param timeout [Float] seconds
       # @param descriptors [Array<#fileno, Integer, ANSWER>] what the process finds open from descriptor 3 on
       # @raise [SystemCallError] the process cannot be started
       def initialize(poller, command, environment, timeout, descriptors: [ANSWER], answer_bytes: ANSWER_BYTES)
@@ -50,13 +42,10 @@ module Pando
         true
       end
 
-      # @return [Boolean] whether the process was killed because its time was over
       def late? = !!@late
 
-      # @return [String] bytes
       def answer = @texts.first[0, @limits.first]
 
-      # @return [String] in UTF-8
       def errors = @texts.last[0, @limits.last].force_encoding(Encoding::UTF_8).scrub("?")
 
       # Kills the process: its answer is not needed any more.
@@ -114,6 +103,44 @@ module Pando
           @poller.remove(io)
           io.close
         end
+      end
+    end
+
+    # Finds out where a process that no longer answers is stuck. A helper process does it, because a debugger takes its
+    # time and the files of a stuck process may be stuck as well. Owned by the monitor.
+    class Examiner
+      # Seconds for one examination.
+      TIMEOUT = 10.0
+      # Variables that are meant for the application, and not for the helper.
+      UNSET = %w[RUBYOPT RUBYLIB LD_PRELOAD DEBUGINFOD_URLS].freeze
+
+      def initialize(poller, command)
+        @poller = poller
+        @command = command
+        @running = {}
+      end
+
+      # @yieldparam text [String, nil] later, or at once when nothing can be found out
+      def examine(pid, &finish)
+        return yield(nil) unless @command
+
+        @running[HelperProcess.new(@poller, [*@command, pid.to_s], ENV.to_h.except(*UNSET), TIMEOUT)] = finish
+      rescue SystemCallError
+        yield nil
+      end
+
+      def proceed(now = Sys.now)
+        @running.keys.each { |helper| finish(helper) if helper.proceed(now) } # rubocop:disable Style/HashEachMethods -- it is changed meanwhile
+      end
+
+      def due = @running.keys.map(&:deadline).min
+
+      private
+
+      def finish(helper)
+        $stderr.write(helper.errors) unless helper.errors.empty?
+        text = helper.answer.force_encoding(Encoding::UTF_8).scrub("?")
+        @running.delete(helper).call(text.empty? ? nil : text)
       end
     end
   end

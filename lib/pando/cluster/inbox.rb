@@ -1,19 +1,16 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/link"
 
 module Pando
   module Cluster
-    # Reads the reports of children and passes them to ChildEvents. Only the kernel's word counts for a sender's
-    # identity. Owned by the monitor.
+    # Reads the reports of children, for ChildEvents. Only the kernel's word counts for a sender. Owned by the monitor.
     class Inbox
       include Brief
 
       # Seconds that a process may live on after its link has ended.
       LINK_ENDED = 5.0
 
-      # @param control [#welcome] for the questions of services
       def initialize(roster, poller, observer, control)
         @roster = roster
         @poller = poller
@@ -29,15 +26,10 @@ module Pando
       # Packets read from one child in a row, while the others wait.
       BURST = 64
 
-      # Reports that tell nothing new: a cold mold's pid is known from the start, and the reactor's exit status says
-      # that it has drained.
+      # Reports that tell nothing new: a cold mold's pid is known, and a reactor's exit status says that it has drained.
       KNOWN = %i[adopted drained].freeze
-      THREADS = Message::THREADS.keys.freeze
-      private_constant :THREADS
-
       COUNT = /\A\d{1,9}\z/
       THREADS_OF_WORKERS = (1...Sys::Row::JOBS)
-      private_constant :COUNT, :THREADS_OF_WORKERS
 
       # Reports that are a text and nothing else, and the method of the observer that takes it.
       TEXTS = { checking: :child_checking, signalled: :child_signalled, replacement_wanted: :child_wants_replacement,
@@ -45,9 +37,8 @@ module Pando
                 slow: :request_slow, slow_over: :slow_request_over }.freeze
       # Others, and the method of the child that keeps it.
       KEPT = { detail: :add_detail, stack: :add_stacks }.freeze
-      private_constant :TEXTS, :KEPT
+      private_constant :KNOWN, :COUNT, :THREADS_OF_WORKERS, :TEXTS, :KEPT
 
-      # Reads the packets that a child has sent.
       def read(child, burst = BURST)
         burst.times do
           return if child.gone? || child.mute
@@ -65,8 +56,7 @@ module Pando
         reject(child, e.message)
       end
 
-      # Called for the first packet of a forked child, or when it was found without one. Only a child of the monitor can
-      # be adopted.
+      # For a forked child's first packet, or if it was found without one. Only the monitor's children can be adopted.
       def adopt(child, pid)
         return drop(child, "a report without the kernel's word for its sender") unless pid.positive?
 
@@ -127,7 +117,7 @@ module Pando
         when :lane_corrupt then @observer.lane_corrupt(message.lane)
         when :lines_lost then lines_lost(child, message)
         when :fork_failed, :fork_refused, :fork_declined then fork_failed(child, message)
-        when *THREADS then @observer.thread_reported(child, kind, message.text)
+        when *Message::THREADS.keys then @observer.thread_reported(child, kind, message.text)
         else reject(child, "an order instead of a report")
         end
       end
@@ -141,7 +131,6 @@ module Pando
         @observer.child_ready(child)
       end
 
-      # A mold says how many its workers have.
       def takes_threads?(mold, count)
         return false unless THREADS_OF_WORKERS.include?(count)
 

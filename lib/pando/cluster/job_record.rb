@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/sys"
-
 module Pando
   module Cluster
     # Writes one job after another into a row of the scoreboard, which the monitor reads. Included by Worker, for the
@@ -12,7 +10,6 @@ module Pando
     #   job_begins    called when a job has begun
     #   job_over(job, sample)   and when it is over; its name, if pages are recorded, and whether a sample is due
     module JobRecord
-      # A job begins.
       # @param verb [String] @param subject [String] for the log, without secrets
       # @param soft [Float, nil] seconds until the monitor signals @param hard [Float, nil] until it kills
       def job_started(verb, subject, soft, hard)
@@ -30,7 +27,6 @@ module Pando
       # The running job has begun to stream its result, which may take long: a rollout does not wait for its end.
       def job_streams = row.streaming!(job_number)
 
-      # @return [Boolean] whether it does
       def streams? = row.streaming?(job_number)
 
       def job_finished
@@ -41,8 +37,7 @@ module Pando
         job_over(job, sample)
       end
 
-      # The running job failed on the server's side. It is counted once, when it is done, so that failures stay a share
-      # of the finished jobs.
+      # The running job failed on the server's side. It is counted when it is done, as a share of the finished jobs.
       def job_failed
         @job_failed = true
       end
@@ -70,7 +65,6 @@ module Pando
       end
 
       # In the thread, before its first job.
-      # @return [self]
       def follow_lock
         row.follow_lock(job_number)
         self
@@ -84,8 +78,7 @@ module Pando
     end
 
     # Writes a worker's garbage collections, JIT code, page faults and CPU time (Sys::Sample) into its row: at its 1st,
-    # 2nd, 4th ... job while it is young, later at most four times a second, and when it becomes idle. Owned by a
-    # Worker, in its process.
+    # 2nd, 4th ... job while it is young, later at most four times a second, and when it falls idle. Owned by a Worker.
     class Sampler
       def initialize(row, payload)
         @row = row

@@ -1,14 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/cluster/message"
-require "pando/cluster/service_notes"
-require "pando/errors"
-require "pando/sys"
-
 module Pando
   module Cluster
-    # One end of the socket pair between the monitor and a child (AF_UNIX, SOCK_SEQPACKET). The monitor makes the pair,
-    # so it holds its end before the child exists.
+    # One end of the socket pair between monitor and child (AF_UNIX, SOCK_SEQPACKET), which exists before the child.
     class Link
       # A received message, its sender's pid by the kernel's word, and its descriptors.
       Packet = Struct.new(:message, :sender, :descriptors)
@@ -53,7 +47,6 @@ module Pando
         false
       end
 
-      # @return [Boolean] whether the peer was gone when something was sent
       def lost? = @lost
 
       # Never blocks.
@@ -68,7 +61,7 @@ module Pando
         message = @records.decode(bytes)
         return Packet.new(message, sender, descriptors) if message
 
-        close_all(descriptors)
+        descriptors.each { |fd| Sys.close_fd(fd) }
         message = @records.decode(stripped)
         return Packet.new(message, sender, []) if message&.bearable?
 
@@ -80,12 +73,6 @@ module Pando
         @socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false).then { |peeked| peeked.nil? || peeked == "" }
       rescue SystemCallError
         true
-      end
-
-      private
-
-      def close_all(descriptors)
-        descriptors.each { |fd| Sys.close_fd(fd) }
       end
     end
 
@@ -131,7 +118,6 @@ module Pando
     class LaneDescriptors
       attr_reader :number, :eventfd, :socket, :memory
 
-      # @param number [Integer] of the lane
       # @param descriptors [Array<Integer>] as received; closed unless there are three
       # @return [LaneDescriptors, nil] nil in direct mode
       def self.from(number, descriptors)

@@ -52,7 +52,6 @@ module Pando
       def self.hurry(kind, seconds) = new(kind, lane: clock, text: seconds.round(3).to_s)
 
       # A report that the process has failed.
-      # @param passing [Boolean] see PassingFault
       def self.failure(passing, **fields) = new(:failed, lane: passing ? 1 : 0, **fields)
 
       # Tenths of a second, modulo 32 bits.
@@ -86,6 +85,51 @@ module Pando
 
         text = bytes[HEAD_BYTES..].force_encoding(Encoding::UTF_8).scrub("?")
         new(NAMES[code], role: ROLES[role], seat: seat, slot: slot, generation: generation, lane: lane, text: text)
+      end
+    end
+
+    module Reactor
+      # One record on the reactor's link, as ext/pando/http/reactor.h declares it: the reactor is C.
+      class Message
+        # Kind, lane or number of a listener, cause or its flags; and of a worker its pool, slot and generation.
+        FORMAT = "L6"
+        BYTES = 24
+        KINDS = {
+          # orders, from the monitor
+          lane_open: 1, lane_dead: 2, lane_close: 3, drain: 4, listener_open: 5, listener_close: 6, reopen_log: 7,
+          welcome: 8, unwelcome: 9,
+          # reports, to the monitor
+          ready: 16, drained: 17, lane_corrupt: 18
+        }.freeze
+        NAMES = KINDS.invert.freeze
+        NONE = [0, 0, 0].freeze
+        # Why a worker is dead: its request hardly caused it, the request's time was up, its request may have caused it,
+        # or another one that it had at the same time, or it did not leave in time.
+        CAUSES = { died: 0, timeout: 1, suspect: 2, beside: 3, left_late: 4 }.freeze
+
+        attr_reader :kind, :lane
+
+        def self.opening(listener) = new(:listener_open, lane: listener.number, detail: listener.flags)
+        def self.closing(listener) = new(:listener_close, lane: listener.number)
+
+        # @param worker [Array(Integer, Integer, Integer)] the number of its pool, its slot and its generation, for a
+        #   lane that opens
+        def initialize(kind, lane: 0, cause: :died, detail: CAUSES.fetch(cause), worker: NONE)
+          @kind = kind
+          @lane = lane
+          @detail = detail
+          @worker = worker
+        end
+
+        def encode = [KINDS.fetch(kind), lane, @detail, *@worker].pack(FORMAT)
+
+        # @return [Message, nil] nil when malformed
+        def self.decode(bytes)
+          return unless bytes && bytes.bytesize == BYTES
+
+          kind, lane, *zeros = bytes.unpack(FORMAT)
+          new(NAMES[kind], lane: lane) if NAMES.key?(kind) && zeros.all?(&:zero?)
+        end
       end
     end
   end

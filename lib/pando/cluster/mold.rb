@@ -82,7 +82,6 @@ module Pando
     # The first mold of another pool, forked from a cold-booted mold of the first pool to share what both load. It loads
     # the rest and drops what belongs to clients. From then on it is a mold like any other.
     class PoolMold < Mold
-      # @param context [Context] of the mold that it was forked from
       def initialize(order, context)
         super(order, context.of_pool(order.pool, serves: context.payload.serves?(order.pool)))
       end

@@ -2,10 +2,9 @@
 
 require "pando/cluster"
 require "pando/cluster/admin_supervisor"
-require "pando/cluster/brief"
 require "pando/cluster/control"
 require "pando/cluster/drain"
-require "pando/cluster/examiner"
+require "pando/cluster/helper_process"
 require "pando/cluster/inbox"
 require "pando/cluster/listening/listeners"
 require "pando/cluster/memory/gauge"
@@ -15,21 +14,18 @@ require "pando/cluster/pools"
 require "pando/cluster/quiet"
 require "pando/cluster/reaper"
 require "pando/cluster/reload"
-require "pando/cluster/restart_file"
 require "pando/cluster/roster"
 require "pando/cluster/shutdown"
 require "pando/cluster/signals"
 require "pando/cluster/systemd"
 require "pando/cluster/tally"
-require "pando/cluster/turn_watch"
 require "pando/cluster/start"
 require "pando/cluster/upgrade"
 
 module Pando
   module Cluster
     # The first process of a server and the last one. It owns listeners, links and the scoreboard, starts and watches
-    # all other processes, and never loads the application. It has one thread and one loop: wait for events, read them,
-    # reap, enforce deadlines, reconcile.
+    # all other processes, and never loads the application. It has one thread and one loop (#take_turn).
     class Monitor
       include Brief
       extend Forwardable
@@ -41,7 +37,8 @@ module Pando
       LOG_PATIENCE = 0.5
 
       attr_reader :listeners, :roster, :pools, :shutdown, :reload, :inbox, :examiner, :drain, :tally, :reaper, :systemd,
-                  :control, :admin, :upgrade, :quiet, :began_at, :payload
+                  :control, :admin, :upgrade, :quiet, :began_at, :payload, :poller, :command, :oom, :gauge, :shortage,
+                  :reactor_setup
 
       # Those of the first pool, which is the only one of most servers.
       def_delegators :first_pool, :generations, :rollout, :reactors, :lanes
@@ -60,7 +57,6 @@ module Pando
       end
 
       # Builds all parts and begins to boot.
-      # @raise [BootError] it cannot listen on an address
       def prepare
         set_up
         @start.begin(self)
@@ -83,16 +79,23 @@ module Pando
         close
       end
 
-      # @return [Float] seconds since the start
       def age = Sys.now - @began_at
 
       # @return [Boolean] whether every worker of every pool is ready, and the reactor if there is one
       def complete? = pools.complete? && !reactors.heard_at(Sys.now).nil?
 
+      def several_pools? = @companions.any?
+
+      # All workers that serve clients: their pools come first.
+      # @return [Roster::Selection]
+      def clients
+        serving = [@payload, *@companions.map(&:payload)].count { |payload| !payload.options.jobs }
+        several_pools? ? roster.of(0...serving) : roster
+      end
+
       # @return [Boolean] whether the server stops, now or after its `drain_delay`
       def ending? = shutdown.begun? || drain.stop?
 
-      # @api private
       def dismiss(child)
         @poller.remove(child.link) unless child.link.closed?
         @poller.remove(child.pidfd) if child.pidfd
@@ -136,6 +139,7 @@ module Pando
         @roster = @start.roster
         @shutdown = Shutdown.new(roster, @payload.options, method(:read),
                                  options_of: ->(child) { pools.of(child).options })
+        build_memory
         @pools = build_pools
         @drain = Drain.new(pools.first.roster, shutdown, @payload.options)
         @orders = SignalOrders.new(self, jobs: @payload.options.jobs)
@@ -144,26 +148,19 @@ module Pando
         build_changes
       end
 
+      def build_memory
+        @oom = Memory::OomWatch.new
+        @gauge = Memory::Gauge.new
+        @shortage = Memory::Shortage.new(@payload.options, @gauge)
+      end
+
       def build_pools
         plans = [Pools::Plan.new(payload: @payload, policy: @policy), *@companions]
-        common = build_common(plans.size > 1)
-        ingress = Pools::Ingress.new(listeners, @start.reactor(@payload), clients(plans))
+        @reactor_setup = @start.reactor(@payload)
+        first = nil
         Pools.new(plans, roster, shutdown) do |plan, roster, number|
-          ingress = Pools::Ingress.none if number.positive? && plan.payload.options.jobs
-          Pool.new(self, plan, roster, number, common, ingress).tap { |pool| ingress = pool.ingress }
+          Pool.new(self, plan, roster, number, first).tap { |pool| first ||= pool }
         end
-      end
-
-      # All workers that serve clients: their pools come first.
-      def clients(plans)
-        count = plans.count { |plan| !plan.payload.options.jobs }
-        plans.one? ? roster : roster.of(0...count)
-      end
-
-      def build_common(several)
-        gauge = Memory::Gauge.new
-        Pools::Common.new(poller: @poller, command: @command, oom: Memory::OomWatch.new, gauge: gauge,
-                          shortage: Memory::Shortage.new(@payload.options, gauge), several: several)
       end
 
       def build_watch
@@ -175,7 +172,7 @@ module Pando
 
       def build_changes
         addresses = Reload::Addresses.new(listeners, @control, @admin, reactors)
-        @reload = Reload.new(pools.releases, @payload, @poller, addresses, method(:renew))
+        @reload = Reload.new(pools, @payload, @poller, addresses, pools.method(:renew))
         @upgrade = Upgrade.new(self, @payload, @poller, @signals, @image)
       end
 
@@ -192,8 +189,7 @@ module Pando
         Events.emit("hook.failed", hook: :after_monitor_ready, reason: e.message)
       end
 
-      # If the kernel refuses memory or descriptors, the next turn tries again a little later. The monitor ends for
-      # nothing that passes.
+      # If the kernel refuses memory or descriptors, the next turn tries again: nothing that passes ends the monitor.
       def turn
         take_turn
       rescue Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, NoMemoryError => e
@@ -230,9 +226,8 @@ module Pando
         [always, *[pools, examiner, reload, upgrade, @restart_file].filter_map(&:due)].min
       end
 
-      # Links come before pidfds: the last reports of a dead process come first. Signals come before pidfds: a signal to
-      # stop may have been sent to the children as well, and then their death is no failure. It may have come after the
-      # wait.
+      # Links come before pidfds: the last reports of a dead process come first. Signals come before pidfds, also those
+      # since the wait: a signal to stop may have been sent to the children as well, and then their death is no failure.
       def hear(ready)
         signals = @signals.take.uniq
         children(ready, :link).each { |child| read(child) }
@@ -260,9 +255,6 @@ module Pando
         @start.proceed(self)
       end
 
-      # A new release serves: its settings apply from now on.
-      def renew(renewal) = pools.renew(renewal)
-
       def first_pool = pools.first
 
       def tear_down
@@ -272,6 +264,39 @@ module Pando
         Events.proceed(LOG_PATIENCE)
         shutdown.print_failure(LOG_PATIENCE)
         shutdown.status
+      end
+    end
+
+    # Notices turns of the monitor's loop that take too long, since the monitor hears no child meanwhile. If such a turn
+    # took hardly any processor time, the whole server is taken to have stood still: its container was frozen, or job
+    # control had stopped it. That time counts for no timeout. Owned by the monitor.
+    class TurnWatch
+      # Seconds that a turn may take, beyond its wait.
+      LIMIT = 1.0
+
+      # @param processor [#call] gives the CPU seconds of this process
+      def initialize(processor: -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) })
+        @processor = processor
+      end
+
+      # Called once a turn, after the wait.
+      # @param asked [Float] the most seconds that it was to wait
+      # @return [Float] seconds in which the whole server stood still; 0.0: none
+      def turned(asked)
+        now = Sys.now
+        processor = @processor.call
+        took = @now ? now - @now - asked : 0.0
+        used = @used ? processor - @used : 0.0
+        @now = now
+        @used = processor
+        took > LIMIT ? stalled(took, used) : 0.0
+      end
+
+      private
+
+      def stalled(took, used)
+        Events.emit("monitor.stalled", seconds: took.round(3), processor: used.round(3))
+        used < took / 2 ? took - used : 0.0
       end
     end
   end

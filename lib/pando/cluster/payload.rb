@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-
 module Pando
   module Cluster
     # The application and what surrounds it, as the cluster sees it. The layer above subclasses this (Server::Payload).
@@ -14,29 +12,24 @@ module Pando
       def name = "workers"
 
       # The other kinds of workers, each in its own pool.
-      # @return [Array<Pools::Plan>]
       def companions = []
 
       # Fields of `server.ready` beside those of the monitor.
       # @param _listen [Array<String>] the addresses
-      # @return [Hash{Symbol => Object}]
       def introduction(_listen) = {}
 
-      # @return [Options]
       def options = raise(NoMethodError, "#{self.class} must say its options")
 
       # Loads the application. Runs once, in the mold of a cold boot.
       def load; end
 
       # Runs in the first pool's mold.
-      # @param name [String] of another pool
-      # @return [Boolean] whether its workers serve clients, too
+      # @return [Boolean] whether the workers of the pool with this name serve clients, too
       def serves?(_name) = false
 
       # Runs in a process that is to be another pool's mold, forked from the first pool's cold-booted mold. Loads the
       # part of the application that is missing.
-      # @param name [String] of that pool
-      # @return [Payload] that pool's
+      # @return [Payload] of the pool with this name
       def become(name) = raise(NoMethodError, "#{self.class} has nothing in common with #{name}")
 
       # Runs in the mold of a cold boot. Sets up what each of its children would otherwise set up in its private memory.
@@ -47,13 +40,11 @@ module Pando
       def find_folder; end
 
       # The settings that a start of the server would have now, for a reload.
-      # @param _poller [Sys::Poller] of the monitor
       # @return [#ready?, #due, #within, #command, #listen, #control, #kept, #give_up] and all that #adopt takes
       # @raise [Pando::Error, SystemCallError] the configuration cannot be read
       def renew(_poller) = raise(Pando::Error, "there is nothing to reload")
 
-      # Applies a renewal: #options and hooks are the new ones from now on.
-      # @param _renewal [Object] as #renew returned it
+      # Applies what #renew has returned: #options and hooks are the new ones from now on.
       def adopt(_renewal); end
 
       # Runs in the monitor, for an upgrade: gives the command that would start the server now, in its working
@@ -94,7 +85,7 @@ module Pando
       def examination_command = nil
 
       # Runs in a worker that leaves. Finishes what is queued inside the process, before and after the block.
-      # @param _role [Worker] @param _by [Float] monotonic seconds; what is not done by then is dropped
+      # @param _by [Float] monotonic seconds; what is not done by then is dropped
       # @yield runs the worker's last hook
       def finish_queues(_role, _by) = yield
 
@@ -102,11 +93,11 @@ module Pando
       def after_fork(_role, &); end
 
       # Runs in a mold. Examines which pages one of its workers has written to.
-      # @param _role [Mold] @param _pagemap [Integer] a descriptor of /proc/PID/pagemap
+      # @param _pagemap [Integer] a descriptor of /proc/PID/pagemap
       def observe(_role, _pagemap) = nil
 
       # Runs in a worker that was asked which of its pages are private, and why.
-      # @param _worker [Worker] @param _wish [String] @param descriptors [Array<Integer>] owned by the callee
+      # @param descriptors [Array<Integer>] owned by the callee
       # @return [#tick, #job_finished, #finish, nil] called at each turn, after each job and at the end; its result
       #   replaces it, nil: it is done
       def record_pages(_worker, _wish, descriptors)
@@ -114,8 +105,7 @@ module Pando
         nil
       end
 
-      # Checks whether a forked process that is otherwise ready is fit for use.
-      # @raise [Exception] it is not fit
+      # Checks whether a forked process that is otherwise ready is fit for use, and raises if not.
       def verify(_role, &); end
 
       # Runs in a worker or mold that is about to fork, before the user's hooks. Remembers what the hooks may end and
@@ -135,7 +125,7 @@ module Pando
       def hang_up(_stopping, _by) = nil
 
       # Runs in a worker that leaves, after all else. Finishes what is queued in the process.
-      # @param _role [Worker] @param _by [Float, nil] as above
+      # @param _by [Float, nil] as above
       def before_exit(_role, _by) = nil
 
       # Runs in a process that forks, after the user's hooks and just before the fork.
@@ -156,15 +146,12 @@ module Pando
       def watch(_worker); end
 
       # Runs in a worker. The monitor says that forks of a worker with this thread do not have the thread.
-      # @param _worker [Worker] @param _key [String] as it was reported
       def lost_thread(_worker, _key); end
 
       # Runs in a worker: another worker has made this change to its process, too.
-      # @param _token [String] as it was reported, see Generations::ChangedState
       def state_seen(_token); end
 
       # Reports what has been found out about a thread to the monitor, see Generations::LostThreads.
-      # @param role [Role] of this process @param kind [Symbol] see Message @param text [String]
       def report_thread(role, kind, text) = role.report(kind, text: text)
 
       # Runs in a worker, now and then between two jobs.
@@ -175,7 +162,6 @@ module Pando
       def train(_role); end
 
       # Tells the payload which descriptors must stay open in this process, whatever the application closes.
-      # @param _ios [Array<IO>]
       def keep_open(_ios); end
 
       # Tells the payload the present role of this process.

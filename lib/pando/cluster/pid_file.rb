@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/errors"
-
 module Pando
   module Cluster
     # The file that holds the monitor's process id while the server runs. Owned by the monitor.

@@ -1,21 +1,12 @@
 # frozen_string_literal: true
 
-require "pando/cluster/message"
-require "pando/events"
-require "pando/sys"
+require "pando/cluster/options"
 
 module Pando
   module Cluster
     # Requests that end their workers, by method and path. Decides which lost request must not be tried again, reports a
-    # path that has ended several workers, and makes workers refuse it if the settings say so. Owned by a Pool, in the
-    # monitor.
+    # path that has ended several workers, and makes workers refuse it if the settings say so. Owned by a Pool.
     class Poison
-      # The settings.
-      #
-      #   deaths  workers that a path may end before it is reported
-      #   within  seconds within which they must have ended
-      #   refuse  seconds for which workers then refuse the path; nil: they do not
-      Terms = Struct.new(:deaths, :within, :refuse, keyword_init: true)
       DEFAULT = Terms.new(deaths: 3, within: 60.0).freeze
 
       # Seconds after a death in which the same method and path is not tried again.
@@ -39,7 +30,6 @@ module Pando
       end
 
       # A process has ended. Its row on the scoreboard has no new owner yet.
-      # @param oom [Boolean] the kernel's OOM killer ended it
       def died(child, oom: false)
         return unless at_request?(child)
 
@@ -52,7 +42,6 @@ module Pando
         judge(name, record, child.job[:request])
       end
 
-      # Tells each worker what to refuse.
       def reconcile
         @bans.delete_if { |_, ban| ban.over? }
         @bans.each_value { |ban| ban.tell(@roster.workers) }
@@ -65,8 +54,7 @@ module Pando
 
       # Native code may crash without the interpreter lock, while another request has it. Then the request is retried,
       # because it was beside the one that was blamed, and the next worker crashes as well. A request that has seen two
-      # crashes is likelier than another, unless the other's path has ended a worker, too. Kills from outside hit
-      # anybody.
+      # crashes is likelier than another, unless that one's path has ended a worker too. Kills from outside hit anybody.
       def blame_the_retried(child)
         return unless child.ending.crash?
 
@@ -75,8 +63,7 @@ module Pando
         child.blame(retried) if known.nil? || known.endings(MINUTE).empty?
       end
 
-      # A worker that the monitor killed was not ended by its request. Before it is ready, a worker requests something
-      # from itself.
+      # The monitor's kills are not the request's fault. Before it is ready, a worker requests something from itself.
       def at_request?(child)
         !@options.jobs && child.worker? && !child.ending.nil? && !child.condemned? && !child.starting? &&
           !child.row.busy_since.nil?
@@ -116,8 +103,7 @@ module Pando
         terms.refuse
       end
 
-      # A method and a path that workers refuse for a while. The monitor makes one; each worker decodes it from a
-      # message.
+      # A method and a path that workers refuse for a while. Made by the monitor; workers decode it from a message.
       class Ban
         # Bans at the same time.
         MOST = 64
@@ -128,8 +114,6 @@ module Pando
         # @return [Boolean] whether it was not cut
         def self.possible?(name) = name[0].bytesize < METHOD_BYTES && name[1].bytesize < PATH_BYTES
 
-        # In a worker.
-        # @return [Ban, nil] nil when malformed
         def self.decode(text)
           ends_at, verb, path = text.split(" ", 3)
           ends_at = Float(ends_at || "", exception: false)
@@ -153,7 +137,6 @@ module Pando
         # @return [Integer] seconds that it lasts, one at least
         def seconds = (@ends_at - Sys.now).ceil.clamp(1..)
 
-        # @return [Hash{Symbol => Object}] see Poison#refused
         def explain = { request: name.join(" "), seconds: @ends_at - Sys.now }
 
         # A worker that is starting reads it before it serves. A worker whose link is full is told in the next turn.

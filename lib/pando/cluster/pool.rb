@@ -1,14 +1,12 @@
 # frozen_string_literal: true
 
-require "forwardable"
-require "pando/cluster/brief"
 require "pando/cluster/child_events"
 require "pando/cluster/restart_throttles"
 require "pando/cluster/deadlines"
-require "pando/cluster/external_signals"
+require "pando/cluster/signals"
 require "pando/cluster/generations"
 require "pando/cluster/generations/mold_releaser"
-require "pando/cluster/listening/direct_mode"
+require "pando/cluster/listening/listeners"
 require "pando/cluster/memory/guard"
 require "pando/cluster/memory/sizing"
 require "pando/cluster/poison"
@@ -23,8 +21,7 @@ require "pando/refork/prefault"
 module Pando
   module Cluster
     # Workers of one kind, with their own molds and generations, and all parts that the monitor has once for each kind.
-    # The first pool has the reactor and the listeners, and other pools may share them. Most servers have no other pool.
-    # Owned by Pools, in the monitor.
+    # The first pool, mostly the only one, has the reactor and the listeners, which others may share. Owned by Pools.
     class Pool
       include Brief
       extend Forwardable
@@ -35,18 +32,17 @@ module Pando
       # Parts that all pools share, for ChildEvents.
       def_delegators :@monitor, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
 
-      def initialize(monitor, plan, roster, number, common, ingress)
+      # @param first [Pool, nil] nil: this is the first one
+      def initialize(monitor, plan, roster, number, first = nil)
         @monitor = monitor
         @name = plan.name
         @payload = plan.payload
         @roster = roster
         @number = number
-        @common = common
-        @listeners = ingress.listeners
         @throttles = RestartThrottles.new
         @poison = Poison.new(roster, payload.options)
-        @child_events = ChildEvents.new(self, payload, common.oom)
-        build_ingress(ingress)
+        @child_events = ChildEvents.new(self, payload, monitor.oom)
+        build_ingress(first)
         build_generations(plan.policy)
         build_watch
       end
@@ -55,12 +51,6 @@ module Pando
 
       # @return [Boolean] whether its workers serve clients
       def serves? = !options.jobs
-
-      # @return [Pools::Ingress] for another pool whose workers serve clients
-      def ingress = Pools::Ingress.new(listeners, nil, nil, lanes, reactors)
-
-      # Refuses clients that wait at the listeners, so that they can go elsewhere.
-      def refuse_connections = listeners.refuse
 
       def boot = generations.begin_boot
 
@@ -80,7 +70,6 @@ module Pando
 
       def postpone(seconds) = @deadlines.postpone(seconds)
 
-      # Called at each turn of the monitor's loop, until the server stops.
       def reconcile(ending)
         generations.reconcile
         @prefault_orders.reconcile
@@ -102,7 +91,7 @@ module Pando
         parts.filter_map(&:due).min
       end
 
-      # A new release serves: its settings apply from now on.
+      # (see Pools#renew)
       def renew(renewal, policy)
         before = options.workers
         payload.adopt(renewal)
@@ -123,30 +112,31 @@ module Pando
 
       private
 
-      # In a pool without listeners, direct mode has nothing to do.
-      def build_ingress(ingress)
-        setup = ingress.setup
-        @lanes = ingress.lanes || lanes_for(setup)
-        @spawner = Spawner.new(roster, @common.poller, listeners, options, @common.command, lanes,
-                               pool: (name if @common.several))
-        @reactors = ingress.reactors || supervisor(ingress) || lanes
+      # How clients reach the workers. The first pool makes the reactor, and others with clients share it. Other pools
+      # have no listeners, without which direct mode has nothing to do.
+      def build_ingress(first)
+        shared = first if serves?
+        setup = @monitor.reactor_setup unless first
+        @listeners = first.nil? || serves? ? @monitor.listeners : Listening::Listeners.new
+        @lanes = shared&.lanes || lanes_for(setup)
+        @spawner = Spawner.new(roster, @monitor.poller, listeners, options, @monitor.command, lanes,
+                               pool: (name if @monitor.several_pools?))
+        @reactors = shared&.reactors || (setup ? supervisor(setup) : lanes)
       end
 
       def lanes_for(setup)
-        setup ? Reactor::Lanes.new(setup, @common.oom) : Listening::DirectMode.new(roster, listeners)
+        setup ? Reactor::Lanes.new(setup, @monitor.oom) : Listening::DirectMode.new(roster, listeners)
       end
 
-      def supervisor(ingress)
-        return unless ingress.setup
-
-        Reactor::Supervisor.new(ingress.clients, @spawner, lanes, listeners, ingress.setup, throttles: throttles)
+      def supervisor(setup)
+        Reactor::Supervisor.new(@monitor.clients, @spawner, lanes, listeners, setup, throttles: throttles)
       end
 
       def build_generations(policy)
         @conditions = Generations::Conditions.new(self)
         @generations = Generations.new(roster, @spawner, policy, give_up, options,
                                        throttles: throttles, heard_at: reactors.method(:heard_at), origin: origin,
-                                       gauge: @common.gauge, conditions: @conditions)
+                                       gauge: @monitor.gauge, conditions: @conditions)
         @rollout = Rollout.new(roster, @spawner, generations, options, throttles: throttles, others: other_lanes)
         @replacements = Replacements.new(roster, generations, rollout, @conditions)
         @prefault_orders = Refork::Prefault::Orders.new(roster, generations, options)
@@ -163,14 +153,14 @@ module Pando
         @deadlines = Deadlines.new(roster, child_events, options, slow_requests)
         @services = ServiceSupervisor.new(roster, @spawner, generations, options, throttles: throttles)
         @external_signals = ExternalSignals.new(rollout, generations, options)
-        @mold_releaser = Generations::MoldReleaser.new(self, @conditions, @common.gauge)
+        @mold_releaser = Generations::MoldReleaser.new(self, @conditions, @monitor.gauge)
         build_memory
       end
 
       def build_memory
         @memory = Memory::Guard.new(roster, options, rollout, generations.method(:worker_wasted),
-                                    gauge: @common.gauge, shortage: @common.shortage)
-        @sizing = Memory::Sizing.new(roster, rollout, options, @common.gauge)
+                                    gauge: @monitor.gauge, shortage: @monitor.shortage)
+        @sizing = Memory::Sizing.new(roster, rollout, options, @monitor.gauge)
       end
     end
   end

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/pool"
-require "pando/events"
 
 module Pando
   module Cluster
@@ -17,34 +15,11 @@ module Pando
         def name = payload.name
       end
 
-      # The parts that all pools share.
-      #
-      #   poller    of the monitor's loop
-      #   command   the command that becomes the mold of a cold boot
-      #   oom       Memory::OomWatch
-      #   gauge     Memory::Gauge
-      #   shortage  Memory::Shortage, both of all processes together
-      #   several   whether there are several pools
-      Common = Struct.new(:poller, :command, :oom, :gauge, :shortage, :several, keyword_init: true)
-
-      # How clients reach a pool's workers. The first pool makes the reactor; others with clients share it, and pools of
-      # nodes have nothing of this.
-      #
-      #   listeners  Listening::Listeners
-      #   setup      see Payload#reactor
-      #   clients    Roster::Selection of all workers that serve clients
-      #   lanes, reactors  those of the first pool
-      Ingress = Struct.new(:listeners, :setup, :clients, :lanes, :reactors) do
-        def self.none = new(Listening::Listeners.new)
-      end
-
       include Brief
       include Enumerable
 
       # @return [ChildEventRouter] takes what happens to children
       attr_reader :child_event_router
-      # @return [Generations, Releases] what makes the new generation of a reload
-      attr_reader :releases
 
       # @yieldparam plan [Plan] @yieldparam roster [Roster, Roster::View] of its children @yieldparam number [Integer]
       def initialize(plans, roster, shutdown)
@@ -52,7 +27,6 @@ module Pando
         @pools = plans.map.with_index do |plan, number|
           yield plan, (plans.one? ? roster : roster.of(number)), number
         end
-        @releases = several? ? Releases.new(self) : first.generations
         @child_event_router = ChildEventRouter.new(self)
         @outage = Outage.new(@shutdown)
         @waiting = []
@@ -77,7 +51,6 @@ module Pando
         end
       end
 
-      # @return [Integer] the wanted number of workers in all pools
       def workers = sum { |pool| pool.rollout.size }
 
       # @return [Hash{Symbol => Integer}] the wanted numbers of workers that serve requests and of nodes that do jobs;
@@ -92,11 +65,25 @@ module Pando
 
       def reconcile(ending)
         boot(@waiting) if @waiting.any?
-        @releases.reconcile if several?
+        proceed_with_release if @release
         (@pools - @waiting).each { |pool| about(pool) { pool.reconcile(ending) } }
         @started = true if serve?
         @outage.note_serving(select(&:serving?))
       end
+
+      # Begins a new generation in each pool.
+      def reload(command, listeners)
+        return first.generations.reload(command, listeners) unless several?
+
+        @release = Release.new(self, command, listeners).tap(&:begin)
+      end
+
+      # As in Generations, for all pools together.
+      def fallback_ready? = all? { |pool| pool.generations.fallback_ready? }
+      def watching? = any? { |pool| pool.generations.watching? }
+      def end_watch(reason) = each { |pool| about(pool) { pool.generations.end_watch(reason) } }
+      def occupation = filter_map { |pool| pool.generations.occupation }.max_by { |_, seconds| seconds.to_f }
+      def remaining = filter_map { |pool| pool.generations.remaining }.max
 
       # A new release serves: its settings apply from now on.
       # @param renewal [#command, #policy, #policy_of] and what the payloads take from it
@@ -158,7 +145,6 @@ module Pando
           @told = []
         end
 
-        # @param serving [Array<Pool>] the pools with a ready worker
         def note_serving(serving)
           return if serving.empty?
 
@@ -168,7 +154,6 @@ module Pando
         end
 
         # A pool without workers is reported once, until one serves in it again.
-        # @yield unless it has been reported
         def report_once(pool)
           yield unless @told.include?(pool)
           @told |= [pool]
@@ -205,11 +190,10 @@ module Pando
           end
         end
 
-        def lane_corrupt(number) = @pools.first.child_events.lane_corrupt(number)
+        def lane_corrupt(number) = @pools.first.reactors.lane_corrupt(number)
         def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
 
-        # In direct mode a worker cuts off slow readers, with the event that the reactor emits elsewhere
-        # (HTTP::ReactorReport).
+        # In direct mode a worker cuts off slow readers. Elsewhere the reactor emits this event (HTTP::ReactorReport).
         def reader_lost(child, text)
           reader, request = text.split("\n", 2)
           @pools.about(@pools.of(child)) do
@@ -218,8 +202,114 @@ module Pando
           end
         end
       end
+
+      # The new generations of all pools in a reload, seen by Reload as one generation. All molds boot before any worker
+      # is replaced. The first pool, which has the clients, waits until the canaries of the others have passed. If the
+      # new generation of one pool fails, the others are rolled back as far as possible. Owned by Pools, in the monitor.
+      class Release
+        # The canary has passed.
+        PROVED = %i[rolling current kept retired].freeze
+
+        def initialize(pools, command, listeners)
+          @pools = pools
+          @command = command
+          @listeners = listeners
+          @members = {}
+          @served = []
+        end
+
+        # A pool that shares the first one's boot joins later, and may have begun to refork meanwhile.
+        def begin
+          missing = @pools.reject { |pool| @members.key?(pool) }
+          missing.each do |pool|
+            @pools.about(pool) { join(pool) } unless pool.waits? || pool.generations.upcoming || @absent
+          end
+        end
+
+        def proceed
+          note_current
+          self.begin
+          @members.each do |pool, generation|
+            @pools.about(pool) { generation.go_on } if generation.ready? && may_go_on?(pool)
+          end
+        end
+
+        def untried=(reason)
+          @untried = reason
+          @members.each_value { |generation| generation.untried = reason }
+        end
+
+        def unproven = @members.each_value.filter_map(&:unproven).first
+
+        def number = @members[@pools.first]&.number
+
+        def state
+          note_current
+          return :refused if @absent
+          return @members[lost].state if lost
+
+          (@pools.to_a - @served).empty? ? :current : :booting
+        end
+
+        # @return [String, nil] why it failed
+        def reason = lost && [lost.name, @absent ? @obstacle : @members[lost].reason].compact.join(": ")
+
+        # @return [Pool, nil] the pool whose generation failed
+        def lost = @absent || @members.find { |pool, generation| lost?(generation, @served.include?(pool)) }&.first
+
+        def roll_back(reason)
+          @members.except(lost).each do |pool, generation|
+            @pools.about(pool) { pool.generations.withdraw(generation, reason) }
+          end
+        end
+
+        private
+
+        # The kernel may refuse the process.
+        def join(pool)
+          @members[pool] = reload(pool).tap(&:hold)
+        rescue Pando::Error => e
+          @absent = pool
+          @obstacle = e.message
+        end
+
+        def reload(pool)
+          listeners = pool.serves? ? @listeners : []
+          pool.generations.reload(@command, listeners).tap { |generation| generation.untried = @untried }
+        end
+
+        # Remembers the pools that have served: their molds may be lost since.
+        def note_current
+          @served |= @members.select { |_, generation| generation.current? }.keys
+        end
+
+        def lost?(generation, served)
+          %i[discarded refused].include?(generation.state) || (generation.state == :retired && !served)
+        end
+
+        def may_go_on?(pool)
+          return false if @members.size < @pools.count
+
+          others = @members.except(pool).each_value
+          return others.none?(&:booting?) unless pool.equal?(@pools.first)
+
+          others.all? { |one| PROVED.include?(one.state) }
+        end
+      end
+
+      private
+
+      def proceed_with_release
+        return roll_back if @release.lost
+
+        @release.proceed
+        @release = nil if @release.state == :current && !watching?
+      end
+
+      def roll_back
+        @release.roll_back("#{@release.lost.name} does not run the new release")
+        @release = nil
+      end
     end
   end
 end
-
-require "pando/cluster/pools/releases"

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/serializable"
-require "pando/cluster/message"
-require "pando/events"
-
 module Pando
   module Cluster
     # Quiets the job nodes: they finish running jobs, take no new ones, and wait for the stop that is about to follow.

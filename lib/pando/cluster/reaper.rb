@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/serializable"
-
 module Pando
   module Cluster
     # Reaps processes: the known children, through their pidfds, and orphans that the application's own children left to
@@ -14,11 +12,9 @@ module Pando
       # More packets than the kernel queues on a link.
       WHOLE_LINK = 10_000
 
-      # @return [Integer] orphans reaped so far
       attr_reader :strangers
 
       # @yieldparam pid [Integer] of a dead process that is none of the children
-      # @yieldreturn [Boolean] whether its owner has reaped it; without a block it has none
       def initialize(roster, inbox, observer, &reap_other)
         @roster = roster
         @inbox = inbox

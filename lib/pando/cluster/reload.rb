@@ -1,20 +1,12 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/serializable"
-require "pando/events"
-
 module Pando
   module Cluster
     # Replaces the release of the application without losing a request. A helper process reads the configuration. Then
     # the new sockets are opened, and a new mold boots from cold beside the old one. When its canary has passed, the
     # other workers are replaced. If anything fails, the old release serves on and keeps its settings. While the new
     # release is watched it serves already, but may still be taken back: its settings and services come into use when
-    # the watch is over.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # the watch is over. Owned by the monitor.
     class Reload
       include Brief
       extend Serializable
@@ -26,11 +18,9 @@ module Pando
       # Seconds after which a second request replaces the helper process that reads the configuration: it may hang.
       READING_TIMEOUT = 2.0
 
-      # @param payload [Payload] that can be renewed
-      # @param addresses [Addresses] that the server listens on
       # @param adopt [#call] takes the renewal into use once its generation serves
-      def initialize(generations, payload, poller, addresses, adopt)
-        @generations = generations
+      def initialize(pools, payload, poller, addresses, adopt)
+        @pools = pools
         @payload = payload
         @poller = poller
         @addresses = addresses
@@ -39,7 +29,6 @@ module Pando
 
       # A reload that is requested while another one is under way follows it: the release may have changed again. If the
       # other one still reads its configuration after READING_TIMEOUT, the new one replaces it.
-      # @param reason [String]
       # @param now [Boolean] the new release's first worker need not prove itself
       def request(reason, now: false)
         failed("another reload was requested (#{reason})") if reading? && Sys.now - @began_at > READING_TIMEOUT
@@ -48,7 +37,6 @@ module Pando
       end
 
       # Cancels a reload whose generation has not begun.
-      # @param reason [String]
       # @return [Boolean] false: there is none, or its generation is on its way
       def cancel(reason)
         return false if @generation || (@renewal.nil? && @wanted.nil?)
@@ -58,7 +46,6 @@ module Pando
         true
       end
 
-      # @return [Boolean]
       def under_way? = !@renewal.nil?
 
       # @return [Boolean] whether its generation begins once there is a mold to fall back to
@@ -69,7 +56,7 @@ module Pando
       def obstacle
         return ["the reload before it: it reads the configuration", nil] if @wanted && reading?
 
-        reason, seconds = @generations.occupation if (@wanted && @renewal) || awaits_mold?
+        reason, seconds = @pools.occupation if (@wanted && @renewal) || awaits_mold?
         return unless reason
 
         ["#{"the reload before it: " if @wanted}#{reason}", seconds]
@@ -80,17 +67,14 @@ module Pando
         @known = attempt { @renewal.ready? } if @renewal && !@known
       end
 
-      # Called at each turn of the monitor's loop.
       def reconcile
         conclude if @generation
         start if @wanted && @renewal.nil?
-        boot if @known && @generation.nil? && @generations.fallback_ready?
+        boot if @known && @generation.nil? && @pools.fallback_ready?
       end
 
-      # @return [Float, nil] when it must be called again
       def due = (@renewal.due if @renewal && !@known)
 
-      # The server ends.
       def abandon
         @renewal&.give_up
         @addresses.give_up
@@ -112,7 +96,7 @@ module Pando
       def boot
         attempt do
           @addresses.prepare(@renewal)
-          @renewal.within { @generation = @generations.reload(@renewal.command, @addresses.upcoming) }
+          @renewal.within { @generation = @pools.reload(@renewal.command, @addresses.upcoming) }
           @generation.untried = @untried
         end
       end
@@ -135,8 +119,8 @@ module Pando
 
       # A request for the next release ends the watch over this one.
       def serve
-        @generations.end_watch("another reload was requested") if @wanted
-        return finished unless @generations.watching?
+        @pools.end_watch("another reload was requested") if @wanted
+        return finished unless @pools.watching?
 
         tell_serving unless @serves
         @serves = true
@@ -144,7 +128,7 @@ module Pando
 
       def tell_serving
         Events.emit("reload.serving", generation: @generation.number, seconds: (Sys.now - @began_at).round(3),
-                                      reason: @generation.unproven, longest: @generations.remaining&.round(1))
+                                      reason: @generation.unproven, longest: @pools.remaining&.round(1))
       end
 
       def finished
@@ -169,11 +153,7 @@ module Pando
       end
 
       # The addresses that a reload may change: the application's listeners, the control socket and those of the admin
-      # process. New ones are opened before anything changes, and then either used or closed again.
-      #
-      # Owned by the monitor.
-      #
-      # @api private
+      # process. New ones are opened before anything changes, then used or closed again. Owned by the monitor.
       class Addresses
         # @param reactors [Reactor::Supervisor, Listening::DirectMode] told of changed listeners
         def initialize(listeners, control, admin, reactors)
@@ -183,15 +163,12 @@ module Pando
           @reactors = reactors
         end
 
-        # @param renewal [#listen, #control, #admin]
-        # @raise [BootError] the server cannot listen on one of them
         def prepare(renewal)
           @change = @listeners.prepare(renewal.listen)
           @control.prepare(renewal.control)
           @admin.prepare(renewal.admin)
         end
 
-        # @return [Array<Listener>] that the new release accepts from
         def upcoming = @change.views
 
         def adopt
@@ -217,6 +194,40 @@ module Pando
           (after - before).each { |one| Events.emit("listener.opened", **one.identity) }
           (before - after).each { |one| Events.emit("listener.closed", listen: one.name) }
         end
+      end
+    end
+
+    # Watches a file that users touch to reload the application, such as tmp/restart.txt. Owned by the monitor.
+    class RestartFile
+      # Seconds between two looks.
+      INTERVAL = 1.0
+
+      # @param options [Options] read at each look, since a reload may change the path
+      def initialize(options)
+        @options = options
+        @seen = modified
+        @next = Sys.now + INTERVAL
+      end
+
+      def due = (@next if @options.restart_file)
+
+      # @yieldparam path [String] if it has been touched since the last look
+      def proceed
+        return if due.nil? || Sys.now < @next
+
+        @next = Sys.now + INTERVAL
+        before = @seen
+        @seen = modified
+        yield @options.restart_file if @seen && @seen != before
+      end
+
+      private
+
+      def modified
+        path = @options.restart_file
+        [path, File.mtime(path)] if path
+      rescue SystemCallError
+        nil
       end
     end
   end

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/serializable"
-require "pando/events"
-require "pando/sys"
-
 module Pando
   module Cluster
     # The time to wait before the next try. It doubles with each failure, up to a limit. The rate of failures counts,
@@ -30,7 +26,6 @@ module Pando
       REMEMBERED = 100
 
       # In a row: since the last success.
-      # @return [Integer]
       attr_reader :failures, :refusals
 
       # @param free [Integer] failures that cause no wait
@@ -68,10 +63,8 @@ module Pando
 
       def over?(now = Sys.now) = now >= @until
 
-      # @return [Float, nil] when the wait ends; nil: there is none
       def due(now = Sys.now) = over?(now) ? nil : @until
 
-      # @return [Integer] failures within the last minute
       def rate(now = Sys.now) = @times.count { |time| now - time < MINUTE }
 
       def calm?(now = Sys.now) = level(now).zero? && refusals_at(now).zero? && over?(now)
@@ -122,7 +115,6 @@ module Pando
         true
       end
 
-      # For `pando status`.
       def state(now = Sys.now)
         { **@place, rate: rate(now), seconds: ((due || now) - now).round(2), reason: @reason }
       end
@@ -155,7 +147,6 @@ module Pando
         end
       end
 
-      # @return [Boolean] whether it may be started now
       def over?(role, **place) = !@throttles.key?([role, place]) || @throttles[[role, place]].over?
 
       # The process died unexpectedly, or the kernel refused to start it.

@@ -1,11 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/link"
 require "pando/cluster/passing_fault"
-require "pando/cluster/stacks"
 require "pando/cluster/stats"
-require "pando/events"
 require "pando/line_writer"
 
 module Pando
@@ -20,10 +17,7 @@ module Pando
                          keyword_init: true) do
       def options = payload.options
 
-      # For a service, or for the first mold of another pool: without what belongs to clients, unless that pool serves
-      # them too.
-      # @param name [String, nil] of the pool
-      # @return [Context]
+      # For a service, or another pool's first mold: without what belongs to clients, unless that pool serves them too.
       def of_pool(name, serves: false)
         return self.class.new(**to_h, pool: name) if serves
 
@@ -150,7 +144,7 @@ module Pando
       # The monitor decides what a terminal's ^C or hang-up means, and what TERM to one process or to all does.
       def set_traps
         %w[INT HUP USR1 USR2 TTIN].each { |name| trap(name) { nil } }
-        trap("TTOU") { report_stacks if row.take_stacks_wanted }
+        trap("TTOU") { Stacks.reports.each { |text| report(:stack, text: text) } if row.take_stacks_wanted }
         %w[TERM QUIT].each { |name| trap(name) { signalled(name) } }
         trap("CHLD", "DEFAULT")
       end
@@ -162,9 +156,6 @@ module Pando
         report(:signalled, text: @signalled_by) if @signalled_by
         @signalled_by = nil
       end
-
-      # Runs in the signal handler: the monitor wants to know where this process stands.
-      def report_stacks = Stacks.reports(__FILE__).each { |text| report(:stack, text: text) }
 
       # A monitor that dies closes its links a moment before the kernel sends the parent-death signal. The handler of
       # that signal shuts the listeners (see HTTP::DirectHandler#start), and this process may be the last one that can.
@@ -201,7 +192,6 @@ module Pando
       end
 
       # Reads the orders on the link, up to one to fork.
-      # @return [ForkOrder, nil]
       def read_orders
         loop do
           packet = @link.receive
@@ -216,14 +206,7 @@ module Pando
         depart
       end
 
-      # Lets other workers take work first.
-      def step_back; end
-
-      # Takes work first, since others will be forked from it.
-      def train; end
-
-      # The link has ended: the monitor is dead, and the kernel's signal is about to come, or the monitor has dropped
-      # this process. Either way it must leave soon.
+      # The monitor is dead, and the kernel's signal is about to come; or it has dropped this process, which must leave.
       def link_ended
         @link_ended = true
         @leave_within = options.grace
@@ -237,15 +220,9 @@ module Pando
         nil
       end
 
-      # Only a worker asks whether it may leave.
-      def stay; end
-
       def obey(packet)
         case packet.message.kind
         when :leave, :drain then leave_now(packet.message)
-        when :step_back then step_back
-        when :train then train
-        when :stay then stay
         when :spawn, :promote then fork_order(packet)
         end
       end
@@ -286,6 +263,44 @@ module Pando
         File.write("/proc/#{pid}/oom_score_adj", score.to_s)
       rescue SystemCallError
         nil
+      end
+    end
+
+    # Where the threads of this process stand, in reports to the monitor. Runs in a signal handler, so it takes no lock.
+    module Stacks
+      # Bytes of all together, and of a line.
+      LIMIT = 24_000
+      LINE = 400
+
+      class << self
+        # @return [Array<String>] texts for reports, the last one empty
+        def reports
+          parts = [+""]
+          lines.each do |line|
+            line = "#{line.b[0, LINE - 1]}\n"
+            parts << +"" if parts.last.bytesize + line.bytesize > Message::TEXT_BYTES
+            parts.last << line
+            break if parts.sum(&:bytesize) > LIMIT
+          end
+          [*parts, ""]
+        end
+
+        private
+
+        # The main thread first: most workers serve with it. The signal handler's frames, of this file, are left out.
+        def lines
+          Thread.list.sort_by { |thread| thread == Thread.main ? 0 : 1 }.flat_map do |thread|
+            frames = thread.backtrace.to_a
+            frames = frames.drop_while { |frame| frame.start_with?(__FILE__) } if thread == Thread.current
+            ["#{title(thread)}:", *frames.map { |frame| "    #{frame}" }]
+          end
+        end
+
+        def title(thread)
+          return "main thread" if thread == Thread.main
+
+          ["thread", thread.name&.inspect, "(#{thread.status || "dead"})"].compact.join(" ")
+        end
       end
     end
   end

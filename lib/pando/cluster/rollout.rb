@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/serializable"
-require "pando/events"
-
 module Pando
   module Cluster
     # Keeps every slot served, and replaces outdated workers. A replacement is ready before the old worker is asked to
@@ -17,7 +13,6 @@ module Pando
 
       attr_reader :size
 
-      # @param others [#call] gives the lanes that other pools need
       def initialize(roster, spawner, generations, options, throttles: RestartThrottles.new, others: -> { 0 })
         @throttles = throttles
         @others = others
@@ -35,20 +30,16 @@ module Pando
         threads == 1 && taken.zero? ? Roster::LANES : ((Roster::LANES - taken) / threads) - @options.surge
       end
 
-      # @return [Integer] lanes that its workers may need
       def lanes
         most = [@size, (@options.workers if @options.auto_workers)].compact.max
         (most + @options.surge) * @roster.threads
       end
 
-      # @return [Integer] lanes that other pools may need
       def others = @others.call
 
       # As an operator asks for it: the other pools keep their workers. The configuration's numbers fit together.
-      # @return [Boolean] whether so many fit
       def scale(size) = size <= most(others) && resize(size)
 
-      # @return [Boolean] whether there can be so many
       def resize(size, reason = nil)
         return false unless size.between?(1, most)
 
@@ -83,8 +74,7 @@ module Pando
       end
 
       # A worker crashes in its request, and has not ended yet, since Ruby writes its crash report. On busy CPUs that
-      # takes long, so at most as many such workers as there are slots are replaced before they end. If the worker lives
-      # after all, it leaves.
+      # takes long, so at most as many such workers as there are slots are replaced before they end.
       def worker_crashing(child)
         return unless child.worker? && child.ready? && child.row.busy_since
         return if @roster.workers.count { |worker| worker.leaving? && !worker.draining? } >= size
@@ -94,9 +84,7 @@ module Pando
         child.ask_to_leave(nil, Sys.now + @options.stop_timeout, patient: true)
       end
 
-      # Asks a ready worker to leave, and fills its slot again. If no other worker serves, it leaves once its successor
-      # is ready.
-      # @param cause [Symbol, nil] for the event
+      # Asks a ready worker to leave, and fills its slot again. The last one leaves once its successor is ready.
       def renew(child, reason, cause: nil)
         return ask_to_leave(child, reason, cause: cause) unless last?(child)
 
@@ -107,8 +95,7 @@ module Pando
 
       def wanting? = slots.any? { |slot| empty?(slot) || outdated_in(slot) }
 
-      # Whether no other worker serves beside this ready one. The last one stays until its successor is ready, unless
-      # the two cannot run side by side.
+      # Whether this ready worker stays until its successor is ready: no other serves, and both may run side by side.
       def last?(child) = !exclusive? && @roster.ready_workers == [child]
 
       # Asks a ready worker to leave, at once or when it has lost its connections. Its slot is filled again at once.

@@ -1,14 +1,10 @@
 # frozen_string_literal: true
 
-require "forwardable"
-require "pando/cluster/brief"
 require "pando/cluster/child"
-require "pando/cluster/message"
 
 module Pando
   module Cluster
-    # All children that the monitor has ordered and not yet reaped, each on a seat of the scoreboard. Owned by the
-    # monitor.
+    # All children that are ordered and not yet reaped, each on a seat of the scoreboard. Owned by the monitor.
     class Roster
       # Queries on a list of children: all of them, or those of one pool.
       module Selection
@@ -53,7 +49,6 @@ module Pando
       def [](seat) = @children[seat]
       def in_slot(slot) = @slots.fetch(slot, []).select(&:worker?)
 
-      # @param pool [Integer, Range] its number, or those of several
       def of(pool) = View.new(self, pool)
       def everybody = self
 
@@ -110,7 +105,6 @@ module Pando
         # (see Roster#admit)
         def admit(role, slot, generation, link, source) = @roster.admit(role, slot, generation, link, source, @pool)
 
-        # @return [Roster] with the children of all pools
         def everybody = @roster
 
         private
@@ -120,7 +114,6 @@ module Pando
 
       private
 
-      # @return [Child]
       def enter(child)
         @slots[child.slot] << child
         @children[child.seat] = child

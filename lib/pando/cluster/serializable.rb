@@ -10,7 +10,6 @@ module Pando
     #
     # A variable that is missing in the state keeps the value of #initialize.
     module Serializable
-      # @return [Hash{Symbol => Symbol, Array<Symbol>, Class}]
       def serialized = @serialized ||= {}
 
       def serialize(**fields)
@@ -19,7 +18,6 @@ module Pando
       end
 
       # For an owner (see Upgrade::State) that has a single record.
-      # @param word [String] the name of the record
       def serialize_as(word, **fields)
         serialize(**fields)
         define_method(:to_state) { |state| state.add(word, **serialized_fields) }
@@ -38,8 +36,6 @@ module Pando
           end
         end
 
-        # @param record [Upgrade::Record]
-        # @raise [Upgrade::Unreadable]
         def take_up(record, prefix = "")
           self.class.serialized.each do |name, kind|
             next instance_variable_get(:"@#{name}").take_up(record, "#{prefix}#{name}.") if kind.is_a?(Class)

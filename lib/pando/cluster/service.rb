@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/cluster/event_stream"
+require "pando/cluster/control/line"
 require "pando/cluster/role"
+require "pando/events/catalogue"
 
 module Pando
   module Cluster
@@ -124,6 +125,105 @@ module Pando
 
       def title = "#{name} gen #{generation}"
       def outlives_monitor? = true
+    end
+
+    # What a service leaves to the process that takes its place: a file in memory for each service of the configuration.
+    # The monitor keeps it, gives it to each process of the service, and never reads it.
+    class ServiceNotes
+      NUMBER = "Q"
+      BYTES = 8
+
+      def self.create = for_fd(Sys.memory_file("pando-notes"))
+
+      # @param fd [Integer] which belongs to the notes from now on
+      def self.for_fd(fd) = new(IO.for_fd(fd, "r+b").tap { |io| io.close_on_exec = true })
+
+      def initialize(io)
+        @io = io
+      end
+
+      def to_io = @io
+      def fileno = @io.fileno
+      def close = @io.close
+
+      # @return [Integer] the number of the last event that the service has handled; 0: none
+      def event_number = number(0)
+
+      def event_number=(number)
+        @io.pwrite([number].pack(NUMBER), 0)
+      end
+
+      # @return [String] the service's own text; empty: none
+      def text
+        size = number(BYTES)
+        size.zero? ? "" : @io.pread(size, BYTES * 2).force_encoding(Encoding::UTF_8)
+      end
+
+      # A process that dies in the middle of this leaves none.
+      def text=(text)
+        @io.pwrite([0].pack(NUMBER), BYTES)
+        @io.pwrite(text, BYTES * 2)
+        @io.pwrite([text.bytesize].pack(NUMBER), BYTES)
+      end
+
+      private
+
+      def number(place)
+        @io.pread(BYTES, place).unpack1(NUMBER) || 0
+      rescue EOFError
+        0
+      end
+    end
+
+    # The monitor's events, as a service receives them: a client of Control. Owned by a service, in its process.
+    class EventStream
+      CHUNK = 65_536
+
+      # @param names [Array<String>] with which the names of the wanted events begin; empty: all
+      # @param after [Integer] the number of the last event that the service knows; 0: none
+      # @yieldparam socket [UNIXSocket] the monitor's end, which is to be sent there
+      # @return [EventStream]
+      def self.open(names, after:)
+        ours, theirs = UNIXSocket.pair
+        ours.write(Control::Line.encode("events", names: names.join(","), after: after))
+        yield theirs
+        new(ours)
+      ensure
+        theirs&.close
+      end
+
+      def initialize(socket)
+        @socket = socket
+        @rest = +""
+      end
+
+      def fileno = @socket.fileno
+      def close = @socket.close
+
+      # Never blocks.
+      # @return [Array<Array(Integer, Event)>, nil] the events that have come, each with its number; nil in place of an
+      #   event that is not wanted. nil: the monitor has closed its end
+      def read
+        chunk = @socket.read_nonblock(CHUNK, exception: false)
+        return if chunk.nil?
+
+        @rest << chunk unless chunk == :wait_readable
+        lines = @rest.slice!(/\A.*\n/m).to_s.lines
+        lines.filter_map { |line| Control::Line.decode(line)&.then { |word, pairs| event(word, pairs) } }
+      rescue SystemCallError
+        nil
+      end
+
+      private
+
+      def event(word, pairs)
+        pairs = Control::Line.typed(pairs)
+        case word
+        when "following", "passed" then [pairs["number"].to_i, nil]
+        when "event" then [pairs["number"].to_i, Events::Catalogue.received(pairs.except("number"))]
+        when "missed" then [pairs["number"].to_i, Event.new("events.missed", { count: pairs["count"] })]
+        end
+      end
     end
   end
 end

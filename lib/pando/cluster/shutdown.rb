@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/reactor/message"
 require "pando/line_writer"
 
 module Pando
@@ -11,8 +9,7 @@ module Pando
     class Shutdown
       include Brief
 
-      # Seconds that the reactor has beyond the others' deadline: it answers the requests of workers that are killed
-      # then.
+      # Seconds that the reactor has beyond the others' deadline, to answer the requests of workers that are killed.
       REACTOR_EXTRA = 2.0
 
       # @return [Integer] the monitor's exit status
@@ -20,9 +17,7 @@ module Pando
       # @return [Float] on Sys.now, when the remaining children are killed
       attr_reader :deadline
 
-      # @param options [Options] of the first pool
       # @param hear [#call] reads the reports of a child
-      # @param options_of [#call] the options of a child's own pool
       def initialize(roster, options, hear, options_of: ->(_child) { options })
         @hear = hear
         @roster = roster
@@ -73,7 +68,6 @@ module Pando
       end
 
       # Prints the reason as the last lines on stderr, even if warnings are switched off.
-      # @param patience [Float] seconds that the reader of stderr has
       def print_failure(patience = 0.0)
         return unless @failure
 
@@ -92,7 +86,6 @@ module Pando
 
       private
 
-      # @param patience [Symbol] of Options
       def start(reason, patience, order)
         @begun = true
         @began_at = Sys.now
@@ -107,7 +100,6 @@ module Pando
       end
 
       def failed = status.zero? ? {} : { status: status }
-      def deadline_by(options) = @began_at + options.public_send(@patience)
 
       # A worker that still serves what the reactor holds.
       def held?(child) = @held_until && child.worker? && child.ready? && child.pool == @roster.reactor.pool
@@ -115,7 +107,7 @@ module Pando
       def ask(child)
         return end_starting_child(child, @reason) if child.starting?
 
-        deadline = deadline_by(@options_of.call(child))
+        deadline = @began_at + @options_of.call(child)[@patience]
         child.leave(@reason, child.reactor? ? deadline + REACTOR_EXTRA : deadline)
         child.order(child.reactor? ? Reactor::Message.new(:drain) : Message.hurry(@order, left(deadline)))
         child.signal("TERM") if child.service?

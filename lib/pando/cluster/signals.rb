@@ -1,11 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/sys"
-
 module Pando
   module Cluster
-    # Turns signals to the monitor into bytes in a pipe, which its event loop reads. The handler only writes a byte, so
-    # it may run at any time.
+    # Turns signals to the monitor into bytes in a pipe, which its event loop reads: a handler may do no more than that.
     class Signals
       NAMES = %w[TERM QUIT INT USR2 TTIN TTOU CHLD HUP USR1].freeze
       # For a cluster that does jobs. Any other server it suspends, as the kernel does.
@@ -19,7 +16,6 @@ module Pando
       # process (setrlimit(2)). All children ignore it as well, since that survives fork and exec.
       IGNORED = "XFSZ"
 
-      # @param quiet [Boolean] whether TSTP quiets the nodes
       def initialize(quiet: false)
         @names = quiet ? [*NAMES, QUIET] : NAMES
         @reader, @writer = IO.pipe
@@ -84,10 +80,8 @@ module Pando
         @terminal = terminal
       end
 
-      # @return [Float, nil] when to look again whether a ^C was meant for a debugger, on Sys.now
       def due = (@look_at if @doubt_until)
 
-      # Called at each turn of the monitor's loop.
       def proceed
         return if @doubt_until.nil? || Sys.now < @look_at
         return @doubt_until = nil if typed_at_prompt?
@@ -184,7 +178,6 @@ module Pando
         false
       end
 
-      # @return [Boolean] whether the server was started from one
       def had? = @had
 
       # @return [Boolean] once: whether it has gone since it was asked last
@@ -200,6 +193,48 @@ module Pando
       def foreground?
         fields = File.read("/proc/self/stat").rpartition(") ").last.split
         fields[5].to_i == Process.getpgrp
+      end
+    end
+
+    # Handles TERM or QUIT that a mold or worker got from outside. If the signal went to every process of the server (a
+    # control group, the group of a shell), the monitor's own is about to come, and they serve until the stop. A process
+    # that alone got it is replaced. Owned by a Pool, in the monitor.
+    class ExternalSignals
+      # Seconds within which all processes have got it.
+      SPREAD = 1.0
+
+      def initialize(rollout, generations, options)
+        @rollout = rollout
+        @generations = generations
+        @options = options
+        @asked = {}
+      end
+
+      def add(child, signal)
+        @asked[child] ||= [Sys.now + SPREAD, signal] if child.ready? && !child.service?
+      end
+
+      def reconcile(now = Sys.now)
+        @asked.select { |_, (due, _)| now >= due }.each do |child, (_, signal)|
+          @asked.delete(child)
+          dismiss(child, signal) if child.ready?
+        end
+      end
+
+      # The server is about to stop: the processes that got the signal serve until then.
+      def forget = @asked.clear
+
+      def due = @asked.each_value.map(&:first).min
+
+      private
+
+      def dismiss(child, signal)
+        if child.worker?
+          @generations.worker_wasted(child, signal) if child.row.job.zero?
+          @rollout.ask_to_leave(child, signal)
+        else
+          child.ask_to_leave(signal, Sys.now + @options.stop_timeout)
+        end
       end
     end
   end

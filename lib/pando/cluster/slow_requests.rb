@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/events"
 require "pando/slow_entry"
-require "pando/sys"
 
 module Pando
   module Cluster
@@ -31,7 +29,6 @@ module Pando
       attr_reader :recent
 
       # @param options [Options] its `slow`; it may change at a reload
-      # @param pool [String, nil] its name
       def initialize(options, pool = nil)
         @options = options
         @pool = pool
@@ -39,12 +36,10 @@ module Pando
         @recent = []
       end
 
-      # @return [String] of the file
       def path = @options.slow.path
 
       def on? = !@options.slow.nil? && !@options.jobs
 
-      # @param number [Integer] of a job that runs
       def look(child, number, now)
         since = child.row.busy_since(number)
         return if since.nil? || now - since < @options.slow.seconds || child.row.streaming?(number)
@@ -54,7 +49,6 @@ module Pando
         ask(child, watch, now) if now - since >= watch.next
       end
 
-      # A worker has answered.
       # @param text [String] untrusted: the number of the job, when it began (microseconds), and the application's line
       def answered(child, text)
         watch, location = watched(child, text)
@@ -91,7 +85,7 @@ module Pando
         known = jobs[number]
         return known if known && known.since == since
 
-        jobs[number] = Watch.new(name(child, number), since, @options.slow.seconds)
+        jobs[number] = Watch.new(child.job_name(number), since, @options.slow.seconds)
       end
 
       def ask(child, watch, now)
@@ -117,7 +111,7 @@ module Pando
       # The event once; for `pando slow` the last state counts, and what was seen from outside.
       def tell(child, watch, location, reason = nil)
         seconds = (Sys.now - watch.since).round(3)
-        facts = { **child.identity, request: watch.name.join(" "), seconds: seconds,
+        facts = { **child.identity, request: watch.name, seconds: seconds,
                                     location: location, reason: reason || watch.told&.fetch(:reason, nil) }.compact
         Events.emit("request.slow", **facts) unless watch.told
         keep(watch, { time: Time.now.to_i, pool: @pool, **facts })
@@ -130,10 +124,6 @@ module Pando
       end
 
       def patience(child) = PATIENCE + ((child.threads - 1) * TURN)
-
-      def name(child, number)
-        (child.row.job_name(number) || %w[? ?]).map { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }
-      end
 
       def stat(pid)
         File.read("/proc/#{pid}/stat").rpartition(")").last.split

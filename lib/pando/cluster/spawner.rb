@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/cluster/boot"
-require "pando/cluster/brief"
 require "pando/cluster/cold_boot_command"
 require "pando/cluster/link"
-require "pando/cluster/reactor/message"
 
 module Pando
   module Cluster
@@ -18,8 +16,6 @@ module Pando
       # @return [String, nil] why the last process could not be ordered
       attr_reader :refusal
 
-      # @param command [ColdBootCommand, Array<String>] the executable and arguments of a cold mold
-      # @param lanes [Reactor::Lanes, Listening::DirectMode] for workers
       # @param pool [String, nil] its name, if there are several
       def initialize(roster, poller, listeners, options, command, lanes, pool: nil)
         @roster = roster
@@ -46,7 +42,6 @@ module Pando
       end
 
       # Instead of a cold boot: forks the mold from one of the first pool.
-      # @param origin [Child] that mold
       def mold_beside(origin, generation)
         fork_by(origin, :spawn, :mold, 0, generation, @options.boot_timeout, text: @pool)
       end
@@ -58,7 +53,6 @@ module Pando
         fork_by(worker, :promote, :mold, 0, generation, patience)
       end
 
-      # @param setup [#start] see Payload#reactor
       def reactor(setup)
         start(:reactor, 0, 0, nil, @options.spawn_timeout, Reactor::Message) do |child, their_end|
           pid = titled("pando reactor") { setup.start([*@listeners, *@listeners.leaving], their_end, @options.grace) }
@@ -68,18 +62,15 @@ module Pando
         end
       end
 
-      # @return [Boolean] whether a worker of this mold can have its lanes
       def room_beside?(mold) = @lanes.room?(mold.threads)
 
       def worker(mold, slot) = fork_by(mold, :spawn, :worker, slot, mold.generation, @options.spawn_timeout)
 
-      # @param notes [ServiceNotes] that are the service's
       def service(mold, index, notes)
         fork_by(mold, :spawn, :service, index, mold.generation, @options.spawn_timeout, notes: notes)
       end
 
-      # Cancels an order. The forker drops it when it finds the link closed, and a process that was forked meanwhile
-      # ends.
+      # Cancels an order. The forker drops it when it finds the link closed; a process that was forked meanwhile ends.
       def cancel(child)
         @poller.remove(child.link) unless child.link.closed?
         @poller.remove(child.pidfd) if child.pidfd

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster"
 require "pando/cluster/listening/listeners"
 
 module Pando
@@ -10,7 +11,6 @@ module Pando
     class Start
       # @return [Boolean] whether this is only a rehearsal of an upgrade
       def rehearsal? = false
-      # @return [Boolean] whether the server starts, and does not continue under a new monitor
       def fresh? = true
 
       def take_charge(signals)
@@ -24,7 +24,6 @@ module Pando
       def inherited_sockets = @inherited_sockets ||= Listening::Inherited.from(ENV)
       def listeners(specs) = Listening::Listeners.open(specs, inherited_sockets)
       def roster = shared { Roster.new }
-      # @return [Object, nil] see Payload#reactor
       def reactor(payload) = shared { payload.reactor }
       def systemd = Systemd.from(ENV)
       def control(cluster, spec, poller) = Control.open(spec, cluster, poller)
@@ -38,8 +37,7 @@ module Pando
         monitor.pools.boot
       end
 
-      # Called at each turn of the monitor's loop. Emits server.ready once every worker serves. A later reload or death
-      # does not repeat it.
+      # Emits server.ready once every worker serves. A later reload or death does not repeat it.
       def proceed(monitor)
         return if @complete || !monitor.complete?
 

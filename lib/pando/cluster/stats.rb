@@ -1,17 +1,11 @@
 # frozen_string_literal: true
 
-require "pando/cluster/message"
-require "pando/sys"
 require "pando/version"
 
 module Pando
   module Cluster
-    # Reads the workers of one pool from the scoreboard. Made by Pando.stats_hash for each answer, in any process that
-    # has the application.
-    #
-    # @api private
+    # Reads the workers of one pool from the scoreboard. Made by Pando.stats_hash for each answer.
     class Stats
-      # @param jobs [Boolean] whether it is a pool of nodes, which run jobs
       def initialize(scoreboard, pool, jobs: false)
         @scoreboard = scoreboard
         @pool = pool
@@ -19,7 +13,6 @@ module Pando
         @clock = Time.now - Sys.now
       end
 
-      # @return [Hash{Symbol => Object}]
       def to_h
         workers = rows
         booted = workers.select { |row| booted?(row) }
@@ -48,7 +41,6 @@ module Pando
       def state(row) = Sys::Row::STATES[row.state]
 
       # The queue is common to all workers. So that their sum is right, each shows its share.
-      # @return [Array<Integer>] by worker
       def shares(workers)
         takers = workers.select { |row| state(row) == :ready }
         each, rest = @scoreboard.waiting(@pool).divmod([takers.size, 1].max)
@@ -73,7 +65,6 @@ module Pando
       # Only its runner knows how many jobs it may have at once.
       def node_status(row) = { running: row.running, busy_threads: row.running, requests_count: row.requests }
 
-      # @param seconds [Float, nil] on Sys.now
       def time(seconds) = seconds && (@clock + seconds).utc.strftime("%Y-%m-%dT%H:%M:%SZ")
     end
   end

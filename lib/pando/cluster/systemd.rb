@@ -1,15 +1,10 @@
 # frozen_string_literal: true
 
-require "socket"
-require "pando/cluster/serializable"
-require "pando/events"
-
 module Pando
   module Cluster
     # Reports the server's state to the service manager, as in sd_notify(3) (Type=notify): ready with the first
-    # generation that serves, reloading, stopping, a status line, and that the monitor's loop still turns
-    # (WatchdogSec=). Owned by the monitor. The addresses are removed from the environment, since no child may report
-    # for the server.
+    # generation that serves, reloading, stopping, a status line, and that the monitor's loop turns (WatchdogSec=).
+    # The addresses are removed from the environment: no child may report for the server. Owned by the monitor.
     class Systemd
       extend Serializable
 
@@ -49,7 +44,6 @@ module Pando
         @subscription = Events.subscribe { |event| hear(event) }
       end
 
-      # Called at each turn of the monitor's loop.
       # @param status [#call] returns the line that `systemctl status` shows
       def reconcile(now = Sys.now)
         return unless @socket
@@ -66,14 +60,13 @@ module Pando
         @condition = condition
       end
 
-      # @return [Float, nil] when the next message is due
       def due = (@told_at + @interval if @interval)
 
       def to_state(state)
         state.add("systemd", path: @path, watchdog: @watchdog, **serialized_fields) if @socket
       end
 
-      # See .taken_up.
+      # It is restored before all others, see .taken_up.
       def from_state(_state) = nil
 
       def close

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/events"
 require "pando/line_writer"
 
 module Pando
@@ -61,7 +60,6 @@ module Pando
 
       # The work of all workers since the start, whether they live or not.
       # @param pool [Integer] its number @param workers [Hash{Child => Sys::Sample, nil}] that live
-      # @return [Hash{Symbol => Numeric}] see WORK
       def work(pool, workers)
         workers.each_with_object(@work[pool].dup) do |(worker, sample), sums|
           done_by(worker, sample).each { |name, number| sums[name] += number }

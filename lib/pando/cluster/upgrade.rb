@@ -1,10 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/upgrade/probe"
-require "pando/cluster/upgrade/signal_buffer"
-require "pando/cluster/upgrade/state"
-require "pando/events"
+require "pando/cluster/helper_process"
+require "pando/cluster/upgrade/resumption"
 
 module Pando
   module Cluster
@@ -20,11 +17,7 @@ module Pando
     # Children notice nothing: their parent is the monitor's only thread, which goes on (prctl(2), PR_SET_PDEATHSIG).
     # That the monitor is their subreaper, its limits and its folder stay as well. Signals that came before are obeyed
     # first, later ones by the other image (SignalBuffer). SIGCHLD has a harmless default, and the other image looks for
-    # dead children.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # dead children. Owned by the monitor.
     class Upgrade
       include Brief
 
@@ -35,8 +28,6 @@ module Pando
       # Seconds between two checks.
       INTERVAL = 0.02
 
-      # @param cluster [Monitor]
-      # @param image [ProcessImage] that it runs
       def initialize(cluster, payload, poller, signals, image)
         @cluster = cluster
         @payload = payload
@@ -46,7 +37,6 @@ module Pando
         @phase = :none
       end
 
-      # @param reason [String]
       # @return [nil] an event tells how it ends, now or later; a second request shares the outcome of the first
       def request(reason)
         return unless @phase == :none
@@ -67,7 +57,6 @@ module Pando
       # @return [Boolean] whether nothing that takes time may begin now
       def holds? = @phase == :settling && Sys.now < @held_until && generations.none?(&:upcoming)
 
-      # @return [Float, nil]
       def due
         return if @phase == :none
 
@@ -106,7 +95,6 @@ module Pando
         @deadline = Sys.now + TIMEOUT
       end
 
-      # @return [String, nil] what only this image of the monitor could finish
       def obstacle = generations.filter_map(&:occupation).first&.first || unfinished_business
 
       def generations = @cluster.pools.map(&:generations)
@@ -177,6 +165,66 @@ module Pando
         @phase = :none
         Events.emit("upgrade.failed", from: Pando::VERSION, reason: reason,
                                       backtrace: (errors unless errors.nil? || errors.empty?))
+      end
+
+      # The process in which another image tries whether it could take over (Rehearsal). Its report counts only when
+      # all of it can be read. Owned by Upgrade, in the monitor.
+      class Probe
+        # Seconds for all: the process loads the configuration.
+        TIMEOUT = 30.0
+        REPORT_BYTES = 4 * 1_048_576
+
+        # The image, or the reason why there is none.
+        #
+        #   version   of the other Pando
+        #   reason    why the image cannot take over, nil: it can
+        #   errors    what it wrote to its standard error
+        Outcome = Struct.new(:image, :version, :reason, :errors, keyword_init: true)
+
+        # @yield that starts it: yields a command and its variables to a block, in the right folder
+        # @raise [Pando::Error, SystemCallError] it cannot be started
+        def initialize(state, poller)
+          memory = IO.for_fd(Sys.sealed_memory("pando-state", state.to_s))
+          descriptors = [memory, HelperProcess::ANSWER, *state.memories] # as Rehearsal expects them
+          yield(lambda do |command, variables|
+            @process = HelperProcess.new(poller, command, variables.merge(Resumption::VARIABLE => Rehearsal::VALUE),
+                                         TIMEOUT, descriptors: descriptors, answer_bytes: REPORT_BYTES)
+          end)
+        ensure
+          memory&.close
+        end
+
+        def proceed(now = Sys.now)
+          return unless @process.proceed(now)
+
+          outcome = @process.late? ? Outcome.new(reason: "it was not ready within #{TIMEOUT.round} s") : judge
+          outcome.errors = @process.errors
+          outcome
+        end
+
+        def due = @process.deadline
+
+        def give_up = @process.abandon
+
+        private
+
+        def judge
+          report = @process.answer
+          return Outcome.new(reason: silent) if report.empty?
+
+          document = Document.parse(report)
+          return Outcome.new(reason: document.one("failed").text(:reason)) if document.any("failed")
+
+          Outcome.new(image: ProcessImage.from_state(document), version: document.one("ready").text(:version))
+        rescue Unreadable => e
+          Outcome.new(reason: "its report: #{e.message}")
+        end
+
+        # Ruby or Bundler may have said why it ended so early.
+        def silent
+          first = @process.errors.lines.map(&:strip).find { |line| !line.empty? }
+          ["it ended before it had read the state", *first].join(": ")
+        end
       end
     end
   end

@@ -14,8 +14,8 @@ module Pando
     class Worker < Role
       include JobRecord
 
-      # Seconds that an idle worker sleeps at most. Then it shows that it lives, and tries an accept, since a wake-up
-      # may have been lost (DESIGN.md, direct mode).
+      # Seconds that an idle worker sleeps at most. Then it shows that it lives, and in direct mode tries an accept,
+      # since a wake-up may have been lost.
       TICK = 0.5
       # Seconds between two looks at whether the work rests, while a fork waits for that.
       LOOK = 0.02
@@ -27,8 +27,7 @@ module Pando
       # give them back.
       EXIT_TIME = 2.0
 
-      # Asks to be replaced after the running job. The monitor decides: while no other worker serves, this one goes on
-      # until its successor does.
+      # Asks to be replaced after the running job. If no other worker serves, this one goes on until its successor does.
       def leave(reason)
         return if @leaving
 
@@ -70,7 +69,6 @@ module Pando
       # @return [Integer] of the main thread's job
       def job_number = 0
 
-      # @param number [Integer] from 1
       # @return [ThreadRecord] for the jobs of another thread
       def thread_record(number) = ThreadRecord.new(self, number)
 
@@ -178,8 +176,7 @@ module Pando
         nil
       end
 
-      # Keeps its connections until the last one has ended or their time is up. It still obeys: the monitor may want it
-      # to leave sooner.
+      # Keeps its connections until the last one has ended or their time is up. It still obeys orders to leave sooner.
       def drain
         entitle("#{@title} draining")
         until @work.drained? || drain_over?
@@ -234,7 +231,6 @@ module Pando
         super
       end
 
-      # @return [Numeric] seconds
       def sleep_time
         return 0 if @pending
 
@@ -249,8 +245,7 @@ module Pando
         order
       end
 
-      # A fork that is due comes first, since a job may take long. Sources that are ready may not show it again, so the
-      # worker remembers them.
+      # A fork that is due comes first, since a job may take long. Ready sources may not show it again: they are kept.
       def serve(sources)
         return @pending = sources if sources.any? && promotion_due?
 
@@ -313,7 +308,8 @@ module Pando
         @work.idle unless leaving?
       end
 
-      # In direct mode the kernel wakes workers in the order in which they came to a listener (epoll_ctl(2)).
+      # Lets other workers take work first. In direct mode the kernel wakes them in the order in which they came to a
+      # listener (epoll_ctl(2)).
       def step_back
         row.measure(MEASURED)
         @work.step_back
@@ -321,7 +317,7 @@ module Pando
         nil
       end
 
-      # In direct mode it is enough that the others step back.
+      # Takes work first, since others will be forked from it. In direct mode it is enough that the others step back.
       def train
         payload.train(self)
         @work.step_forward
@@ -331,9 +327,9 @@ module Pando
       def obey(packet)
         case packet.message.kind
         when :leave_last then leave_last(packet.message)
+        when :step_back, :train, :stay, :try_out then send(packet.message.kind)
         when :promote then fork_order(packet)&.then { |order| begin_promotion(order) }
         when :quiet then @work.quiet
-        when :try_out then try_out
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
         when :lane then take_lane(packet)
@@ -344,13 +340,12 @@ module Pando
 
       # A further lane, for another thread.
       def take_lane(packet)
-        lane = LaneDescriptors.from(packet.message.lane, packet.descriptors)
-        payload.keep_open(lane.ios) if lane
-        @lanes << lane if lane
+        lane = LaneDescriptors.from(packet.message.lane, packet.descriptors) or return
+        payload.keep_open(lane.ios)
+        @lanes << lane
         nil
       end
 
-      # Takes news about other workers.
       def hear(message)
         case message.kind
         when :refuse then refusals.add(message.text)
@@ -387,9 +382,7 @@ module Pando
       end
 
       # Ends the recording, which hands over what it has.
-      def end_recording(reason)
-        @recorder = @recorder&.finish(reason)
-      end
+      def end_recording(reason) = @recorder = @recorder&.finish(reason)
 
       def refusals = @refusals ||= Poison::Refusals.new
       def full_title = "pando #{payload.worker_name} #{title}"

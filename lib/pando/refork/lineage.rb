@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
+require "pando/cluster"
 require "pando/cluster/serializable"
 
 module Pando

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/message"
+require "pando/cluster"
 require "pando/events"
 require "pando/sys"
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
+require "pando/cluster"
 require "pando/cluster/generations/mold_releaser"
 require "pando/cluster/serializable"
 require "pando/sys/scheduler"

@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/options"
-require "pando/cluster/memory/guard"
-require "pando/cluster/poison"
-require "pando/cluster/canary/criteria"
 require "pando/errors"
 require "pando/server/kinds"
 require "pando/server/launch"

@@ -3,7 +3,7 @@
 require "test_helper"
 require "pando/admin/metrics"
 require "pando/admin/monitor"
-require "pando/cluster/tally"
+require "pando/cluster/monitor"
 require "pando/http"
 require "pando/sys/memory"
 require_relative "../../../bin/lib/metrics_page"

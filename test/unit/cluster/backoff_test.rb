@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster"
-require "pando/cluster/restart_throttles"
+require "pando/cluster/monitor"
 
 class ClusterBackoffTest < Minitest::Test
   Backoff = Pando::Cluster::Backoff

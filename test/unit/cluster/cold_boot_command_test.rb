@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/cold_boot_command"
+require "pando/cluster/monitor"
 
 # The environment of a cold boot, and what is left of it for the application.
 class ImageTest < Minitest::Test

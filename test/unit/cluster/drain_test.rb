@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/drain"
+require "pando/cluster/monitor"
 require_relative "support/clock"
 require_relative "support/fakes"
 

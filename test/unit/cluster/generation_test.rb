@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster"
-require "pando/cluster/generation"
+require "pando/cluster/monitor"
 require_relative "support/fakes"
 
 class ClusterGenerationTest < Minitest::Test

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster"
-require "pando/cluster/link"
+require "pando/cluster/monitor"
 
 class ClusterLinkTest < Minitest::Test
   Link = Pando::Cluster::Link

@@ -3,7 +3,7 @@
 require "test_helper"
 require "socket"
 require "pando/errors"
-require "pando/cluster/passing_fault"
+require "pando/cluster/monitor"
 
 class ClusterPassingFaultTest < Minitest::Test
   def passing?(error) = Pando::Cluster::PassingFault.of?(error)

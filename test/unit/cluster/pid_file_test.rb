@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "tmpdir"
-require "pando/cluster/pid_file"
+require "pando/cluster/monitor"
 
 class ClusterPidFileTest < Minitest::Test
   PidFile = Pando::Cluster::PidFile

@@ -13,8 +13,14 @@ class PoolTest < Minitest::Test
   TICK = Cluster::Generations::MoldReleaser::TICK
 
   # Stands for the monitor.
-  Monitor = Struct.new(:roster, :shutdown, :reload, :drain, keyword_init: true) do
+  Monitor = Struct.new(:roster, :shutdown, :reload, :drain, :gauge, :shortage, keyword_init: true) do
     def dismiss(child) = roster.dismiss(child)
+    def poller = ClusterSupport::FakePoller.new
+    def command = %w[sleep 60]
+    def oom = ClusterSupport::Simulation::Oom.new([])
+    def several_pools? = false
+    def listeners = Cluster::Listening::Listeners.new
+    def reactor_setup = nil
   end
   Shutdown = Struct.new(:begun?)
   Reload = Struct.new(:under_way?, :awaits_mold?)
@@ -63,16 +69,10 @@ class PoolTest < Minitest::Test
     payload = ClusterSupport::Simulation::Payload.new(options)
     payload.define_singleton_method(:name) { "web" }
     plan = Cluster::Pools::Plan.new(payload: payload, policy: ClusterSupport::Simulation::Policy.new(nil, true))
-    monitor = Monitor.new(roster: @roster, shutdown: Shutdown.new(false), reload: Reload.new(false, false),
-                          drain: @drain)
-    Cluster::Pool.new(monitor, plan, @roster, 0, common(options), Cluster::Pools::Ingress.none)
-  end
-
-  def common(options)
     gauge = Cluster::Memory::Gauge.new
-    Cluster::Pools::Common.new(poller: ClusterSupport::FakePoller.new, command: %w[sleep 60], gauge: gauge,
-                               oom: ClusterSupport::Simulation::Oom.new([]), several: false,
-                               shortage: Cluster::Memory::Shortage.new(options, gauge))
+    monitor = Monitor.new(roster: @roster, shutdown: Shutdown.new(false), reload: Reload.new(false, false),
+                          drain: @drain, gauge: gauge, shortage: Cluster::Memory::Shortage.new(options, gauge))
+    Cluster::Pool.new(monitor, plan, @roster, 0)
   end
 
   def boot

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/pools"
+require "pando/cluster/monitor"
 require_relative "support/generations_case"
 
 # What pools are to each other.
@@ -204,15 +204,14 @@ class PoolsUnitTest < Minitest::Test
   end
 
   def test_the_watch_over_a_release_is_that_over_each_pool
-    releases = @pools.releases
     @jobs.generations.watched = true
     @jobs.generations.remaining = 12.0
     @jobs.generations.occupation = ["generation 1 is watched", 12.0]
     assert_equal([true, 12.0, ["generation 1 is watched", 12.0]],
-                 [releases.watching?, releases.remaining, releases.occupation])
-    releases.end_watch("another reload was requested")
+                 [@pools.watching?, @pools.remaining, @pools.occupation])
+    @pools.end_watch("another reload was requested")
 
-    refute_predicate(releases, :watching?)
+    refute_predicate(@pools, :watching?)
   end
 
   def test_one_that_comes_to_nothing_takes_the_others_with_it
@@ -287,7 +286,7 @@ class PoolsUnitTest < Minitest::Test
     proceed
   end
 
-  def reload = @pools.releases.reload([], %i[a])
+  def reload = @pools.reload([], %i[a])
   def proceed = @pools.reconcile(false)
   def upcoming = @pools.map { |pool| pool.generations.upcoming }
   def states = upcoming.map(&:state)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/quiet"
+require "pando/cluster/monitor"
 require_relative "support/simulation"
 
 # All nodes are told to take nothing new, those too that are born later.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/rollout"
+require "pando/cluster/monitor"
 require_relative "support/simulation"
 
 # Workers that had better be replaced, as their rows say.

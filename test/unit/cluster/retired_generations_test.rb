@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/generation"
+require "pando/cluster/monitor"
 
 # Which workers are to be replaced.
 class RetiredGenerationsTest < Minitest::Test

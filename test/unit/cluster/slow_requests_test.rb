@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/slow_requests"
+require "pando/cluster/monitor"
 
 # What the monitor makes of requests that last long: whom it asks, and what it takes for an answer.
 class SlowRequestsTest < Minitest::Test
@@ -10,7 +10,6 @@ class SlowRequestsTest < Minitest::Test
   # Stands for a row of the scoreboard with one job.
   Row = Struct.new(:since, :name, :streams) do
     def busy_since(_number) = since
-    def job_name(_number) = name
     def streaming?(_number) = streams
   end
 
@@ -19,6 +18,7 @@ class SlowRequestsTest < Minitest::Test
     def identity = { slot: 3, generation: 2, pid: pid }
     def pid = Process.pid
     def gone? = false
+    def job_name(_number) = row.name.join(" ")
     def signal(name) = signals << name
   end
 

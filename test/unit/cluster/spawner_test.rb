@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/spawner"
+require "pando/cluster/monitor"
 require_relative "support/fakes"
 
 # What becomes of an order that its addressee does not take.

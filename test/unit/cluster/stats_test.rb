@@ -3,8 +3,7 @@
 require "test_helper"
 require "json"
 require "pando"
-require "pando/cluster/role"
-require "pando/cluster/roster"
+require "pando/cluster/monitor"
 
 class ClusterStatsTest < Minitest::Test
   include Pando

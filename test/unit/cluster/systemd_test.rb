@@ -3,9 +3,7 @@
 require "test_helper"
 require "socket"
 require "tmpdir"
-require "pando/cluster"
-require "pando/cluster/systemd"
-require "pando/cluster/upgrade/state"
+require "pando/cluster/monitor"
 require_relative "support/clock"
 
 # What the service manager is told.

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster"
-require "pando/cluster/tally"
-require "pando/cluster/upgrade/state"
+require "pando/cluster/monitor"
 
 # What has gone wrong since the start.
 class ClusterTallyTest < Minitest::Test

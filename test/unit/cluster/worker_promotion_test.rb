@@ -1,10 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster"
-require "pando/cluster/link"
-require "pando/cluster/message"
-require "pando/cluster/worker"
+require "pando/cluster/monitor"
 require_relative "support/clock"
 
 # A worker that is told to fork the next mold waits until its work rests.

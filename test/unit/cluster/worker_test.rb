@@ -2,10 +2,7 @@
 
 require "test_helper"
 require "support/in_child"
-require "pando/cluster"
-require "pando/cluster/role"
-require "pando/cluster/payload"
-require "pando/cluster/worker"
+require "pando/cluster/monitor"
 require "pando/sys"
 require_relative "support/clock"
 

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pando/refork/survey"
-require "pando/cluster/upgrade/document"
+require "pando/cluster/monitor"
 require "pando/refork"
 
 # `refork :auto` decides by figures alone.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/upgrade/document"
+require "pando/cluster/monitor"
 require "pando/refork/lineage"
 
 # What a line of molds hands down: a leak, or an app that warms up.

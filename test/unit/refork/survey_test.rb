@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/upgrade/document"
+require "pando/cluster/monitor"
 require_relative "../cluster/support/simulation"
 
 # What is known of the generation that serves.

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pando/sys"
-require "pando/cluster/canary/comparison"
+require "pando/cluster/monitor"
 
 # What a row of the scoreboard tells of single jobs.
 class SysMeasureTest < Minitest::Test

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/wording"
-
 module Pando
   module Cluster
     module Canary
@@ -16,8 +13,7 @@ module Pando
         # felt, and may come from caches, the clock of the CPU or the scheduler.
         CPU = [1.5, 200.0].freeze
         TIME = [2.0, 1000.0].freeze
-        # The same if there is no present to compare with: a busier machine shows a little in CPU time, and at once in
-        # time.
+        # The same without a present to compare with: a busier machine shows a little in CPU time, and much in time.
         CPU_ALONE = [3.0, 1000.0].freeze
         # The probability of chance that is allowed in the comparison with the present.
         NOW = 0.01
@@ -133,8 +129,7 @@ module Pando
       end
 
       # Wilcoxon's rank-sum test in strata, with van Elteren's weights: whether values tend to be larger than the others
-      # of the same stratum. It uses only ranks: no single request decides, however long it took, and nothing is
-      # assumed about how times are distributed.
+      # of the same stratum. Only ranks count: no single request decides, and times may be distributed in any way.
       module RankTest
         # @param strata [Array<Array(Hash, Hash)>] how often each value occurs: among the tested ones, among the others
         # @return [Float] 0..1, by the normal approximation; 1: nothing can be said
@@ -257,9 +252,7 @@ module Pando
       #
       # A generation that boots from cold has caches to fill and code to compile that a forked one inherits. The
       # durations of its requests are compared with the last generation that began cold, even if forked ones have served
-      # since.
-      #
-      # Owned by Evaluation, in the monitor.
+      # since. Owned by Evaluation, in the monitor.
       class Records
         include Brief
 
@@ -322,13 +315,11 @@ module Pando
           @dead[number] = sum
         end
 
-        # @param number [Integer] of the generation that is on trial
         # @return [Hash{Child => Object}] where the other workers are now
         def marks(number)
           workers { |other| other < number }.to_h { |worker| [worker, Since.now(worker.row)] }.compare_by_identity
         end
 
-        # @param marks [Hash] as #marks returned it
         # @return [Curve] what those workers have done since
         def since(marks)
           marks.reject { |worker, _| worker.gone? }.each_value.inject(Curve.new) { |curve, row| curve.add(row) }

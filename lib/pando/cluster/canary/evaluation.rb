@@ -1,21 +1,13 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/canary/criteria"
 require "pando/cluster/canary/comparison"
 require "pando/cluster/canary/trial"
-require "pando/events"
 
 module Pando
   module Cluster
-    # The evaluation of a new generation against the one before.
-    #
-    # @api private
     module Canary
       # Whether a new generation does as well as the one before: a Trial of its first worker, and after the rollout a
-      # RolloutWatch over all workers, during which the old mold is kept. docs/canary.md explains the rules.
-      #
-      # Owned by Generations, in the monitor.
+      # RolloutWatch over all workers, during which the old mold is kept (docs/canary.md). Owned by Generations.
       class Evaluation
         include Brief
 

@@ -1,20 +1,16 @@
 # frozen_string_literal: true
 
 require "pando/cluster/canary/comparison"
-require "pando/cluster/message"
 require "pando/sys/memory"
 require "pando/sys/scheduler"
-require "pando/wording"
 
 module Pando
   module Cluster
     module Canary
       # Checks a generation at intervals until it has passed or is found wanting: as a Trial or as a RolloutWatch.
-      #
       # Owned by Evaluation, in the monitor.
       # @abstract
       class Observation
-        # @return [Float] when the next check is due, on Sys.now
         attr_reader :due
 
         def initialize(number, terms, roster, records, memory: MemoryCheck.new(roster), heard_at: :itself.to_proc,
@@ -135,8 +131,7 @@ module Pando
           oversized(before) || comparison.complaint(AT_ONCE) || conclude(comparison, curve.requests, age, listened)
         end
 
-        # The canary and the others take turns, because both must serve to be compared: workers that step back get
-        # requests last.
+        # The canary and the others take turns, since both must serve to be compared: who steps back gets requests last.
         def alternate
           @others_turn = !@others_turn
           mine, others = @roster.ready_workers.partition { |worker| worker.generation == @number }
@@ -176,8 +171,7 @@ module Pando
       end
 
       # Watches all workers after the rollout, while the old mold is kept: they may show what one worker has not. They
-      # are compared with the old workers at the same age. No old worker serves any more, so only grave differences
-      # count.
+      # are compared with the old workers at the same age. No old worker serves any more: only grave differences count.
       class RolloutWatch < Observation
         LOOK = 0.5
         CHANCE = 1e-6
@@ -186,7 +180,6 @@ module Pando
         FAILURES = 2
 
         # @param before [Curve] of those that it has replaced
-        # @param size [Integer] how many workers it has
         def initialize(number, terms, roster, records, before:, size:, **more)
           super(number, terms, roster, records, **more)
           @before = before
@@ -195,7 +188,6 @@ module Pando
         end
 
         # A worker did not come up.
-        # @return [String, nil] what is wrong
         def fail(reason)
           @failures += 1
           reason if @failures >= FAILURES
@@ -222,9 +214,8 @@ module Pando
       # Whether a new worker has taken much more memory than the old ones had at its age: at most a page for each page
       # fault. Its own faults, which cost little to read, tell whether it is worth measuring.
       #
-      # Its growth beyond its mold is measured, not its private memory. The first major collection writes to most of the
-      # heap, which becomes private at once. But the mold had all of that before, so such a worker is no bigger; a
-      # worker that leaks is.
+      # Its growth beyond its mold is measured, not its private memory: the first major collection writes to most of the
+      # heap, which becomes private at once, but is no bigger than it was in the mold.
       class MemoryCheck
         include Wording
 
@@ -239,7 +230,6 @@ module Pando
           @source = source
         end
 
-        # @return [String, nil] what is wrong
         def complaint(worker, before)
           faults, most, age = worker.row.faults.zip(before.faults, AGES).reverse.find { |three| three.none?(&:zero?) }
           return unless faults && bytes(faults) > allowed(bytes(most), worker.row.prefaulted.first)
@@ -290,8 +280,7 @@ module Pando
         # The reactor shows a sign of life each second. Longer gaps than this many seconds count as a standstill.
         GAP = 2.5
 
-        # @param heard_at [#call] given the current time, returns when the reactor last showed a sign of life; nil:
-        #   there is no reactor
+        # @param heard_at [#call] given the time, says when the reactor last showed a sign of life; nil: there is none
         def initialize(heard_at, now)
           @heard_at = heard_at
           @heard = now

@@ -1,10 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/cluster/control/figures"
 require "pando/cluster/control/pool_tasks"
-require "pando/cluster/control/tasks"
-require "pando/cluster/control/worker_tasks"
-require "pando/errors"
+require "pando/cluster/control/snapshot"
 
 module Pando
   module Cluster
@@ -19,16 +16,13 @@ module Pando
         READING = %w[status figures slow events].freeze
         STOPS = { "gracefully" => :gracefully, "quickly" => :quickly, "at_once" => :at_once }.freeze
 
-        # @param recent [RecentEvents]
         def initialize(cluster, recent)
           @cluster = cluster
           @recent = recent
         end
 
         # @param line [String] untrusted
-        # @param session [Session] that gets the answer, if it is known at once
         # @return [Tasks::Task, nil] that the client must wait for
-        # @raise [Refused]
         def call(line, session)
           word, arguments = Line.decode(line)
           raise Refused, "a service may only ask" unless session.service.nil? || READING.include?(word)
@@ -48,7 +42,6 @@ module Pando
 
         private
 
-        # @return [nil] the client need not wait
         def answer(word, arguments, session)
           case word
           when "pages" then pages(arguments, session)
@@ -125,7 +118,6 @@ module Pando
 
         # During a rollout two workers may share a slot: the one that is not leaving is meant, unless the client says
         # the pid. A pid that is not the slot's any more is refused, because the client has seen another worker there.
-        # @return [Array(Pool, Child)]
         def addressed(arguments)
           pool = pool(arguments)
           slot = whole(arguments, "slot")
@@ -181,7 +173,6 @@ module Pando
         end
 
         # The first pool, unless the client names one.
-        # @return [Pool]
         def pool(arguments)
           name = arguments["pool"] or return @cluster.pools.first
           @cluster.pools.named(name) or

@@ -7,8 +7,6 @@ module Pando
       # plain is written as %XX, so that a line needs no quotes.
       #
       #     worker slot=0 generation=2 pid=4711 state=ready job=GET%20/
-      #
-      # @api private
       module Line
         # Bytes of a line, with its end.
         LIMIT = 4096
@@ -50,7 +48,6 @@ module Pando
           value.valid_encoding? ? value : value.scrub("?")
         end
 
-        # @param pairs [Hash{String => String}]
         # @return [Hash{String => Object}] with numbers and true for what looks like them
         def typed(pairs)
           pairs.transform_values do |value|
@@ -73,7 +70,6 @@ module Pando
           PLAIN.match?(text) ? escape(text.b) : text
         end
 
-        # @param bytes [String] in BINARY
         def escape(bytes) = bytes.gsub(PLAIN) { |byte| format("%%%02X", byte.ord) }
 
         # @return [String] in BINARY

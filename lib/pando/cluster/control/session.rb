@@ -1,15 +1,12 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/serializable"
 require "pando/cluster/control/line"
 
 module Pando
   module Cluster
     class Control
       # One client of the control socket: it sends one command, and receives its progress and its outcome. It can
-      # neither stall the monitor nor fill its memory. A service of the configuration may only ask, and changes nothing.
-      # Owned by Control, in the monitor.
+      # neither stall the monitor nor fill its memory. A service of the configuration may only ask. Owned by Control.
       class Session
         include Brief
         extend Serializable
@@ -25,7 +22,6 @@ module Pando
         # Seconds that a client may take to send its command, and to read the outcome.
         TIMEOUT = 10.0
 
-        # @param service [Child, nil] that has asked; nil: an operator or the admin process
         def initialize(socket, poller, service = nil)
           @socket = socket
           @service = service
@@ -130,7 +126,6 @@ module Pando
           say(word, pairs)
         end
 
-        # Called at each turn of the monitor's loop.
         def proceed
           return close if !@asked && Sys.now - @since > TIMEOUT
 

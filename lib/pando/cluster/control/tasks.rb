@@ -1,14 +1,9 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/wording"
-
 module Pando
   module Cluster
     class Control
       # The commands of clients that take their time, a {Task} each.
-      #
-      # @api private
       module Tasks
         # It is told every event of the monitor, and decides from them and from the state of the cluster whether it has
         # come to its end. Owned by a Session, in the monitor.
@@ -36,12 +31,10 @@ module Pando
 
           def observe(_event); end
 
-          # Called at each turn of the monitor's loop.
           def check; end
 
           # What the task must wait for, if events do not tell.
-          # @return [Array(String, Float), nil] in words, and seconds that this takes at most (nil: not known); nil:
-          #   nothing
+          # @return [Array(String, Float), nil] in words, and seconds that this takes at most (nil: not known)
           def obstacle = nil
 
           private
@@ -82,7 +75,6 @@ module Pando
 
         # A command that is done as soon as it begins.
         class Immediate < Task
-          # @yieldreturn [String] what was achieved
           def initialize(cluster, &work)
             super(cluster)
             @work = work
@@ -94,8 +86,6 @@ module Pando
         # Sends all events to its client until one of the two ends. A client that reads slowly gets them later, and
         # learns how many are no longer kept by then.
         class Follow < Task
-          # @param session [Session] of its client
-          # @param recent [RecentEvents]
           # @param prefixes [Array<String>] of the names that the client wants; empty: all
           # @param after [Integer] the number of the last event that the client knows
           # @param numbers [Boolean] whether the client wants to know the events' numbers

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/message"
-require "pando/events"
-
 module Pando
   module Cluster
     class Generations
@@ -13,9 +9,7 @@ module Pando
       # Some changes come from no single request: libraries set a variable of the environment, say, at their first use.
       # The first worker with such a change counts as changed, but all others are told of it, and a worker that has made
       # the same change by itself may be forked. Workers provide the words about a change, and a token that
-      # identifies it.
-      #
-      # Owned by Generations, in the monitor.
+      # identifies it. Owned by Generations, in the monitor.
       class ChangedState
         include Brief
 
@@ -53,13 +47,11 @@ module Pando
           @tokens |= [token] if action == "refused" && token.match?(TOKEN) && @tokens.size < LIMIT
         end
 
-        # @param reason [String] in the worker's words
         def declined(worker, reason)
           worker.declined = reason
           tell # before another one is asked
         end
 
-        # @param words [String] why there is no refork
         # @return [Boolean] whether an event has told of that change
         def told?(words) = @told.any? { |reason| words.include?(reason) }
 
@@ -79,7 +71,6 @@ module Pando
         # @return [String, nil] about a worker that may not be promoted
         def refusal = declined_workers.first&.declined
 
-        # For `pando status`.
         def explain = declined_workers.map { |worker| { **worker.identity, reason: worker.declined } }
 
         # @param generation [Generation] that serves in all slots; another release may make other changes

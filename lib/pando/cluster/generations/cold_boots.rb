@@ -1,22 +1,14 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/generations/conditions"
-require "pando/cluster/memory/gauge"
-require "pando/cluster/serializable"
-require "pando/events"
+require "pando/cluster/generations/reforks"
 require "pando/refork/lineage"
 require "pando/sys/scheduler"
-require "pando/wording"
 
 module Pando
   module Cluster
     class Generations
       # Ends a leak that each mold inherits and hands down: when that pays, a generation of the same release boots from
-      # cold beside the current one, and takes its place once it has proved itself. docs/reforking.md explains the
-      # rules.
-      #
-      # Owned by Generations, in the monitor.
+      # cold beside the current one, and takes its place if it proves itself (docs/reforking.md). Owned by Generations.
       class ColdBoots
         include Brief
         include Wording
@@ -24,8 +16,7 @@ module Pando
 
         # Seconds between two looks.
         LOOK = 30.0
-        # Seconds for which a shortage of memory delays a boot. After that it boots all the same: nothing else frees
-        # this memory.
+        # Seconds for which a shortage of memory delays a boot, but no longer: nothing else frees this memory.
         PATIENCE = 60.0
         # Seconds from the first failure to the next attempt, and the most: each failure doubles them.
         FIRST = 60.0
@@ -39,7 +30,6 @@ module Pando
         serialize ancestry: Refork::Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer,
                   until: :number, reason: :text
 
-        # @param gauge [#anonymous, #measure] @param conditions [#obstacle, #occupation] see Conditions
         # @param clock [#cpu_time] seconds of CPU that a process has had
         def initialize(roster, generations, reforks, gauge: Memory::Gauge.new, conditions: Conditions::NONE,
                        clock: Sys::Scheduler)

@@ -1,23 +1,16 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/message"
-require "pando/events"
-
 module Pando
   module Cluster
     class Generations
       # Keeps track of threads that do not survive a fork. A worker that is promoted names those of its threads that
       # were never tried; the first worker of the next generation tries them. If one does not come back there, that
       # generation is refused, and no worker with such a thread is promoted any more. Workers provide the threads' keys
-      # and the words about them.
-      #
-      # Owned by Generations, in the monitor.
+      # and the words about them. Owned by Generations, in the monitor.
       class LostThreads
         include Brief
 
-        # A thread that did not come back. refused: whether workers that have it are no longer promoted; else it is only
-        # reported.
+        # A thread that did not come back. refused: workers that have it are not promoted; else it is only reported.
         Lost = Struct.new(:key, :reason, :advice, :refused) do
           def words = "#{reason}. #{advice}"
         end
@@ -37,7 +30,6 @@ module Pando
           @back = {}
         end
 
-        # A worker reports a thread.
         # @param kind [Symbol] one of Message::THREADS
         # @param text [String] its key, and the words about it, in lines
         def report(child, kind, text)
@@ -52,8 +44,7 @@ module Pando
           end
         end
 
-        # Asks each new worker, and after an upgrade each worker, whether it has such a thread. Until a worker has
-        # answered, it counts as having the thread.
+        # Asks each new worker, and after an upgrade each one, whether it has such a thread. Until it answers, it has.
         def reconcile
           return if @lost.empty?
 
@@ -85,7 +76,6 @@ module Pando
             "and the next refork tries again. #{@tried.each_value.first.advice}"
         end
 
-        # @param seconds [Float] that the trial has lasted so far
         # @return [Float] seconds for which it can still last
         def remaining(seconds) = pending? ? [LONGEST - seconds, 0.0].max : 0.0
 
@@ -122,7 +112,6 @@ module Pando
           @served = nil
         end
 
-        # For `pando status`.
         def explain
           @lost.each_value.map do |one|
             held = @roster.ready_workers.count { |worker| worker.lost_threads[one.key] } if one.refused

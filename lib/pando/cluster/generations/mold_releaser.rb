@@ -1,16 +1,11 @@
 # frozen_string_literal: true
 
-require "pando/wording"
-
 module Pando
   module Cluster
     class Generations
       # Stops the mold once its workers have written to many of the pages that they shared with it: the old pages are
       # then private to the mold, and useful only for the next fork. When a process is needed, or a reload is about to
-      # begin, a mold is forked from the best worker, as if the old one had died (docs/sharing.md, "Letting the mold
-      # go").
-      #
-      # Owned by a Pool, in the monitor.
+      # begin, a mold is forked from the best worker, as if the old one had died (docs/sharing.md). Owned by a Pool.
       class MoldReleaser
         include Wording
 
@@ -25,11 +20,9 @@ module Pando
         SHARE = 0.1
         # If a mold is needed again within this many seconds, it was worth its memory, and its successor stays.
         WORTH = 600.0
-        # The fewest workers: a deadly request may kill two of them, and one must be left to fork a mold. With fewer,
-        # the mold comes back.
+        # The fewest workers without a mold: a deadly request may kill two, and one must be left to fork a mold.
         LEAST = 3
 
-        # @param pool [#roster, #generations, #rollout, #services, #options] of its options mold:
         def initialize(pool, conditions, gauge)
           @roster = pool.roster
           @generations = pool.generations

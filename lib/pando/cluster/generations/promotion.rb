@@ -1,14 +1,10 @@
 # frozen_string_literal: true
 
-require "pando/events"
-
 module Pando
   module Cluster
     class Generations
       # Waits for the worker that was told to fork the next mold. It forks between two requests; if it ends before, is
-      # replaced, or stays at one request while another worker is free, that one is asked in its place.
-      #
-      # Owned by Generations, in the monitor.
+      # replaced, or stays at one request while another one is free, that one is asked. Owned by Generations.
       class Promotion
         # Seconds to wait for a worker at a long request while another one is free.
         PATIENCE = 5.0
@@ -62,7 +58,6 @@ module Pando
         end
 
         # The worker that was asked must not be forked.
-        # @param reason [String] in the worker's words
         # @return [Boolean] false: that mold is not wanted any more
         def declined(mold, reason)
           return false unless mold.source.worker?

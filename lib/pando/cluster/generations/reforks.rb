@@ -1,14 +1,9 @@
 # frozen_string_literal: true
 
-require "pando/cluster/restart_throttles"
-require "pando/cluster/brief"
-require "pando/cluster/generations/conditions"
 require "pando/cluster/memory/gauge"
-require "pando/cluster/message"
-require "pando/cluster/serializable"
-require "pando/wording"
-require "pando/events"
+require "pando/cluster/restart_throttles"
 require "pando/refork/survey"
+require "pando/sys/memory"
 
 module Pando
   module Cluster
@@ -39,12 +34,10 @@ module Pando
         # Failed reforks in a row.
         attr_reader :failures
         # With `jit :trainee`: the worker that gets requests before all others until the first refork, so that the next
-        # generation is forked from it. A busy trainee is passed over: no request waits for it while another worker is
-        # idle.
+        # generation is forked from it. While it is busy, requests go to other idle workers.
         attr_reader :trainee
         attr_writer :policy
 
-        # @param backoff [Backoff] until the next attempt
         # @param conditions [#obstacle, #quiet?] further obstacles to an automatic refork
         def initialize(roster, policy, generations, backoff, options,
                        gauge: Memory::Gauge.new, conditions: Conditions::NONE)
@@ -106,7 +99,6 @@ module Pando
           !@generations.begin_generation(:refork, worker).nil?
         end
 
-        # @param number [Integer] of the generation whose mold the worker is to fork
         def begun(number, worker)
           Events.emit("refork.started", generation: number, source: worker.pid, slot: worker.slot,
                                         requests: worker.requests, reason: @wanted, choice: justify(worker))
@@ -136,14 +128,12 @@ module Pando
           @policy.choose(free) || (best_source(except) if anybody)
         end
 
-        # @param worker [Child] that has refused to fork a mold, or failed
         # @param refork [Boolean] whether the mold was for a refork
         def refused_by(worker, obstacle, refork: true, **facts)
           refuse(obstacle, (@wanted if refork), slot: worker.slot, source: worker.pid, **facts)
         end
 
         # No worker has forked the mold.
-        # @param worker [Child] that was asked last
         def called_off(obstacle, worker)
           refused_by(worker, obstacle)
           postpone(@backoff, obstacle)
@@ -165,7 +155,6 @@ module Pando
           @pause.reset
         end
 
-        # @param generation [Generation] that has proved itself for good
         def proved(generation)
           @backoff.reset
           lift_suspension("generation #{generation.number} has proved itself") unless generation.heal?
@@ -272,7 +261,6 @@ module Pando
           UNSETTLED if unsettled
         end
 
-        # A pool of one node.
         def lone? = @options.jobs && @roster.workers.size < 2
 
         def unsettled = @roster.find { |child| child.worker? && !child.ready? && !child.draining? }
@@ -351,6 +339,49 @@ module Pando
 
         # A worker closes them before it is forked.
         def keeps_connections?(worker) = @options.drain.positive? && worker.connections.positive?
+      end
+
+      # Whether this is a good moment for an automatic refork: not while something else is going on, nor while memory is
+      # short, because a refork needs additional processes; preferably while few requests are served. Owned by a Pool.
+      class Conditions
+        # Memory is short if processes wait for it during this percentage of the time (PSI).
+        PRESSURE = 10.0
+        # The share of the workers that may be busy in a quiet moment.
+        BUSY = 0.5
+        # The default: nothing prevents a refork.
+        NONE = Struct.new(:obstacle, :quiet?, :occupation).new(nil, true).freeze
+
+        # @param pressure [#call] percent, or nil
+        def initialize(pool, pressure: Sys::Memory.method(:pressure))
+          @pool = pool
+          @pressure = pressure
+        end
+
+        def obstacle = occupation || shortage
+
+        # @return [String, nil] what else is going on
+        def occupation
+          return "a reload is under way" if @pool.reload.under_way?
+
+          "the server drains" if @pool.drain.begun?
+        end
+
+        # Whether users would hardly notice a refork: no request waits, and few workers are busy.
+        def quiet?
+          queue = @pool.reactors.state
+          waiting = queue ? queue[:waiting] : @pool.listeners.waiting.each_value.sum(&:to_i)
+          workers = @pool.roster.ready_workers
+          waiting.zero? && workers.count { |worker| worker.row.busy_since } <= workers.size * BUSY
+        end
+
+        private
+
+        def shortage
+          return "memory is short" if @pool.memory.short?
+
+          percent = @pressure.call
+          "memory is short (processes wait for it #{percent}% of the time)" if percent && percent > PRESSURE
+        end
       end
     end
   end

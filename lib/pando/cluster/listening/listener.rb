@@ -1,14 +1,97 @@
 # frozen_string_literal: true
 
-require "pando/cluster/listening/inherited"
 require "pando/cluster/listening/listener_socket"
-require "pando/cluster/serializable"
 
 module Pando
   module Cluster
     module Listening
-      # A listening socket with its number and flags, as molds and workers know it. Behind a reactor they know its
-      # address and do not have the socket.
+      # The sockets that a service manager has opened for the server (sd_listen_fds(3)), until a line of the
+      # configuration claims them. They belong to the service manager: the server neither shuts them down nor removes
+      # their files. The variables about them are not for children, and are removed. Owned by the monitor.
+      class Inherited
+        FIRST = 3
+        MOST = 100
+        VARIABLES = %w[LISTEN_FDS LISTEN_PID LISTEN_FDNAMES LISTEN_PIDFDID].freeze
+
+        # A socket and the name that the service manager has for it (FileDescriptorName=).
+        Entry = Struct.new(:socket, :name) do
+          def to_s = ListenerSocket.name(socket)
+
+          # @param spec [#kind, #host, #port, #path] a line of kind systemd asks for all, or for all of one name
+          def for?(spec)
+            return ListenerSocket.at?(socket, spec) unless spec.kind == :systemd
+
+            spec.path.nil? || spec.path == name
+          end
+        end
+
+        # @param environment [ENV, Hash] loses the variables about them
+        def self.from(environment)
+          count, pid, names = VARIABLES.map { |name| environment.delete(name) }
+          return none unless pid.to_i == Process.pid && count.to_i.between?(1, MOST)
+
+          names = names.to_s.split(":", -1)
+          new((0...count.to_i).filter_map { |place| entry(FIRST + place, names[place].to_s) })
+        end
+
+        def self.none = new([])
+
+        # After an upgrade.
+        def self.taken_up(state, environment)
+          VARIABLES.each { |name| environment.delete(name) }
+          entries = state.all("inherited").map do |record|
+            Entry.new(Socket.for_fd(state.take(record.integer(:descriptor))), record.text(:name))
+          end
+          new(entries, any: entries.any? || state.all("listener").any? { |record| record.key?(:entry) })
+        end
+
+        def self.entry(descriptor, name)
+          socket = ListenerSocket.prepare(Socket.for_fd(descriptor))
+          return Entry.new(socket, name) if ListenerSocket.listens?(socket)
+
+          Events.emit("listener.unused", listen: "descriptor #{descriptor}", name: name,
+                                         reason: "it is no stream socket that listens")
+          socket.close
+          nil
+        rescue SystemCallError => e # no socket at all: it may belong to any code
+          Events.emit("listener.unused", listen: "descriptor #{descriptor}", name: name, reason: e.message)
+          nil
+        end
+        private_class_method :entry
+
+        # @param any [Boolean] whether there were any at the start
+        def initialize(entries, any: entries.any?)
+          @entries = entries
+          @any = any
+        end
+
+        def to_state(state)
+          @entries.each { |entry| state.add("inherited", descriptor: state.keep(entry.socket), name: entry.name) }
+        end
+
+        def any? = @any
+
+        # @return [Array<Entry>] those that it asks for; they belong to the caller now
+        def take(spec)
+          taken = @entries.select { |entry| entry.for?(spec) }
+          @entries -= taken
+          taken
+        end
+
+        def put_back(entry) = @entries.push(entry)
+
+        # Reports those that no line asks for, since clients that connect there are not served.
+        def tell_unused
+          @entries.each do |entry|
+            Events.emit("listener.unused", listen: entry.to_s, name: entry.name,
+                                           reason: "the service manager opened it, but no `listen` line is about it")
+          end
+        end
+
+        def close = @entries.each { |entry| entry.socket.close }
+      end
+
+      # A listening socket with its number and flags, as molds and workers know it: behind a reactor without the socket.
       class Listener
         PROXIED = 1
         HELD = 2
@@ -16,10 +99,8 @@ module Pando
 
         # @return [Integer] its name for reactor and workers as long as it lives; not its place in the configuration
         attr_reader :number
-        # @return [Socket, nil]
         attr_reader :socket
 
-        # @param text [String] as #encode wrote it
         # @return [Listener, nil] nil when malformed
         def self.decode(text, socket)
           match = WRITTEN.match(text) or return
@@ -43,7 +124,6 @@ module Pando
         # @return [Integer] as the reactor expects them (ext/pando/http/reactor.h)
         def flags = (proxied? ? PROXIED : 0) | (held? ? HELD : 0)
 
-        # @return [String] for .decode
         def encode = "#{number}#{"p" if proxied?}#{"h" if held?}"
 
         # Refuses clients at once, so that they can go elsewhere.
@@ -83,19 +163,14 @@ module Pando
           def to_s = name
         end
 
-        # @return [Config::Listen] or what answers alike
         attr_reader :spec
         # @return [Inherited::Entry, nil] nil: the monitor has opened it
         attr_reader :entry
 
-        # @return [OwnListener] a new socket
         # @raise [BootError]
         def self.open(spec, number) = new(ListenerSocket.open(spec), spec, number)
 
-        def self.of(entry, spec, number) = new(entry.socket, spec, number, entry)
-
         # After an upgrade.
-        # @param specs [Array] the lines of the configuration
         def self.taken_up(record, state, specs)
           socket = Socket.for_fd(state.take(record.integer(:descriptor)))
           entry = Inherited::Entry.new(socket, record.text(:entry)) if record.key?(:entry)
@@ -113,7 +188,6 @@ module Pando
           @file = ListenerSocket.file(@path)
         end
 
-        # @param state [Upgrade::State] @param word [String] the name of its record
         def to_state(state, word)
           state.add(word, descriptor: state.keep(socket), spec: spec.to_s, kind: spec.kind, entry: entry&.name,
                           **serialized_fields)
@@ -125,10 +199,8 @@ module Pando
 
         def inherited? = !entry.nil?
 
-        # Its address, for events.
         def identity = { listen: name, inherited: (true if inherited?) }.compact
 
-        # @return [Boolean] whether it is the listener that this line asks for
         def for?(spec)
           return entry.for?(spec) if entry
           return false unless spec == self.spec || (spec.tcp? && ListenerSocket.at?(socket, spec))
@@ -136,7 +208,6 @@ module Pando
           @file == ListenerSocket.file(ListenerSocket.real_path(spec)) # a link on its path may lead elsewhere by now
         end
 
-        # @return [Listener] with the options of this line
         def as(spec) = Listener.new(socket, number: number, proxied: spec.proxy_protocol, held: held?)
 
         # The same address is wanted with other options.

@@ -25,7 +25,6 @@ module Pando
         end
 
         # Many processes wake up for one connection. The late ones must not block.
-        # @return [Socket]
         def prepare(socket)
           socket.close_on_exec = true
           socket.fcntl(Fcntl::F_SETFL, socket.fcntl(Fcntl::F_GETFL) | Fcntl::O_NONBLOCK)
@@ -69,8 +68,6 @@ module Pando
           File.umask(before) if before
         end
 
-        # @param descriptor [Integer] that this process has inherited
-        # @return [TCPServer, UNIXServer]
         def server(descriptor)
           kind = Sys.borrow(descriptor, Socket) { |any| any.local_address.unix? ? UNIXServer : TCPServer }
           server = kind.for_fd(descriptor)
@@ -110,7 +107,6 @@ module Pando
         end
 
         # Sets the options of another line for the same address.
-        # @raise [SystemCallError]
         def adjust(socket, old, new)
           socket.listen(new.backlog) unless old.backlog == new.backlog
           if new.tcp?
@@ -129,7 +125,6 @@ module Pando
         end
 
         # The length of a listening TCP socket's queue, which tcp_info calls tcpi_unacked.
-        # @return [Integer, nil]
         def waiting(socket)
           return if socket.local_address.unix?
 
@@ -151,9 +146,7 @@ module Pando
           nil # it has been removed
         end
 
-        # Removes the file, unless another server has put its own there. An inode is not used again while its socket is
-        # open.
-        # @param file [Array, nil] see .file
+        # Removes the file, unless another server has put its there. An inode is not reused while its socket is open.
         def unlink(path, file)
           File.unlink(path) if file && file == self.file(path)
         rescue SystemCallError
@@ -169,9 +162,7 @@ module Pando
         PAUSE = 0.01
 
         class << self
-          # @param patience [Float] seconds
           # @yield when no server is there; the block binds the socket and listens
-          # @return [Object] what the block returns
           # @raise [BootError] the file there is not a socket
           # @raise [Errno::EADDRINUSE] another server has it
           def take(path, patience: PATIENCE)

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/listening/inherited"
 require "pando/cluster/listening/listener"
 
 module Pando
@@ -20,7 +18,6 @@ module Pando
 
         # A change to another configuration: the listeners of each of its lines, and those among them that are new.
         Change = Struct.new(:lines, :fresh) do
-          # @return [Array<OwnListener>]
           def listeners = lines.values.flatten
 
           # @return [Array<Listener>] with the options of that configuration
@@ -31,20 +28,12 @@ module Pando
         attr_reader :leaving
 
         # @param specs [Array<Config::Listen>] or objects with the same methods
-        # @param inherited [Inherited] what a service manager has opened for the server
         # @raise [BootError] the address is in use, not local, or not allowed
         def self.open(specs, inherited = Inherited.none)
           listeners = new(inherited)
           listeners.adopt(listeners.prepare(specs))
           inherited.tell_unused
           listeners
-        end
-
-        # After an upgrade. Changes of the configuration since then need a reload.
-        # @param specs [Array] of the configuration
-        # @param inherited [Inherited] those of a service manager that no line has claimed
-        def self.taken_up(state, specs, inherited)
-          new(inherited).tap { |listeners| listeners.take_up(state, specs) }
         end
 
         def initialize(inherited = Inherited.none)
@@ -61,15 +50,16 @@ module Pando
           @inherited.to_state(state)
         end
 
-        # See .taken_up.
-        def from_state(_state) = nil
-
+        # After an upgrade. Changes of the configuration since then need a reload.
         def take_up(state, specs)
           @listeners = state.all("listener").map { |record| OwnListener.taken_up(record, state, specs) }
+          self
         end
 
+        # All others are restored later, see #take_up.
+        def from_state(_state) = nil
+
         # Opens what is missing, and changes nothing yet.
-        # @return [Change] for #adopt or #give_up
         # @raise [BootError] see .open
         def prepare(specs)
           raise BootError, "a server has at most #{MOST} listeners" if specs.size > MOST
@@ -93,25 +83,21 @@ module Pando
           change.fresh | changed
         end
 
-        # @param change [Change] that is not adopted
         def give_up(change) = put_away(change.fresh)
 
         # No client waits there any more.
-        # @param listeners [Array<OwnListener>] of #leaving
         def forget(listeners)
           @leaving -= listeners
           put_away(listeners)
         end
 
         # The addresses, with the port that the kernel chose for port 0.
-        # @return [Array<String>]
         def names = map(&:name)
 
         # The numbers of connections that are not accepted yet.
         # @return [Hash{String => Integer, nil}] by address; nil: the kernel does not tell
         def waiting = to_h { |listener| [listener.name, ListenerSocket.waiting(listener.socket)] }
 
-        # Refuses clients at once, so that they can go elsewhere.
         def refuse = each(&:refuse)
 
         # Closes all, and removes the files of UNIX sockets that still belong to them.
@@ -128,7 +114,9 @@ module Pando
           known = select { |listener| listener.for?(spec) } - change.listeners
           return known if known.any? && spec.kind != :systemd
 
-          known += @inherited.take(spec).map { |entry| fresh(OwnListener.of(entry, spec, number(change)), change) }
+          known += @inherited.take(spec).map do |entry|
+            fresh(OwnListener.new(entry.socket, spec, number(change), entry), change)
+          end
           return known if known.any?
           raise BootError, "cannot listen on #{spec}: it has handed us no such socket" if spec.kind == :systemd
 
@@ -167,6 +155,48 @@ module Pando
         # The sockets of a service manager may be needed again.
         def put_away(listeners)
           listeners.each { |listener| listener.entry ? @inherited.put_back(listener.entry) : listener.close }
+        end
+      end
+
+      # Stands for reactor and lanes in direct mode, where workers accept connections themselves. A listener that a
+      # reload has removed is served by a worker of the new release until its queue is empty. Owned by a Pool.
+      class DirectMode
+        def initialize(roster, listeners)
+          @roster = roster
+          @listeners = listeners
+        end
+
+        def descriptors = []
+        def room?(_lanes) = true
+        def open_for(_child) = []
+        def due = nil
+        def state = nil
+        def counters = nil
+        def counters_of(_pool) = nil
+        def waiting_for(_pool) = nil
+        def requests_of(_pool) = nil
+        def reopen_log = nil
+        def told? = @listeners.leaving.empty?
+        def heard_at(now) = now
+        def to_state(_state) = nil
+        def from_state(_state) = nil
+
+        # Workers have inherited the listeners from their mold.
+        def listeners_changed(_changed); end
+
+        def reconcile(stopping)
+          return if stopping || @listeners.leaving.empty?
+
+          @listeners.forget(@listeners.leaving.select { |listener| serve_out(listener) })
+        end
+
+        private
+
+        # Idle workers come first, since they serve at once.
+        def serve_out(listener)
+          order = Message.new(:serve_out, text: listener.encode)
+          workers = @roster.ready_workers.sort_by { |worker| [worker.row.busy_since ? 1 : 0, -worker.generation] }
+          workers.any? { |worker| worker.order(order, [listener.socket]) }
         end
       end
     end

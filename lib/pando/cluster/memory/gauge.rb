@@ -8,14 +8,11 @@ module Pando
       # The memory of each process, as precisely as it can be known at little cost. One process at a time is measured
       # exactly; between two measurements its page faults tell how much it can have grown at most, or, where a fault
       # brings more than a page (huge pages), the kernel's count of its memory. Larger processes take longer to measure
-      # (a millisecond for 150 MiB), and the pause after that is longer.
-      #
-      # Owned by the monitor.
+      # (a millisecond for 150 MiB), and the pause after that is longer. Owned by the monitor.
       class Gauge
         # The share of one CPU that measuring may take in the long run.
         SHARE = 0.02
 
-        # A measurement of a process.
         Sample = Struct.new(:usage, :faults, :anonymous, :at)
 
         # @param clock [#call] seconds of CPU that this thread has used
@@ -35,7 +32,6 @@ module Pando
         # @return [Boolean] whether another measurement stays within that share
         def rested?(now = Sys.now) = now >= @rested_at
 
-        # Measures a process.
         # @return [Sys::Memory::Usage, nil] nil: it is gone
         def measure(pid)
           began_at = @clock.call

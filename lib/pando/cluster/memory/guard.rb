@@ -1,33 +1,14 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/memory/gauge"
 require "pando/cluster/memory/shortage"
-require "pando/events"
-require "pando/wording"
 
 module Pando
   module Cluster
-    # Measuring and limiting the memory of processes.
-    #
-    # @api private
     module Memory
-      # What workers may take, in bytes; nil: no limit.
-      #
-      #   worker     private memory at which a worker is replaced between two requests
-      #   hard       private memory at which it is killed during one
-      #   total      memory of the whole tree at which the worker with the most is replaced
-      #   group      percent of the control group's limit in use, likewise
-      #   pressure   percent of time that processes wait for memory, likewise
-      Limits = Struct.new(:worker, :hard, :total, :group, :pressure, keyword_init: true) do
-        def any? = !to_h.compact.empty?
-      end
-
       # Replaces workers that take too much memory: between two requests when they pass the limit, during one at the
       # hard limit, and the largest of all when memory is short. Only private memory counts: what a worker shares with
-      # its mold would not be freed.
-      #
-      # Owned by a Pool, in the monitor.
+      # its mold would not be freed. Owned by a Pool, in the monitor.
       class Guard
         include Brief
         include Wording
@@ -39,7 +20,6 @@ module Pando
         # The most exact measurements at one look.
         MEASUREMENTS = 4
 
-        # @param options [#memory] Limits, which a reload may change
         # @param wasted [#call] told of a worker that was too large before it had served a request
         def initialize(roster, options, rollout, wasted, gauge: Gauge.new, shortage: nil)
           @roster = roster
@@ -52,7 +32,6 @@ module Pando
           @looked_at = 0.0
         end
 
-        # Called at each turn of the monitor's loop.
         def reconcile(now = Sys.now)
           return unless limits.any? && now >= due
 
@@ -64,10 +43,8 @@ module Pando
           @shortage.look&.then { |reason| relieve(reason, now) }
         end
 
-        # @return [Boolean] whether memory was short at the last look
         def short? = limits.any? && @shortage.short?
 
-        # @return [Float, nil]
         def due = (@looked_at + (@shortage.near? ? HASTE : TICK) if limits.any?)
 
         # One worker leaves at a time, as long as the limits allow it: a cluster in which all are too large goes on
@@ -80,8 +57,7 @@ module Pando
           @leaver.gone? ? @rollout.awaited?(@leaver.slot) : @leaver.replacement_wanted? || !@leaver.engaged?
         end
 
-        # @return [Boolean] whether the last worker that was told to leave is about to. Other pools wait for that, but
-        #   not for its successor.
+        # @return [Boolean] whether the last worker that was told to leave is about to, for which other pools wait
         def seeing_off? = !@leaver.nil? && @leaver.leaving? && !@leaver.engaged?
 
         private
@@ -113,8 +89,7 @@ module Pando
           replace(worker, "its private memory is #{mebibytes(size)}, over the limit of #{mebibytes(soft_limit)}")
         end
 
-        # Without a limit for workers it is the hard one: an idle worker beyond that is replaced, and not killed in its
-        # next request.
+        # Without a limit for workers it is the hard one: an idle worker beyond that is not killed in its next request.
         def soft_limit = limits.worker || limits.hard
 
         # Its request is not tried again: it may have been the cause.
@@ -146,7 +121,6 @@ module Pando
         end
 
         # Ranks workers by their estimated size, and measures the largest ones.
-        # @return [Array(Child, Integer), nil]
         def largest_worker
           @roster.everybody.ready_workers.reject(&:replacement_wanted?)
                  .max_by(MEASUREMENTS) { |worker| @gauge.most(worker.pid) }

@@ -1,27 +1,21 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
 require "pando/cluster/restart_throttles"
-require "pando/events"
 require "pando/sys/memory"
-require "pando/wording"
 
 module Pando
   module Cluster
     module Memory
       # Whether memory is short, and why: all processes take more than they may, their control group is nearly full, or
       # processes wait for memory. Decides when the next worker may leave to relieve it: one at a time, of whatever
-      # pool.
-      #
-      # Owned by the monitor; each pool's guard asks it.
+      # pool. Owned by the monitor; each pool's guard asks it.
       class Shortage
         include Brief
         include Wording
 
         # Percent below its limit from which on a control group is checked more often.
         NEAR = 10
-        # Seconds in which the departure of a worker should show its effect. While nothing helps, twice as long each
-        # time.
+        # Seconds in which the departure of a worker should help. If it does not, the next time is twice as long.
         RESPITE = 2.0
         LONGEST_RESPITE = 120.0
         # Seconds between two departures when memory is critical.
@@ -40,13 +34,10 @@ module Pando
           @guards = []
         end
 
-        # @param guard [Guard] of a pool
         def join(guard) = @guards << guard
 
-        # @return [Boolean] whether memory was short at the last look
         def short? = @short
 
-        # @return [Boolean] whether the control group was nearly at its limit at the last look
         def near? = @near
 
         # Emits an event when a shortage begins, and when it ends.
@@ -62,9 +53,7 @@ module Pando
           reason
         end
 
-        # Whether a worker may leave now. If the control group was too full at the last look, no other departure is
-        # waited for.
-        # @param guard [Guard] that asks
+        # Whether a worker may leave now. If the control group was too full, it waits for no other departure.
         def relief_due?(guard, now)
           return now - @relieved_at >= LEAST if @critical
 
@@ -106,9 +95,7 @@ module Pando
 
       # Whether the kernel has killed processes because memory was out. It counts them, in the control group
       # (memory.events; memory.oom_control of version 1) or on the machine, but does not name them: they die of SIGKILL
-      # as others do.
-      #
-      # Owned by the monitor.
+      # as others do. Owned by the monitor.
       class OomWatch
         MACHINE = "/proc/vmstat"
         # Seconds in which the deaths of several victims are noticed one by one.
@@ -120,7 +107,6 @@ module Pando
           @seen = read
         end
 
-        # @param child [Child] whose ending is known
         # @return [Boolean] whether the kernel has probably killed it for memory
         def victim?(child)
           ending = child.ending

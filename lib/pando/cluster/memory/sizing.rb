@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/serializable"
 require "pando/sys/memory"
-require "pando/wording"
 
 module Pando
   module Cluster
@@ -11,9 +9,7 @@ module Pando
       # memory.
       #
       # A worker's need is its private memory at the age at which most of its caches are full; Guard handles later
-      # leaks. A number that a user sets (`pando scale`, TTIN, TTOU) takes precedence.
-      #
-      # Owned by a Pool, in the monitor.
+      # leaks. A number that a user sets (`pando scale`, TTIN, TTOU) takes precedence. Owned by a Pool, in the monitor.
       class Sizing
         include Wording
 
@@ -44,7 +40,6 @@ module Pando
           @needs = {}
         end
 
-        # Called at each turn of the monitor's loop.
         def reconcile(now = Sys.now)
           return @size = nil unless @options.auto_workers
           return if now - @looked_at < PACE
@@ -57,7 +52,6 @@ module Pando
           decide(now)
         end
 
-        # @return [Float, nil]
         def due = (@looked_at + PACE if @options.auto_workers && ours?)
 
         # For `pando status`.

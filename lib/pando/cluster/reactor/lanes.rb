@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/reactor/message"
-
 module Pando
   module Cluster
     module Reactor
@@ -14,7 +11,6 @@ module Pando
         # Signals of crashes, which the request may have caused.
         CRASHES = %w[SEGV BUS ABRT ILL FPE TRAP SYS].map { |name| Signal.list.fetch(name) }.freeze
 
-        # @param setup [#lane, #lanes] see Payload#reactor
         def initialize(setup, oom)
           @setup = setup
           @oom = oom
@@ -27,14 +23,9 @@ module Pando
         # @return [Array<IO>] the descriptors that every mold inherits
         def descriptors = @setup.descriptors
 
-        # @param number [Integer] of lanes
-        # @return [Boolean] whether so many are free
         def room?(number) = @free.size >= number
 
-        # @param child [Child] a worker that is about to be ordered
-        # @return [Array<Lane>] one for each thread
         # @raise [Pando::Error] all are taken
-        # @raise [SystemCallError] the kernel has no descriptor left
         def open_for(child)
           first = @free.first
           return [add(child, first, 0)] if child.threads == 1
@@ -58,19 +49,16 @@ module Pando
         end
 
         # There is no reactor; the next one will be told of all lanes.
-        # @return [false]
         def forget_messages
           @untold.clear
           false
         end
 
-        # @return [Boolean] whether the reactor knows all now
         def tell(reactor)
           @untold.shift while @untold.any? && reactor.order(*@untold.first)
           @untold.empty?
         end
 
-        # @return [Boolean] whether the reactor knows all, if there is one
         def told? = @untold.empty?
 
         def to_state(state)
@@ -138,8 +126,7 @@ module Pando
 
       # A lane to the reactor, of a worker or of one of its threads: its number, the memory that the reactor shares with
       # this worker only, the eventfd with which the reactor wakes it, and the reactor's end of the socket for
-      # descriptors. All are new for each worker, since another worker may have damaged them. The monitor keeps them for
-      # the next reactor.
+      # descriptors. All are new for each worker, since another may have damaged them. The next reactor gets them too.
       class Lane
         # The number of its worker's first lane, and which of its worker's jobs come by it.
         attr_reader :number, :first, :job, :child

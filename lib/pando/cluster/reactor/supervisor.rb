@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
-require "pando/cluster/brief"
-require "pando/cluster/serializable"
-require "pando/cluster/reactor/message"
 require "pando/cluster/restart_throttles"
-require "pando/events"
 
 module Pando
   module Cluster
     module Reactor
       # Keeps one reactor alive, and tells it of the workers. It starts with the first ready worker, or at once if it
-      # has to answer health checks. While there is no reactor, clients wait in the listeners' queues. Owned by the
-      # first Pool, in the monitor.
+      # has to answer health checks. Without a reactor clients wait in the listeners' queues. Owned by the first Pool.
       class Supervisor
         include Brief
+        extend Forwardable
         extend Serializable
+
+        # What the reactor has left undone, if it is lost; what it holds at this moment; and all that the reactors count
+        # since the server's start, of all pools and of one, see HTTP::ReactorSetup.
+        def_delegators :@setup, :in_flight, :state, :counters, :counters_of, :requests_of
 
         serialize_as "reactor", started: :flag
 
@@ -30,15 +30,13 @@ module Pando
         LOOK = 0.5
         CURE = 10.0
 
-        # @return [Boolean] whether the process waits for a disk or a file server, and cannot be interrupted: state D
-        #   in proc(5)
+        # @return [Boolean] whether it waits for a disk or a file server and cannot be interrupted: state D in proc(5)
         def self.waits_for_disk?(pid)
           File.read("/proc/#{pid}/stat").rpartition(") ").last.start_with?("D")
         rescue SystemCallError
           false
         end
 
-        # @param throttles [RestartThrottles] the pool's
         def initialize(roster, spawner, lanes, listeners, setup, throttles: RestartThrottles.new)
           @throttles = throttles
           @roster = roster
@@ -54,7 +52,6 @@ module Pando
           @reported_at = @looked_at = @moved_at = Sys.now
         end
 
-        # Called at each turn of the monitor's loop, also while the server stops.
         def reconcile(stopping)
           @lanes.close_deserted
           start if !stopping && reactor.nil? && due_to_start?
@@ -66,10 +63,8 @@ module Pando
         # @param changed [Array<Listener>] the reactor does not have them, or has other flags
         def listeners_changed(changed) = @opened.concat(changed)
 
-        # @return [Boolean] whether the reactor knows all listeners
         def told? = @opened.empty? && @listeners.leaving.empty?
 
-        # @return [Float, nil]
         def due
           [(Sys.now + RETRY if @behind && reactor), (@reported_at + REPORT if reactor),
            (@looked_at + LOOK if reactor && @progress.doubtful?)].compact.min
@@ -83,34 +78,14 @@ module Pando
         # @return [Float, nil] on Sys.now, when the reactor was last seen to be at work; nil: there is none
         def heard_at(_now) = (@moved_at if reactor&.ready? && !reactor.condemned?)
 
-        # @return [Hash{Symbol => Integer}] what a lost reactor has left undone
-        def in_flight = @setup.in_flight
-
         # The next reactor follows at once, unless that happens often.
         def lost(reason = nil)
           @setup.report(@jobs) # counts the last work of the lost reactor
           @throttles.fail(:reactor, reason)
         end
 
-        # The requests and connections that the reactor holds at this moment.
-        # @return [Hash{Symbol => Integer}]
-        def state = @setup.state
-
-        # All that the reactors count since the server's start, and what the present one holds.
-        # @return [Hash{String => Integer}]
-        def counters = @setup.counters
-
-        # @param pool [Integer] its number
-        # @return [Hash{String => Integer}] likewise
-        def counters_of(pool) = @setup.counters_of(pool)
-
-        # @param pool [Integer] its number
         # @return [Integer] requests that wait for its workers
         def waiting_for(pool) = @setup.waiting.fetch(pool)
-
-        # @param pool [Integer] its number
-        # @return [Hash{Symbol => Object}] what was counted of its requests, see HTTP::ReactorSetup#requests_of
-        def requests_of(pool) = @setup.requests_of(pool)
 
         # The access log's file has been moved away. A new reactor opens it anyway.
         def reopen_log = @reopening = true
@@ -135,7 +110,6 @@ module Pando
           @lanes.tell_all
         end
 
-        # @return [Boolean] whether the reactor knows all now
         def tell_listeners
           @opened.shift while @opened.any? && reactor.order(Message.opening(@opened.first), [@opened.first.socket])
           told = @listeners.leaving.take_while { |listener| reactor.order(Message.closing(listener)) }
@@ -143,7 +117,6 @@ module Pando
           @opened.empty? && @listeners.leaving.empty?
         end
 
-        # @return [Boolean] whether the reactor knows that it must open the access log anew, if it must
         def tell_of_log
           @reopening &&= !reactor.order(Message.new(:reopen_log))
           !@reopening
@@ -169,7 +142,6 @@ module Pando
           idle.group_by(&:pool).each { |pool, workers| @setup.about(pool) { replace(workers, waiting.fetch(pool)) } }
         end
 
-        # @param idle [Array<Child>] of one pool
         def replace(idle, waiting)
           pool = idle.first.pool
           suspects = @cured_at[pool] && Sys.now - @cured_at[pool] < CURE ? [reactor] : idle
@@ -206,8 +178,7 @@ module Pando
         end
       end
 
-      # The running requests of the workers behind a reactor, for reports of waiting requests. Owned by the
-      # {Supervisor}.
+      # The running requests of the workers behind a reactor, for reports of waiting requests. Owned by {Supervisor}.
       class Jobs
         # Requests that are named.
         NAMED = 3
@@ -216,11 +187,8 @@ module Pando
           @roster = roster
         end
 
-        # @param pool [Integer] its number
-        # @return [Jobs] those of this pool's workers
         def of(pool) = Jobs.new(@roster.everybody.of(pool))
 
-        # @return [Integer] ready workers
         def workers = @roster.ready_workers.size
 
         # If it has the same value twice, no worker has finished or begun a request in between.
@@ -244,8 +212,7 @@ module Pando
 
       # Detects that a pool is alive and answers no requests, whatever the reason: requests wait, none is answered,
       # and an idle worker with a heartbeat takes none of them. A slow machine does not explain that, since an idle
-      # worker looks for requests with each heartbeat. While some requests are answered, a fast worker may simply get
-      # them all. Owned by the {Supervisor}.
+      # worker looks for requests with each heartbeat. While some are answered, a fast worker may simply get them all.
       class Progress
         # An idle worker: its number of requests when it was first seen idle, its last heartbeat, and the number of
         # checks that found a new heartbeat.
@@ -259,12 +226,10 @@ module Pando
           @idlers = {}
         end
 
-        # @return [Boolean] whether the next check should come soon
         def doubtful? = @idlers.any?
 
         # @param waiting [Array<Integer>] how many requests wait for each pool's workers, while it answers none and the
         #   reactor's loop turns
-        # @return [Array<Child>] idle workers that should have taken some
         def look(waiting)
           before = @idlers
           wanted = idle_workers.select { |worker| waiting[worker.pool].to_i.positive? }
@@ -272,7 +237,6 @@ module Pando
           wanted.select { |worker| @idlers[worker.pid]&.beats.to_i >= PROOF }
         end
 
-        # Starts again after a replacement.
         def forget = @idlers = {}
 
         private

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/control/line"
-require "pando/errors"
 
 module Pando
   module Cluster
@@ -20,8 +19,6 @@ module Pando
       #
       # A reader ignores what it does not know, and what is missing stays as it is at a start: so a new field needs no
       # new format. The number changes when an older reader would go wrong.
-      #
-      # @api private
       class Document
         FORMAT = 1
         # With records of several pools, which an older reader would take for one.
@@ -31,9 +28,6 @@ module Pando
         WORD = /\A[a-z_]{1,32}\z/
         KEY = /\A[a-z_]{1,32}(\.[a-z_]{1,32})*\z/
 
-        # @param bytes [String] untrusted
-        # @return [Document]
-        # @raise [Unreadable]
         def self.parse(bytes)
           raise Unreadable, "it is larger than #{LIMIT} bytes" if bytes.bytesize > LIMIT
 
@@ -56,30 +50,24 @@ module Pando
         end
         private_class_method :record
 
-        # @param records [Array<Record>]
         def initialize(records = [])
           @records = records
         end
 
         # @param fields [Hash{Symbol => Integer, Float, String, Symbol, Boolean, Array<Integer>, nil}] nil is left out
-        # @return [self]
         def add(word, **fields)
           texts = fields.compact.to_h { |key, value| [key.to_s, value.is_a?(Array) ? value.join(",") : value.to_s] }
           @records << Record.new(word, texts)
           self
         end
 
-        # @return [Array<Record>]
         def all(word) = @records.select { |record| record.word == word }
 
-        # @return [Record, nil]
         def any(word) = all(word).first
 
-        # @return [Record]
         # @raise [Unreadable] there is none
         def one(word) = any(word) || raise(Unreadable, "it has no record #{word}")
 
-        # @return [String]
         def to_s
           format = all("pool").size > 1 ? SEVERAL : FORMAT
           ["pando #{format}\n", *@records.map { |record| "#{record}\n" }, "end records=#{@records.size}\n"].join
@@ -87,23 +75,16 @@ module Pando
       end
 
       # One line of a document: a word and named values, each read as what it must be and nothing else.
-      #
-      # @api private
       class Record
         NUMBERS = 0..(2**62)
 
-        # @return [String]
-        attr_reader :word
-        # @return [Hash{String => String}]
-        attr_reader :fields
+        attr_reader :word, :fields
 
-        # @param fields [Hash{String => String}]
         def initialize(word, fields)
           @word = word
           @fields = fields
         end
 
-        # @return [String]
         def to_s = [word, *fields.map { |key, value| "#{key}=#{Control::Line.escape(value.b)}" }].join(" ")
 
         def key?(key) = @fields.key?(key.to_s)
@@ -111,7 +92,6 @@ module Pando
         # @param kind [Symbol, Array<Symbol>] :integer, :number, :text, :bytes, :flag, :integers, :numbers, or the
         #   symbols that it may be
         # @return [Object, nil] nil: it is not there
-        # @raise [Unreadable]
         def read(key, kind)
           return unless key?(key)
           return choice(key, kind) if kind.is_a?(Array)
@@ -127,20 +107,16 @@ module Pando
           wrong(key)
         end
 
-        # @return [Array<Integer>]
         def integers(key)
           field(key).split(",").map { |text| Integer(text, 10) }
         rescue ArgumentError
           wrong(key)
         end
 
-        # @return [Float]
         def number(key) = float(key, field(key))
 
-        # @return [Array<Float>]
         def numbers(key) = field(key).split(",").map { |text| float(key, text) }
 
-        # @return [Boolean]
         def flag(key)
           { "true" => true, "false" => false }.fetch(field(key)) { wrong(key) }
         end
@@ -151,7 +127,6 @@ module Pando
         # @return [String] as it was
         def bytes(key) = field(key).dup.force_encoding(Encoding::BINARY)
 
-        # @param symbols [Array<Symbol>]
         def choice(key, symbols)
           text = field(key)
           symbols.find { |symbol| symbol.name == text } || wrong(key)

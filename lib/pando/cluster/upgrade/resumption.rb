@@ -1,22 +1,16 @@
 # frozen_string_literal: true
 
 require "pando/cluster/start"
-require "pando/cluster/upgrade/process_image"
 require "pando/cluster/upgrade/signal_buffer"
 require "pando/cluster/upgrade/state"
 
 module Pando
   module Cluster
     class Upgrade
-      # How a monitor gets what another image of the same process has owned: from the state that this image has left.
-      # Has the interface of Start.
+      # Restores what another image of the same process has owned, from the state that it has left. A kind of Start.
       #
       # Whatever fails before the monitor's first turn, the process can go back to the former image: the state and all
-      # descriptors are as that image left them.
-      #
-      # Owned by the new monitor, until it has begun.
-      #
-      # @api private
+      # descriptors are as that image left them. Owned by the new monitor, until it has begun.
       class Resumption
         # Says in the environment that there is a state: `take:NUMBER` of its descriptor, or `back:NUMBER` if
         # the process goes back to the image that wrote the state.
@@ -24,9 +18,6 @@ module Pando
         # Why the former image runs again.
         REASON = "PANDO_UPGRADE_REASON"
 
-        # @param text [String] of VARIABLE
-        # @param reason [String, nil] of REASON
-        # @raise [UsageError] the variable does not come from a monitor
         def self.from(text, reason)
           manner, number = text.match(/\A(take|back):(\d{1,9})\z/)&.captures
           raise UsageError, "#{VARIABLE} is for the pando monitor only" unless manner
@@ -35,8 +26,6 @@ module Pando
         end
 
         # Executes the image again that wrote the state.
-        # @param text [String] of VARIABLE
-        # @param reason [String]
         # @return [nil] there is none, as far as can be seen
         def self.go_back(text, reason)
           number = text[/\Atake:(\d{1,9})\z/, 1].to_i
@@ -55,8 +44,6 @@ module Pando
           attr_writer :signals
         end
 
-        # @param number [Integer] of the descriptor
-        # @param refusal [String, nil] why another image could not take over
         def initialize(number, refusal)
           @number = number
           @refusal = refusal
@@ -85,7 +72,7 @@ module Pando
 
         def listeners(specs)
           compare(:listen, "listener", specs)
-          Listening::Listeners.taken_up(@state, specs, inherited_sockets)
+          Listening::Listeners.new(inherited_sockets).take_up(@state, specs)
         end
 
         def roster = Roster.new(Sys::Scoreboard.attach(take(@state.one("scoreboard").integer(:descriptor))))
@@ -93,12 +80,12 @@ module Pando
 
         def control(cluster, spec, poller)
           compare(:control, "control", [spec].compact)
-          Control.taken_up(@state, cluster, spec, poller)
+          Control.new(cluster, poller).take_up(@state, spec)
         end
 
         def admin(control, spec, poller)
           compare(:admin, AdminSupervisor::LISTENER, spec.to_a.first.to_a)
-          AdminSupervisor.taken_up(@state, control, spec, poller)
+          AdminSupervisor.new(control, poller).take_up(@state, spec)
         end
 
         # @return [Object, nil] in the mode that the workers were started in
@@ -107,7 +94,6 @@ module Pando
           payload.reactor(record.integers(:descriptors).map { |number| take(number) }) if record
         end
 
-        # @param monitor [Monitor] all of which is built
         def begin(monitor)
           take_up(monitor)
           @state.close_rest
@@ -152,8 +138,6 @@ module Pando
       # Tries in a child of the monitor whether another image could take over: reads the state and builds a monitor
       # from it, with sockets of its own in place of all that it must not touch. Reports to the monitor (Probe) the
       # outcome, and what it was executed as.
-      #
-      # @api private
       class Rehearsal < Resumption
         # The value of VARIABLE.
         VALUE = "probe"
@@ -175,7 +159,6 @@ module Pando
 
         def begin(monitor) = take_up(monitor)
 
-        # @yieldparam rehearsal [Rehearsal] to build a monitor with
         # @return never
         # @raise [Exception] it could not take over
         def self.perform
@@ -194,6 +177,41 @@ module Pando
           exit!(0)
         end
         private_class_method :tell
+      end
+
+      # The arguments and the environment that a process was executed with.
+      class ProcessImage
+        include Brief
+
+        attr_reader :arguments, :variables
+
+        # The image of this process, which must not have set its title yet.
+        def self.current
+          arguments, variables = %w[cmdline environ].map { |name| File.binread("/proc/self/#{name}").split("\0", -1) }
+          new(arguments[0..-2], variables.map { |text| text.split("=", 2) }.select { |pair| pair.size == 2 }.to_h)
+        end
+
+        def self.from_state(document)
+          new(document.all("argument").map { |record| record.bytes(:value) },
+              document.all("variable").to_h { |record| [record.bytes(:name), record.bytes(:value)] })
+        end
+
+        def initialize(arguments, variables)
+          @arguments = arguments
+          @variables = variables
+        end
+
+        def to_state(state)
+          arguments.each { |value| state.add("argument", value: value) }
+          variables.each { |name, value| state.add("variable", name: name, value: value) }
+        end
+
+        # Executes this image in the current process.
+        # @raise [SystemCallError] the kernel cannot execute it
+        def execute(more)
+          program, *rest = arguments
+          exec(variables.merge(more).compact, [program, program], *rest, unsetenv_others: true, close_others: false)
+        end
       end
     end
   end

@@ -7,8 +7,6 @@ module Pando
       # executed until that image has taken up its duties, and obeys them then. exe/pando loads this first, so it
       # requires nothing. A signal that comes while the bare Ruby starts, for some hundredths of a second, is ignored:
       # Ruby lifts a mask that would keep it waiting in the kernel.
-      #
-      # @api private
       module SignalBuffer
         NAMES = %w[TERM QUIT INT USR2 TTIN TTOU HUP TSTP].freeze
         # In the environment: those that had come before.
@@ -26,7 +24,6 @@ module Pando
           end
 
           # The monitor has handlers of its own from now on.
-          # @return [Array<String>] names
           def take
             @received.tap { @received = [] }
           end

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "forwardable"
-require "socket"
 require "pando/cluster/protocol"
 require "pando/cluster/upgrade/document"
 require "pando/version"
@@ -18,15 +16,12 @@ module Pando
       # an older Pando wrote does not have it.
       #
       # Times are of the monotonic clock, which goes on.
-      #
-      # @api private
       class State
+        extend Forwardable
+
         # Owners in the order in which they are restored: those that refer to another come after it.
         OWNERS = %i[tally listeners roster lanes pools reactors drain reload reaper systemd control admin quiet].freeze
 
-        # @param monitor [Monitor]
-        # @param image [ProcessImage] that the monitor runs, to go back to
-        # @return [State]
         def self.of(monitor, image)
           new.tap do |state|
             state.add("monitor", version: Pando::VERSION, protocol: PROTOCOL, pid: Process.pid,
@@ -36,10 +31,7 @@ module Pando
           end
         end
 
-        # @param io [IO] a sealed file
-        # @param descriptors [Descriptors, StandIns]
         # @return [State] that is of this Pando's format and protocol
-        # @raise [Unreadable]
         def self.read(io, descriptors)
           document = Document.parse(io.pread([io.stat.size, Document::LIMIT + 1].min, 0))
           head = document.one("monitor")
@@ -64,9 +56,10 @@ module Pando
         # @return [Array<Integer>] descriptors that are to be passed on
         attr_reader :kept
 
-        def add(word, **fields) = @document.add(word, **fields)
+        def_delegators :@document, :add, :one, :any, :all
+        # #take gives a descriptor to its owner, or a stand-in; #close_rest closes those that no owner has taken.
+        def_delegators :@descriptors, :take, :close_rest
 
-        # @param io [#fileno, nil]
         # @return [Integer, nil] its number, which it will have in the next image too
         def keep(io)
           return unless io
@@ -74,27 +67,14 @@ module Pando
           io.fileno.tap { |number| @kept << number }
         end
 
-        # @return [String]
         def to_s
           add("descriptors", numbers: @kept) unless @sealed
           @sealed = true
           @document.to_s
         end
 
-        def one(word) = @document.one(word)
-        def any(word) = @document.any(word)
-        def all(word) = @document.all(word)
-
-        # @return [Integer] of a descriptor that this process owns from now on, or of a stand-in
-        # @raise [Unreadable]
-        def take(number) = @descriptors.take(number)
-
-        # @param pool [Integer] its place among the pools of the monitor that wrote this
-        # @return [PoolState]
         def part(pool) = PoolState.new(self, pool)
 
-        # @param name [String]
-        # @return [PoolState, nil] nil: there is no such pool yet
         def part_of(name) = names_of_pools.index(name)&.then { |number| part(number) }
 
         # Called before anything is restored.
@@ -119,43 +99,27 @@ module Pando
         end
 
         # Memory that the processes share, by which a reader sees whether it has the layout that it expects.
-        # @return [Array<Integer>] descriptors
         def memories
           [one("scoreboard").integer(:descriptor), *any("channel")&.integers(:descriptors)]
         end
 
-        # Closes the descriptors that no owner has taken.
-        def close_rest = @descriptors.close_rest
-
-        # @return [String] of the Pando that wrote it
+        # Of the Pando that wrote it.
         def version = one("monitor").text(:version)
-
-        # @return [Integer] of the monitor that wrote it
         def pid = one("monitor").integer(:pid)
-
         def began_at = one("monitor").number(:began_at)
         def upgraded_at = one("monitor").number(:upgraded_at)
 
         private
 
-        # A Pando from before there were pools had one, and did not name it.
-        def names_of_pools
-          return @names_of_pools if @names_of_pools
-
-          names = all("pool").map { |record| record.text(:name) }
-          @names_of_pools = names.any? ? names : @names.first(1)
-        end
+        def names_of_pools = @names_of_pools ||= all("pool").map { |record| record.text(:name) }
       end
 
       # What a state says of one pool. The records of the first pool look as they do where there is no other.
-      #
-      # @api private
       class PoolState
         extend Forwardable
 
         def_delegators :@state, :roster, :keep, :take
 
-        # @param state [State] @param pool [Integer]
         def initialize(state, pool)
           @state = state
           @pool = pool
@@ -167,23 +131,17 @@ module Pando
         def one(word) = any(word) || raise(Unreadable, "it has no record #{word}")
       end
 
-      # The descriptors that an image of the monitor has left to this one: open under the numbers that its state
-      # names, and without close-on-exec.
-      #
-      # @api private
+      # The descriptors that an image of the monitor has left to this one: open under the numbers in its state.
       class Descriptors
-        # @param numbers [Array<Integer>]
         # @raise [SystemCallError] one is not open
         def self.close_on_exec(numbers, value)
           numbers.each { |number| Sys.borrow(number) { |io| io.close_on_exec = value } }
         end
 
-        # @param numbers [Array<Integer>] of all
         def expect(numbers)
-          @left = numbers
+          @left = numbers.dup
         end
 
-        # @return [Integer] the same number
         def take(number)
           raise Unreadable, "descriptor #{number} was not passed on, or is taken twice" unless @left.delete(number)
 
@@ -200,19 +158,14 @@ module Pando
 
       # As Descriptors, in the process that only tries whether it could take over (Rehearsal): a few are real, the
       # others are sockets of its own that nothing writes to.
-      #
-      # @api private
-      class StandIns
+      class StandIns < Descriptors
         # @return [Hash{Integer => Integer}] number there => number here
         attr_reader :real
 
         def initialize
+          super
           @real = {}
           @dummy, @other_end = UNIXSocket.pair
-        end
-
-        def expect(numbers)
-          @left = numbers.dup
         end
 
         def take(number)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/canary/trial"
+require "pando/cluster/monitor"
 
 class CanaryMemoryCheckTest < Minitest::Test
   MIB = 1024 * 1024

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/canary/comparison"
+require "pando/cluster/monitor"
 require_relative "../support/simulation"
 
 class CanaryRecordsTest < Minitest::Test

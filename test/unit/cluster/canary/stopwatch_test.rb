@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/canary/trial"
+require "pando/cluster/monitor"
 
 # Which times count in a proof.
 class CanaryStopwatchTest < Minitest::Test

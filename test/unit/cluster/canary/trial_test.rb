@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/canary/criteria"
+require "pando/cluster/monitor"
 require_relative "support/traffic"
 
 # What a trial knows of its canary, beside its requests.

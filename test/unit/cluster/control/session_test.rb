@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "socket"
-require "pando/cluster/control/session"
+require "pando/cluster/monitor"
 require "pando/sys"
 require_relative "../support/clock"
 

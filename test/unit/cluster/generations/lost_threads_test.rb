@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/upgrade/document"
+require "pando/cluster/monitor"
 require_relative "../support/generations_case"
 
 class LostThreadsLedgerTest < Minitest::Test

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster"
-require "pando/cluster/control"
-require "pando/cluster/listening/listeners"
+require "pando/cluster/monitor"
 require "pando/errors"
 require "tmpdir"
 

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster"
-require "pando/cluster/memory/gauge"
+require "pando/cluster/monitor"
 
 # What a process may have at most, between two measurements.
 class ClusterMemoryGaugeTest < Minitest::Test

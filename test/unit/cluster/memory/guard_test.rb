@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/memory/guard"
+require "pando/cluster/monitor"
 require_relative "../support/simulation"
 
 # Which workers take too much memory, and what is done about it.

@@ -2,8 +2,7 @@
 
 require "test_helper"
 require "tempfile"
-require "pando/cluster"
-require "pando/cluster/memory/shortage"
+require "pando/cluster/monitor"
 require_relative "../support/clock"
 
 # Whether the kernel has killed for want of memory.

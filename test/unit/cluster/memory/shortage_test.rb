@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "../support/clock"
 require_relative "../support/fakes"
-require "pando/cluster/memory/shortage"
+require "pando/cluster/monitor"
 
 # When memory is short one worker goes at a time, whatever pool it is of.
 class MemoryShortageTest < Minitest::Test

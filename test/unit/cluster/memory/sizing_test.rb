@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/memory/gauge"
-require "pando/cluster/memory/sizing"
+require "pando/cluster/monitor"
 require_relative "../support/simulation"
 
 # How many workers fit into memory.

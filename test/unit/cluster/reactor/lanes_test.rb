@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/reactor/lanes"
+require "pando/cluster/monitor"
 require_relative "../support/fakes"
 
 # Which lanes exist, and in what order the reactor hears of them.

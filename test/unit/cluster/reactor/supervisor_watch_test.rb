@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/reactor/supervisor"
-require "pando/cluster"
+require "pando/cluster/monitor"
 require "support/c_program"
 require "support/waiting"
 require_relative "../support/reactor_supervisor_case"

@@ -1,10 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster"
-require "pando/cluster/child"
-require "pando/cluster/link"
-require "pando/cluster/memory/guard"
-require "pando/cluster/roster"
+require "pando/cluster/monitor"
 
 module ClusterSupport
   # Stands in for the monitor's end of a link: records the orders.

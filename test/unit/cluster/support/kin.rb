@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster"
-require "pando/cluster/inbox"
-require "pando/cluster/reaper"
+require "pando/cluster/monitor"
 require_relative "fakes"
 
 module ClusterSupport

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/generations/mold_releaser"
-require "pando/cluster/upgrade/document"
+require "pando/cluster/monitor"
 require_relative "simulation"
 
 module ClusterSupport

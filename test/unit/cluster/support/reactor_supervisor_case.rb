@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/restart_throttles"
-require "pando/cluster/reactor/lanes"
-require "pando/cluster/memory/shortage"
-require "pando/cluster/reactor/supervisor"
+require "pando/cluster/monitor"
 require_relative "clock"
 require_relative "fakes"
 

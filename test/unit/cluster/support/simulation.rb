@@ -1,12 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster"
-require "pando/cluster/child_events"
-require "pando/cluster/generations"
-require "pando/cluster/poison"
-require "pando/cluster/rollout"
-require "pando/cluster/service_supervisor"
-require "pando/cluster/shutdown"
+require "pando/cluster/monitor"
 require "pando/hooks"
 require_relative "clock"
 require_relative "fakes"
@@ -114,7 +108,9 @@ module ClusterSupport
     # The same as the Monitor's.
     attr_reader :doors_closed
 
-    def refuse_connections = @doors_closed = true
+    # Stands for the listeners.
+    def listeners = self
+    def refuse = @doors_closed = true
 
     # As Pools#give_up in a server that keeps running once it has served.
     def give_up(*why)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/upgrade/document"
+require "pando/cluster/monitor"
 
 # What one image of the monitor writes, the next one reads as it was, or not at all.
 class UpgradeDocumentTest < Minitest::Test

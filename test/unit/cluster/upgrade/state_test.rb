@@ -98,17 +98,6 @@ class UpgradeStateTest < Minitest::Test
     assert_raises(Upgrade::Unreadable) { several(@cluster.roster).meet(%w[jobs web]) }
   end
 
-  def test_a_pando_that_knew_of_no_pools_had_one
-    state = Upgrade::State.new
-    @cluster.rollout.to_state(state)
-    add_head(state)
-    state = read(state).tap { |one| one.meet(%w[web jobs]) }
-
-    assert_equal(2, rollout.tap { |one| one.from_state(state.part_of("web")) }.size)
-    assert_nil(state.part_of("jobs"))
-    assert_equal(0, state.place(0))
-  end
-
   def test_an_older_pando_does_not_read_several
     assert_match(/\Apando 1\n/, Upgrade::State.new.to_s)
     state = Upgrade::State.new

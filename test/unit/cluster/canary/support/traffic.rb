@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/canary/comparison"
-require "pando/cluster/canary/trial"
+require "pando/cluster/monitor"
 
 module CanarySupport
   Comparison = Pando::Cluster::Canary::Comparison

@@ -2,9 +2,7 @@
 
 require "test_helper"
 require "socket"
-require "pando/cluster/control/recent_events"
-require "pando/cluster/control/session"
-require "pando/cluster/control/tasks"
+require "pando/cluster/monitor"
 require "pando/events"
 require "pando/sys"
 

@@ -1,10 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster"
-require "pando/cluster/base_frame"
-require "pando/cluster/listening/listeners"
-require "pando/cluster/payload"
+require "pando/cluster/monitor"
 require_relative "../sys/support/in_child"
 require_relative "support/fakes"
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/canary/criteria"
+require "pando/cluster/monitor"
 
 class CanaryCriteriaTest < Minitest::Test
   TERMS = Pando::Cluster::Canary::Criteria.new(requests: 20, seconds: 10.0, longest: 30.0)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/service_notes"
+require "pando/cluster/monitor"
 
 class ServiceNotesTest < Minitest::Test
   def setup = @notes = Pando::Cluster::ServiceNotes.create

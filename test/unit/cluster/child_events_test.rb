@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/generations"
-require "pando/cluster/exit_report"
+require "pando/cluster/monitor"
 require_relative "support/clock"
 require_relative "support/fakes"
 
