@@ -6,8 +6,6 @@ module Pando
     #
     # @api private
     module ErrorLog
-      # @param what [String] @param error [Exception]
-      # @return [nil]
       def self.write(what, error)
         warn "pando: #{what} #{error.full_message(highlight: false)}"
       rescue IOError, SystemCallError

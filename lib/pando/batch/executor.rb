@@ -67,7 +67,6 @@ module Pando
         @thread = ThreadPool.new(1, name) { run }
       end
 
-      # @param seconds [Numeric]
       # @param cancelled [#call] whether there is no reason to wait any more
       # @yield a short action that raises nothing
       def after(seconds, cancelled, &action)

@@ -74,7 +74,6 @@ module Pando
 
       # Call this with interrupts held off. It lets them in while it waits, and then no permit is lost.
       #
-      # @param deadline [Deadline]
       # @return [Boolean] false: no permit was free in time, or the semaphore was closed
       def acquire(deadline)
         answer = nil
@@ -143,7 +142,6 @@ module Pando
         @stopping = false
       end
 
-      # @return [self]
       def start
         @lock.synchronize { start_thread while @threads.size < @size && !@stopping }
         self
@@ -163,7 +161,6 @@ module Pando
 
       # Waits for threads that have been told to end. Kills those that have not ended by the deadline.
       #
-      # @param deadline [Deadline]
       # @return [Array<Thread>] threads that are still alive
       def stop(deadline)
         threads = @lock.synchronize do

@@ -9,7 +9,6 @@ module Pando
       module_function
 
       # @param directory [String] of the application
-      # @param gem [String]
       # @return [Boolean] whether the lock file names it
       def names?(directory, gem, env: ENV)
         gemfile = env["BUNDLE_GEMFILE"].to_s

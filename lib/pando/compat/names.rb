@@ -166,7 +166,6 @@ module Pando
         "start" => "Write pando alone: it serves."
       }.freeze
 
-      # @param name [String]
       # @param value [String, nil] the flag's value
       # @return [String, nil] what to do instead
       def self.flag(name, value)

@@ -148,7 +148,6 @@ module Pando
       MOST = 5
       private_constant :INIT, :MOST
 
-      # @param config [Config]
       # @param env [Hash{String => String}]
       def initialize(config, env = ENV)
         @config = config
@@ -156,8 +155,6 @@ module Pando
       end
 
       # Emits an event for each setting.
-      #
-      # @return [void]
       def tell
         ignored.each do |name, reason, advice|
           Events.emit("setting.ignored", name: name, reason: reason, advice: advice)

@@ -19,7 +19,6 @@ module Pando
       end
 
       # @param header [Array<String>] comments
-      # @return [String]
       def text(header)
         magic = @lines.take_while { |line| MAGIC.match?(line) }
         "#{[*magic, *header, *@lines.drop(magic.size)].join("\n")}\n"

@@ -53,7 +53,6 @@ module Pando
         names(Source.nodes(Source.statements(text), :var_field), :@ident, :@const).each { |name| @lost.delete(name) }
       end
 
-      # @param name [String]
       # @return [Boolean] whether the file itself defines the name
       def own?(name) = @locals.include?(name) || @methods.include?(name)
 

@@ -13,7 +13,6 @@ module Pando
     class Settings
       # The translation of a statement: its new text and a remark, or no text and the reason why it is left out.
       Result = Struct.new(:text, :remark) do
-        # @return [Boolean]
         def left_out? = text.nil?
       end
 
@@ -79,7 +78,6 @@ module Pando
         @values = values
       end
 
-      # @param statement [Statement]
       # @return [Result, nil] nil: it is not a setting
       def translate(statement)
         @statement = statement
@@ -265,14 +263,12 @@ module Pando
       private_constant :KILLER, :UNICORN_SERVER
 
       # @param dialect [Symbol] :puma or :unicorn
-      # @param scope [Scope]
       def initialize(dialect, scope)
         @dialect = dialect
         @hooks = dialect == :puma ? PUMA : UNICORN
         @scope = scope
       end
 
-      # @param statement [Statement]
       # @return [Result, nil] nil: it is not a hook
       def translate(statement)
         return puma_after_worker_fork if @dialect == :puma && statement.name == "after_worker_fork"

@@ -20,7 +20,6 @@ module Pando
 
       class << self
         # @param env [Hash{String => String}]
-        # @return [Boolean]
         def wanted?(env) = !OFF.include?(env.fetch(VARIABLE, "").downcase)
 
         # @param directory [String] of the application

@@ -126,7 +126,6 @@ module Pando
     #
     # @api private
     class Statement
-      # @return [String]
       attr_reader :text
       # @return [Array] in the form of Ripper.sexp
       attr_reader :node
@@ -251,7 +250,6 @@ module Pando
       private_constant :CLAUSES, :UNFINISHED, :CONJUNCTIONS
 
       # @param node [Array] a statement, in the form of Ripper.sexp
-      # @return [Boolean]
       def self.of?(node) = CLAUSES.key?(node.first)
 
       # @param lines [Array<String>] of the statement
@@ -273,7 +271,6 @@ module Pando
         rows if apart?(rows) && alone?(rows)
       end
 
-      # @param head [Range]
       # @return [String] the expression that the head tests
       def question(head)
         text = @lines[head].join("\n").sub(/\bthen\s*\z/, "")

@@ -47,7 +47,6 @@ module Pando
         @out = Output.new
       end
 
-      # @return [Translation]
       # @raise [Source::Unreadable]
       def call
         translate(0, @lines.size - 1)

@@ -28,7 +28,6 @@ module Pando
         def daemon? = @kind == :daemon
 
         # Replaces the entry that has this key, or appends a new one.
-        # @return [nil]
         def register(entry)
           in_turn { @entries = { **@entries, entry.key => entry }.freeze }
           nil
@@ -43,7 +42,6 @@ module Pando
           end
         end
 
-        # @return [Boolean]
         def registered?(key) = @entries.key?(key)
 
         # @return [Array<BackgroundThread>]
@@ -78,7 +76,6 @@ module Pando
 
         # Runs the callbacks in a child that was held.
         #
-        # @return [nil]
         # @raise [CallbackFailed] the first failure; the other callbacks have run
         def settle
           entries = @owed
@@ -92,7 +89,6 @@ module Pando
         end
 
         # @yieldparam failure [CallbackFailed]
-        # @return [nil]
         def report_to(&reporter)
           @reporter = reporter
           nil

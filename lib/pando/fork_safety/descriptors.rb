@@ -14,7 +14,6 @@ module Pando
     #
     # @api private
     class Substitutes
-      # @return [IO]
       attr_reader :null, :hung_up
 
       # @yieldparam substitutes [Substitutes]
@@ -33,10 +32,8 @@ module Pando
       end
 
       # @param number [Integer] a descriptor's
-      # @return [Boolean]
       def include?(number) = [@null, @hung_up].any? { |io| io.fileno == number }
 
-      # @return [nil]
       def close
         @null.close
         @hung_up.close
@@ -67,7 +64,6 @@ module Pando
 
       class << self
         # @param ios [Array<IO, #to_io>]
-        # @return [nil]
         # @raise [TypeError]
         def keep(ios)
           found = ios.map { |one| IO.try_convert(one) or raise TypeError, "not an IO: #{one.inspect}" }
@@ -79,8 +75,6 @@ module Pando
         # @return [Array<Integer>] numbers of the kept descriptors
         def kept_numbers = @kept.each_key.filter_map { |io| number(io) }
 
-        # @param io [IO]
-        # @return [nil]
         def keep_from_children(io)
           @private.add(io)
           nil
@@ -100,7 +94,6 @@ module Pando
         end
 
         # In a new child.
-        # @return [nil]
         def cut_off
           doomed = @private.to_a.select { |io| number(io) }
           return if doomed.empty?

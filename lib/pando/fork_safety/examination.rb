@@ -15,7 +15,6 @@ module Pando
       # The most threads to describe.
       THREADS = 16
 
-      # @param pid [Integer]
       def initialize(pid)
         @pid = pid
       end
@@ -64,7 +63,6 @@ module Pando
             lines.empty? ? [] : ["native stack, by #{name}:", *lines]
           end
 
-          # @return [Boolean]
           def installed?(command)
             ENV.fetch("PATH", "").split(":").any? { |folder| File.executable?(File.join(folder, command)) }
           end
@@ -113,7 +111,6 @@ module Pando
         BEYOND = 1 << 16
         private_constant :BEYOND
 
-        # @param pid [Integer]
         # @return [MemoryMap] an empty one without permission to read
         def self.of(pid)
           new(File.read("/proc/#{pid}/maps"))
@@ -159,7 +156,6 @@ module Pando
         FRAMES = 12
 
         # @param pid [Integer] @param task [Integer] the thread's number
-        # @param map [MemoryMap]
         def initialize(pid, task, map)
           @pid = pid
           @task = task

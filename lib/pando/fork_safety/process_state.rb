@@ -27,7 +27,6 @@ module Pando
 
       def ==(other) = other.is_a?(ProcessState) && values == other.values
 
-      # @param former [ProcessState]
       # @return [Array<Change>]
       def changes_since(former)
         (former.values.keys | values.keys).filter_map do |key|
@@ -38,7 +37,6 @@ module Pando
       end
 
       # @param former [ProcessState] @param keys [Array<String>] the values to take from the former state
-      # @return [ProcessState]
       def with(former, keys)
         kept = former.values.slice(*keys)
         ProcessState.new(values.except(*keys).merge(kept))
@@ -88,7 +86,6 @@ module Pando
         end
 
         # Equal in all processes of one boot that made the same change. It reveals nothing about the value.
-        # @return [String]
         def token = [key, @to&.identity].hash.abs.to_s(16)
 
         # @param pattern [String] the key, or its first word
@@ -104,7 +101,6 @@ module Pando
           "ENV[#{name.delete_prefix(Names::VARIABLE).inspect}] #{@from.nil? ? "set" : (@to && "changed") || "deleted"}"
         end
 
-        # @return [Finding]
         def finding
           Finding.new(:changed_state, subject: name, severity: (:warning if customary? || restorable?),
                                       message: "The app changed its process while it served requests: #{self}",

@@ -26,8 +26,6 @@ module Pando
 
       class << self
         # Whether a library has work that is running, waiting or due now.
-        #
-        # @return [Boolean]
         def pending?(by = Sys.now)
           Libraries::Known.loaded.any? { |library| pieces(library, by).positive? }
         end
@@ -37,7 +35,6 @@ module Pando
         # @param by [Float] monotonic seconds; does not wait for work that is scheduled for later
         # @param on_failure [#call, nil] called with the library's name and the error when a block of its row raises
         # @yield at each check
-        # @return [nil]
         def wait(by, on_failure = nil)
           telling(on_failure) do
             left = pending?(by) ? CALM : 0

@@ -13,14 +13,12 @@ module Pando
         @map = ObjectSpace::WeakMap.new
       end
 
-      # @param object [Object]
       # @return [WeakSet] self
       def add(object)
         @map[object] = object
         self
       end
 
-      # @param object [Object]
       def include?(object) = @map.key?(object)
 
       # @return [Array<Object>] the live objects

@@ -11,7 +11,6 @@ module Pando
       UNIT = 1024 * 1024
       private_constant :ANONYMOUS, :UNIT
 
-      # @param pid [Integer]
       # @param code [Integer] the least bytes of code in the region: other libraries may have similar regions
       # @return [CodeRegion, nil] nil: there is none
       # @raise [SystemCallError] the process has ended, or we may not read its memory map
@@ -19,7 +18,6 @@ module Pando
 
       # Code that is written after a fork has its own mapping, so a region may consist of several adjacent mappings.
       #
-      # @param maps [String]
       # @return [Array<CodeRegion>]
       def self.all(maps)
         mappings = maps.scan(ANONYMOUS).map { |from, to, rights| [from.to_i(16), to.to_i(16), rights] }

@@ -19,7 +19,6 @@ module Pando
       # Usage and limit of a group, in bytes. The usage leaves out inactive files, which the kernel drops before it
       # kills.
       Memory = Struct.new(:used, :limit) do
-        # @return [Float]
         def percent = used * 100.0 / limit
       end
 

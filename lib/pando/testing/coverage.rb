@@ -19,7 +19,6 @@ module Pando
 
       class << self
         # Called in the forking process.
-        # @return [nil]
         def before_fork
           return unless defined?(::Coverage) && ::Coverage.running?
 
@@ -30,7 +29,6 @@ module Pando
         end
 
         # Called in the heir, the child that runs the next tests.
-        # @return [nil]
         def take_over
           @counted = nil # so that the next line sees only this process's own counts
           @counted = combine(@handed_down, ::Coverage.peek_result) { |all, own| all - own } if @handed_down
@@ -48,7 +46,6 @@ module Pando
           combine(@counted, result) { |before, now| before + now }
         end
 
-        # @return [nil]
         def forget = @counted = @handed_down = nil
 
         private

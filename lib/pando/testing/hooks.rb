@@ -12,7 +12,6 @@ module Pando
       Role = Struct.new(:role, :slot, :generation, :pid, keyword_init: true)
 
       # @param path [String, nil] of a config file, which may not exist
-      # @return [Hooks]
       # @raise [ConfigError]
       def self.load(path)
         return new(nil) unless path && File.file?(path)

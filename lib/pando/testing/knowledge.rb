@@ -15,7 +15,6 @@ module Pando
 
       class << self
         # Call it before the app is loaded.
-        # @return [nil]
         def begin
           audit&.begin
           audit&.trace
@@ -32,7 +31,6 @@ module Pando
         end
 
         # Call it in the child.
-        # @return [nil]
         # @raise [Error] a callback failed
         def settle
           libraries&.settle
@@ -43,7 +41,6 @@ module Pando
         # Call it in a new generation. An inherited connection that no process uses is not a fault yet, so each finding
         # is a warning at most. Strict mode sees which process uses it.
         #
-        # @param generation [Integer]
         # @param own [Array<IO, Integer>] descriptors of Pando or of the suite
         # @param config [Config, nil] its `keep_io` and `prepared_library` apply
         # @return [Array<ForkSafety::Finding>]

@@ -55,7 +55,6 @@ module Pando
       # Forks a child that is not a generation of the line. It ends when the first process does.
       #
       # @yield in the child, which exits when the block returns
-      # @return [nil]
       def fork_aside
         return if fork_off
 

@@ -114,7 +114,6 @@ module Pando
     class MinitestCheck < ::Minitest::Test
       ::Minitest::Runnable.runnables.delete(self)
 
-      # @return [Minitest::Result]
       def self.result(title, message, location)
         check = new(title)
         failure = ::Minitest::Assertion.new(message)

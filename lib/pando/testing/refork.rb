@@ -103,12 +103,10 @@ module Pando
         Pando.keep_io(@io)
       end
 
-      # @param test [String]
       def note(test)
         @io.pwrite(test.b[0, SIZE].ljust(SIZE, "\0"), 0)
       end
 
-      # @return [String]
       def running
         @io.pread(SIZE, 0).delete("\0").force_encoding(Encoding::UTF_8).scrub
       rescue EOFError

@@ -25,7 +25,6 @@ module Pando
       # @api private
       attr_reader :settings, :line, :progress
 
-      # @param settings [Settings]
       def initialize(settings)
         @settings = settings
         @generation = 0
@@ -38,7 +37,6 @@ module Pando
       # Runs one test, after a refork if it is time.
       #
       # @param test [String] its name
-      # @param plug [Object]
       # @param rehearsal [Proc, nil] runs the test without reporting it; returns an error message or nil
       # @yield runs the test
       # @return [Object, nil] the block's return value; nil if the run is over and the test did not run
@@ -55,7 +53,6 @@ module Pando
       end
 
       # Called after the last test.
-      # @return [nil]
       def finish(plug)
         report([*@refork.at_the_end, *@threads.findings], plug) if @refork && !over?
         nil
@@ -65,7 +62,6 @@ module Pando
       def over? = @over == true
 
       # Continues with other tests after a crash, in a new generation.
-      # @return [nil]
       def resume
         @over = false
         @since = nil
@@ -74,8 +70,6 @@ module Pando
       # Whether this process continues a run that another process began.
       def heir? = @generation.positive?
 
-      # @param reason [String]
-      # @return [nil]
       def stop(reason)
         warn "pando: no more reforks in this run: #{reason}" unless @stopped
         @stopped = true
@@ -83,7 +77,6 @@ module Pando
       end
 
       # @param findings [Array<ForkSafety::Finding>] each is reported once per run
-      # @return [nil]
       def report(findings, plug)
         findings.each do |finding|
           next if @told.key?(finding.fingerprint)

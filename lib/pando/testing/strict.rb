@@ -22,7 +22,6 @@ module Pando
     # @api private
     class Strict
       # Call it before the app is loaded.
-      # @return [nil]
       def self.install
         Exits.install
         Draws.install
@@ -40,7 +39,6 @@ module Pando
 
       # Called in the forking process.
       # @yield in the twin: prepares the new process
-      # @return [nil]
       def before_fork(&settle)
         @channel, its = UNIXSocket.pair
         @session.line.fork_aside do
@@ -73,7 +71,6 @@ module Pando
       def used = [*@inheritance.used, *@draws.findings]
 
       # Called if there is no heir after all.
-      # @return [nil]
       def leave_alone
         @channel&.close
         nil

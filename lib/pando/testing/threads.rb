@@ -26,7 +26,6 @@ module Pando
       end
 
       # Called in the forking process, before the fork.
-      # @return [nil]
       def before_fork
         note
         @lost |= self.class.sites

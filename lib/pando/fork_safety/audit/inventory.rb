@@ -74,7 +74,6 @@ module Pando
           Sys.descriptors.map { |row| Descriptor.new(row) }.select { |one| match?(one) }.map(&:number)
         end
 
-        # @param descriptor [Descriptor]
         def match?(descriptor)
           return false if @patterns.empty?
 
@@ -111,7 +110,6 @@ module Pando
 
         # Finds the IO objects of these, and where they were opened.
         # @param some [Array<Descriptor>]
-        # @return [nil]
         def attribute(some)
           return if some.empty?
 
@@ -127,7 +125,6 @@ module Pando
         end
 
         # Whether this process holds the other end of a pipe or socket pair too.
-        # @return [Boolean]
         def both_ends?(descriptor)
           return pipe_ends[descriptor.target].uniq.size == 2 if descriptor.type == :pipe
 

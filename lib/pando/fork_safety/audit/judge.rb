@@ -122,7 +122,6 @@ module Pando
       #
       # @api private
       class Judge
-        # @param inventory [Inventory]
         # @param forks [Boolean] this process is going to be forked: its children will have what it has
         def initialize(inventory, forks:)
           @inventory = inventory

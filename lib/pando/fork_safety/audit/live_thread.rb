@@ -80,7 +80,6 @@ module Pando
         end
 
         # @param pattern [String] a gem's name, or a path or the end of one, with or without the line
-        # @return [Boolean]
         def match?(pattern)
           gem_name == pattern || "/#{@location}".match?(%r{/#{Regexp.escape(pattern.delete_prefix("/"))}(?=[/:]|\z)})
         end
@@ -113,7 +112,6 @@ module Pando
         # Ruby 3.1 and later: #<Thread:0x0001@name /path/file.rb:7 sleep_forever>. A path's bytes may not be
         # valid in the locale, so they are used as they are.
         #
-        # @param thread [Thread]
         # @return [String, nil] "file:line" of the block it runs, in UTF-8; nil for a thread of C code
         def self.site(thread)
           text = INSPECT.bind_call(thread).b
@@ -121,14 +119,12 @@ module Pando
           text[/\A#<\S+ (.+:\d+) \w+>\z/n, 1]&.force_encoding(Encoding::UTF_8)&.scrub
         end
 
-        # @return [Thread]
         attr_reader :thread
         # @return [String, nil] "file:line" of the block it runs; nil for a thread of C code
         attr_reader :location
         # @return [String, nil] as the app named it
         attr_reader :name
 
-        # @param thread [Thread]
         def initialize(thread)
           @thread = thread
           @name = thread.name
@@ -145,7 +141,6 @@ module Pando
           "#{library} starts it again in each child" if library
         end
 
-        # @return [ThreadOrigin]
         def origin = @origin ||= ThreadOrigin.new(location, name)
 
         # @return [String] see {ThreadOrigin.key}

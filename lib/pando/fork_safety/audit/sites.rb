@@ -29,14 +29,12 @@ module Pando
 
         class << self
           # Traces from now on, in this process and its children.
-          # @return [nil]
           def trace
             install
             @on = true
             nil
           end
 
-          # @return [nil]
           def pause
             @on = false
             nil
@@ -44,7 +42,6 @@ module Pando
 
           def on? = @on
 
-          # @param io [IO]
           # @return [String, nil] "file:line"
           def of(io) = io.instance_variable_get(NOTE)
 

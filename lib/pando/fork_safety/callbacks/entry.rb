@@ -11,7 +11,6 @@ module Pando
       # @return [String, nil] `file:line` of the callback
       attr_reader :location
 
-      # @param message [String]
       def initialize(message, key: nil, location: nil)
         super(message)
         @key = key
@@ -28,7 +27,6 @@ module Pando
       # @return [String, nil] `file:line` of the callback
       attr_reader :location
 
-      # @param message [String]
       def initialize(message, side: nil, key: nil, location: nil)
         super(message)
         @side = side
@@ -116,7 +114,6 @@ module Pando
           @waiting = {}.compare_by_identity
         end
 
-        # @return [Boolean]
         def mine? = @lock.owned?
 
         # @return [Boolean] the thread waits for another thread's turn to end

@@ -15,7 +15,6 @@ module Pando
           #
           # @yieldparam config [ActiveRecord::DatabaseConfigurations::DatabaseConfig]
           # @yieldreturn [Boolean] whether to close the connections to this database; without a block: all
-          # @return [nil]
           def disconnect
             pools.each do |pool|
               config = pool.db_config
@@ -33,7 +32,6 @@ module Pando
           # Opens a connection to each of these databases and leaves it in its pool.
           #
           # @param configs [Array<ActiveRecord::DatabaseConfigurations::DatabaseConfig>]
-          # @return [nil]
           def connect(configs)
             pools.each { |pool| pool.with_connection(&:verify!) if configs.include?(pool.db_config) }
             nil

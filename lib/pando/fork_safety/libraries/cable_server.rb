@@ -60,8 +60,6 @@ module Pando
 
           # In a child: forgets the inherited parts, which belong to the parent. Threads of the parent may have started
           # something between {stop} and the fork.
-          #
-          # @return [nil]
           def forget
             return unless server
 
@@ -172,7 +170,6 @@ module Pando
             found.select { |one| one.respond_to?(:close) }
           end
 
-          # @return [Boolean]
           def stop_loop(event_loop, by)
             return true unless event_loop
 
@@ -184,7 +181,6 @@ module Pando
             stop_pool(part(:@executor, event_loop), by) && ended
           end
 
-          # @return [Boolean]
           def end_thread(thread, seconds)
             thread.nil? || !thread.join(seconds).nil? || !thread.kill.join(FORCED).nil?
           end

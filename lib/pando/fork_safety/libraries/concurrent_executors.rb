@@ -99,7 +99,6 @@ module Pando
 
           def scheduled_call(task) = [task.instance_variable_get(:@task), task.instance_variable_get(:@args)]
 
-          # @param task [Proc] @param arguments [Array]
           def name(task, arguments)
             first = Array(arguments).first
             kind = first.class.name

@@ -13,7 +13,6 @@ module Pando
           path.split("::").inject(Object) { |parent, name| child(parent, name) or break }
         end
 
-        # @param path [String]
         # @return [String, nil] the constant's VERSION, or that of the nearest enclosing module that has one
         def self.version_near(path)
           until path.empty?

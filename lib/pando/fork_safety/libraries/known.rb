@@ -30,7 +30,6 @@ module Pando
           def loaded?(name) = library(name).loaded?
 
           # @param name [String] the gem's
-          # @return [Library]
           # @raise [KeyError] there is no such row
           def library(name) = @rows.fetch(name)
 

@@ -214,7 +214,6 @@ module Pando
         attr_reader :source
 
         # @param library [Library] a loaded library
-        # @return [Entry]
         def self.of(library)
           version = library.version
           rule = library.rule(version)

@@ -14,13 +14,9 @@ module Pando
         @watched = {}
 
         class << self
-          # @param mark [Library::Mark]
-          # @return [Boolean]
           def watched?(mark) = @watched.key?(mark)
 
-          # @param mark [Library::Mark]
           # @param library [String] the library's name, for the reason
-          # @return [nil]
           def watch(mark, library)
             owner = Constants.find(mark.constant) or return
             owner = owner.singleton_class if mark.singleton

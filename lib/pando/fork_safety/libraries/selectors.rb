@@ -43,8 +43,6 @@ module Pando
 
         class << self
           # From now on, notices each new selector. Finds the existing ones once.
-          #
-          # @return [nil]
           def watch
             owner = Constants.find("NIO::Selector")
             return if @watched || !owner
@@ -55,24 +53,18 @@ module Pando
             nil
           end
 
-          # @param selector [NIO::Selector]
-          # @return [nil]
           def made(selector)
             @cable.add(selector) if CableServer.starting?
             @made.add(selector)
             review
           end
 
-          # @param selector [NIO::Selector]
-          # @return [nil]
           def ended(selector)
             @closed.add(selector)
             review
           end
 
           # Sets or clears the obstacle, depending on whether a selector is open.
-          #
-          # @return [nil]
           def review
             foreign = live.reject { |selector| @cable.include?(selector) }
             foreign.any? ? ForkSafety.obstruct(OBSTACLE, REASON) : ForkSafety.clear(OBSTACLE)
@@ -83,7 +75,6 @@ module Pando
 
           # Called in a process that is about to fork, after Action Cable has closed its own.
           #
-          # @return [nil]
           # @raise [Obstructed]
           def refuse_live
             watch

@@ -32,7 +32,6 @@ module Pando
           # @param name [String] @param pattern [String] the name, or its first word
           def match?(name, pattern) = name == pattern || name.start_with?("#{pattern} ")
 
-          # @param pattern [String]
           # @return [Boolean] whether it can match anything
           def known?(pattern)
             pattern.start_with?(VARIABLE) || all.any? { |name| match?(name, pattern) }
@@ -85,7 +84,6 @@ module Pando
           # @return [Hash{String => Value}]
           def outside(process) = { **limits(process), **priority(process) }
 
-          # @param path [String]
           # @return [Value, nil]
           def file(path, words = path)
             stat = File.stat(path)

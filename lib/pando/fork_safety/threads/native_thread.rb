@@ -26,7 +26,6 @@ module Pando
         def rest = name(IDLE)
 
         # @param natives [Array<Integer, nil>] the kernel's ids
-        # @return [true]
         def wait_gone(*natives)
           return true if KEPT_BY_RUBY
 

@@ -37,7 +37,6 @@ module Pando
         end
 
         # Called in the heir.
-        # @return [nil]
         def watch
           @heirlooms.flat_map(&:ios).each { |io| Watch.over(io) }
           nil

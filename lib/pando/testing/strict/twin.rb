@@ -17,7 +17,6 @@ module Pando
         end
 
         # @yield prepares the new process
-        # @return [nil]
         def live
           Pando.keep_io(@channel)
           tell(pid: Process.pid)

@@ -11,7 +11,6 @@ module Pando
         # uses. The next request opens another connection.
         #
         # @param http [Net::HTTP, nil]
-        # @return [nil]
         def self.forget(http)
           return unless http&.started?
 
