@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/sys"
 require "pando/fork_safety"
-require "pando/fork_safety/finding"
 require "pando/testing/settings"
 require "pando/testing/session"
 
@@ -23,6 +21,17 @@ module Pando
 
       # @return [Settings]
       def settings = @settings ||= Settings.from(ENV)
+
+      # Called by a plug, before the app is loaded.
+      #
+      # @api private
+      # @return [nil]
+      def begin
+        ForkSafety::Audit.begin
+        ForkSafety::Audit.trace
+        ForkSafety::Libraries.prepare_environment
+        Strict.install if settings.strict
+      end
 
       # @api private
       # @return [Session] the session of this run; each generation has a copy

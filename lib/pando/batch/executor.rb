@@ -14,7 +14,6 @@ module Pando
       # After so many doublings, any maximum is reached.
       DOUBLINGS = 30
 
-      # @see Batch#initialize
       def initialize(attempts, backoff, errors)
         Arguments.count(:attempts, attempts)
         Arguments.errors(Array(errors))
@@ -27,7 +26,6 @@ module Pando
         @errors = Array(errors)
       end
 
-      # @param job [Job] a job whose last attempt has failed
       # @return [Float, nil] seconds until the next attempt; nil: there is none
       def delay(job)
         return if job.attempts >= @attempts || @errors.none? { |pattern| matches?(pattern, job.error) }
@@ -80,8 +78,6 @@ module Pando
       end
 
       # Actions that have not run are dropped.
-      #
-      # @return [Array<Thread>] threads that are still alive
       def stop(deadline)
         @inbox << STOP
         @thread.stop(deadline)
@@ -172,7 +168,6 @@ module Pando
 
       def wait(deadline) = @open_jobs.wait(deadline)
 
-      # @return [Array<Object>] the unfinished items
       def stop(seconds)
         deadline = Deadline.in(seconds)
         close

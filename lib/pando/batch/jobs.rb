@@ -99,7 +99,6 @@ module Pando
         @closed = false
       end
 
-      # @return [Boolean] whether a lane is being worked on or could be
       def active? = @active.positive?
 
       # @return [Boolean] whether all open jobs wait for another attempt
@@ -216,7 +215,6 @@ module Pando
 
     # The outcome of the items of one Batch#run. Each list is in the order of the items.
     class Result
-      # @param jobs [Array<Job>] jobs whose state no longer changes
       # @api private
       def initialize(jobs)
         @jobs = jobs

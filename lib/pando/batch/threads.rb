@@ -41,8 +41,6 @@ module Pando
         end
         alias << push
 
-        # @param timeout [Numeric, nil] seconds
-        # @return [Object, nil] nil: nothing came in time
         def pop(timeout: nil)
           return super() unless timeout
 
@@ -147,16 +145,12 @@ module Pando
         self
       end
 
-      # @return [Boolean] whether the current thread is one of its threads
       def member? = @threads.include?(Thread.current)
 
-      # @return [Integer] number of threads
       def size = @threads.size
 
-      # @return [Boolean] whether no thread has been started yet
       def empty? = @threads.empty?
 
-      # @return [Boolean] whether a thread could not be replaced
       def short? = @lock.synchronize { size < @size && !@stopping }
 
       # Waits for threads that have been told to end. Kills those that have not ended by the deadline.
@@ -170,7 +164,6 @@ module Pando
         ThreadPool.end_all(threads, deadline)
       end
 
-      # @param threads [Array<Thread>] @param deadline [Deadline] a thread that has not ended by then is killed
       # @return [Array<Thread>] threads that are still alive
       def self.end_all(threads, deadline)
         natives = threads.map(&:native_thread_id)

@@ -3,13 +3,9 @@
 module Pando
   module Compat
     # Finds out which gems an application has by reading its Gemfile.lock, without loading anything.
-    #
-    # @api private
     module LockFile
       module_function
 
-      # @param directory [String] of the application
-      # @return [Boolean] whether the lock file names it
       def names?(directory, gem, env: ENV)
         gemfile = env["BUNDLE_GEMFILE"].to_s
         files = [*("#{gemfile}.lock" unless gemfile.empty?), File.join(directory, "Gemfile.lock"),

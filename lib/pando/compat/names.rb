@@ -4,8 +4,6 @@ module Pando
   module Compat
     # Pando's replacements for settings and flags of Puma, Pitchfork and Unicorn: for hints in error messages, and for
     # the reasons that `pando init` gives for a line that it leaves out.
-    #
-    # @api private
     module Names
       NOT_NEEDED = "Leave it out: the mold always loads the application before workers are forked."
       SERVICE_MANAGER = "Leave it out: a service manager such as systemd does this."
@@ -16,7 +14,6 @@ module Pando
       BEFORE_WORKER_EXIT = "Write before_worker_exit { |server, worker| ... }."
       AFTER_MONITOR_READY = "Write after_monitor_ready { |server| ... }."
 
-      # @return [Hash{String => String}]
       SETTINGS = {
         # Unicorn and Pitchfork
         worker_processes: "Write workers N.",
@@ -80,7 +77,6 @@ module Pando
       SERVICES = "A library that wants processes of its own: write service(:name) { |service| ... }, or leave it out."
 
       # Settings that have no equivalent in Pando, and why.
-      # @return [Hash{String => String}]
       NO_EQUAL = {
         # Puma
         activate_control_app: OWN_SIGNALS,
@@ -139,7 +135,6 @@ module Pando
         setpgid: "Leave it out: all processes are in the monitor's group."
       }.transform_keys(&:name).freeze
 
-      # @return [Hash{String => String}]
       FLAGS = {
         "-p" => "Give -l PORT.",
         "--port" => "Give -l PORT.",
@@ -157,7 +152,6 @@ module Pando
       }.freeze
 
       # Commands of pumactl, and how to do the same with Pando.
-      # @return [Hash{String => String}]
       COMMANDS = {
         "restart" => "Write pando reload.",
         "phased-restart" => "Write pando reload.",
@@ -166,13 +160,11 @@ module Pando
         "start" => "Write pando alone: it serves."
       }.freeze
 
-      # @param value [String, nil] the flag's value
       # @return [String, nil] what to do instead
       def self.flag(name, value)
         %w[-b --bind].include?(name) && value&.start_with?("ssl://") ? NO_TLS : FLAGS[name]
       end
 
-      # @param name [String] of a setting
       # @return [String, nil] what to do instead
       def self.hint(name) = SETTINGS[name] || NO_EQUAL[name]
     end

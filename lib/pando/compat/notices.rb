@@ -10,8 +10,6 @@ module Pando
     # itself, and the file is neither run nor parsed.
     #
     # Notices uses it.
-    #
-    # @api private
     class UnreadFile
       # A setting or hook and its arguments, without a condition or a comment behind them.
       CALL = /\A\s*([a-z]\w*!?)(?![\w!?:.&\[])(?!\s*(?:\|\|)?=)(.*?)(?:\s(?:if|unless|#)\s.*)?\z/
@@ -37,9 +35,6 @@ module Pando
       MISSING = Names::SERVICE_MANAGER
       private_constant(*constants(false))
 
-      # @param source [String] text of the file
-      # @param config [Config] the effective settings
-      # @param env [Hash{String => String}]
       def initialize(source, config, env)
         @source = source
         @config = config
@@ -139,8 +134,6 @@ module Pando
 
     # Reports settings that were meant for another server and have no effect on Pando, once at each start, in the
     # monitor. It looks at the environment and at the text of config/puma.rb.
-    #
-    # @api private
     class Notices
       PUMA = "config/puma.rb"
       INIT = "pando init writes config/pando.rb from it"
@@ -148,7 +141,6 @@ module Pando
       MOST = 5
       private_constant :INIT, :MOST
 
-      # @param env [Hash{String => String}]
       def initialize(config, env = ENV)
         @config = config
         @env = env

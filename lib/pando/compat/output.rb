@@ -3,8 +3,6 @@
 module Pando
   module Compat
     # Builds the lines of the new file.
-    #
-    # @api private
     class Output
       MAGIC = /\A#.*\b(?:frozen_string_literal|(?:en)?coding)\s*:/
       BLANK = /\A\s*(?:#.*)?\z/
@@ -18,13 +16,11 @@ module Pando
         @counts = { kept: 0, translated: 0, left_out: 0 }
       end
 
-      # @param header [Array<String>] comments
       def text(header)
         magic = @lines.take_while { |line| MAGIC.match?(line) }
         "#{[*magic, *header, *@lines.drop(magic.size)].join("\n")}\n"
       end
 
-      # @param lines [Array<String>] that are nothing but comments
       def comments(lines) = @lines.concat(lines)
 
       # A line that is unchanged, or is followed by the original as a comment.
@@ -35,15 +31,12 @@ module Pando
       end
 
       # Replaces the original lines with other ones.
-      #
-      # @param lines [Array<String>] @param originals [Array<String>]
       def instead(lines, originals)
         originals.each { |original| @lines << "#{indent(originals)}# was: #{original.strip}" }
         @lines.concat(lines)
         @counts[:translated] += originals.size
       end
 
-      # @param originals [Array<String>] that are left out
       def left_out(originals, reason)
         as_comments(originals, reason)
         @counts[:left_out] += originals.count { |line| !line.strip.empty? }

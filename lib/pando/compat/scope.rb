@@ -10,8 +10,6 @@ module Pando
     # file. It never loads the application, and has no objects of Puma or Unicorn.
     #
     # There is one Scope per translated file. It remembers which lines were left out.
-    #
-    # @api private
     class Scope
       # Constants of the standard library that a config file may use, in addition to Ruby's core.
       LIBRARY = %w[Benchmark Bundler CSV Date DateTime Digest ERB Etc FileUtils IPAddr JSON Logger Net Open3 OpenSSL
@@ -25,7 +23,6 @@ module Pando
       APPLICATION = %w[ActionCable ActiveJob ActiveRecord ActiveSupport Puma PumaWorkerKiller Rails Unicorn
                        Pitchfork].freeze
 
-      # @param source [String] the whole file
       def initialize(source)
         tree = Source.statements(source)
         set = Source.nodes(tree, :var_field, :mlhs)
@@ -67,7 +64,6 @@ module Pando
 
       private
 
-      # @return [Array<String>] the names in nodes of these kinds
       def names(tree, *kinds) = Source.nodes(tree, *kinds).map { |one| one[1] }
 
       def state(tokens)
@@ -123,7 +119,6 @@ module Pando
         unknown && explain(unknown)
       end
 
-      # @return [Array<String>] methods that are called without a receiver
       def called(tree)
         leaves = Source.nodes(tree, :vcall, :fcall, :command).map { |one| one[1] }
         leaves.filter_map { |kind, name| name if kind == :@ident }

@@ -8,8 +8,6 @@ module Pando
     # Translates each setting of Puma, Unicorn and Pitchfork to config/pando.rb.
     #
     # `pando init` uses it, by way of Translator.
-    #
-    # @api private
     class Settings
       # The translation of a statement: its new text and a remark, or no text and the reason why it is left out.
       Result = Struct.new(:text, :remark) do
@@ -225,8 +223,6 @@ module Pando
     # Translates each hook of Puma, Unicorn and Pitchfork to config/pando.rb. The block keeps its text.
     #
     # `pando init` uses it, by way of Translator.
-    #
-    # @api private
     class Blocks
       Result = Settings::Result
 

@@ -6,8 +6,6 @@ module Pando
   module Compat
     # SOLID_QUEUE_IN_PUMA, by which a Rails application asks its web server to run its jobs. Pando runs them in a node
     # next to the workers.
-    #
-    # @api private
     module SolidQueue
       VARIABLE = "SOLID_QUEUE_IN_PUMA"
       OFF = ["", "false", "0", "no", "off"].freeze
@@ -19,10 +17,8 @@ module Pando
       private_constant :OFF
 
       class << self
-        # @param env [Hash{String => String}]
         def wanted?(env) = !OFF.include?(env.fetch(VARIABLE, "").downcase)
 
-        # @param directory [String] of the application
         # @return [Boolean] whether it is a Rails application with the gem
         def possible?(directory, env) = obstacle(directory, env).nil?
 

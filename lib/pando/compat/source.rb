@@ -7,8 +7,6 @@ module Pando
     # A config file of another server as text, cut into pieces of whole lines without running it.
     #
     # `pando init` uses it, by way of Translator.
-    #
-    # @api private
     module Source
       # Consecutive lines: a :comment or an empty line, one or more statements (:code), or everything after __END__
       # (:data). `rows` is the range of their indices.
@@ -36,9 +34,6 @@ module Pando
 
       class << self
         # @param lines [Array<String>] without their newlines
-        # @param from [Integer] index of the first line
-        # @param to [Integer] index of the last line
-        # @return [Array<Piece>] all lines, in order
         # @raise [Unreadable]
         def pieces(lines, from = 0, to = lines.size - 1)
           found = []
@@ -123,16 +118,12 @@ module Pando
 
     # Parses one statement of a config file without running it: the name of the setting or hook that it calls, the
     # arguments, the block, and a modifier such as `if ENV["PORT"]`.
-    #
-    # @api private
     class Statement
       attr_reader :text
-      # @return [Array] in the form of Ripper.sexp
       attr_reader :node
       # @return [String, nil] the method that it calls without a receiver
       attr_reader :name
 
-      # @param text [String] a single statement; a comment may follow it
       def initialize(text)
         @text = text
         @tokens = Source.tokens(text)
@@ -140,10 +131,8 @@ module Pando
         @name = find_name
       end
 
-      # @return [String] the indentation
       def indent = text[/\A[ \t]*/]
 
-      # @return [Array<String>] source text of each argument
       def arguments
         @arguments ||= split(unwrapped)
       end
@@ -160,7 +149,6 @@ module Pando
       # @return [String, nil] the block and what follows it
       def block = (source(@tokens.drop(block_at)) if block_at)
 
-      # @return [Array<String>] the parameters of the block
       def parameters
         from, to = pipes
         to ? split(@tokens[(from + 1)...to]) : []
@@ -240,8 +228,6 @@ module Pando
 
     # An `if`, `unless` or `case` over several lines: finds its heads (`if x`, `elsif y`, `when 1`, `else`) and the
     # branches between them.
-    #
-    # @api private
     class Branches
       CLAUSES = { if: %w[elsif else], unless: %w[else], case: %w[when in else] }.freeze
       # Tokens at the end of a line that continues on the next one.
@@ -249,10 +235,8 @@ module Pando
       CONJUNCTIONS = %w[and or not].freeze
       private_constant :CLAUSES, :UNFINISHED, :CONJUNCTIONS
 
-      # @param node [Array] a statement, in the form of Ripper.sexp
       def self.of?(node) = CLAUSES.key?(node.first)
 
-      # @param lines [Array<String>] of the statement
       def initialize(lines)
         @lines = lines
         text = lines.join("\n")

@@ -17,8 +17,6 @@ module Pando
     #
     # Source cuts the file into pieces of whole lines, each of them a Statement. Settings and Blocks translate it, and
     # Scope decides whether it can be evaluated where Pando reads its configuration.
-    #
-    # @api private
     class Translator
       # The new file, and how many lines with code were kept, translated and left out.
       Translation = Struct.new(:text, :kept, :translated, :left_out)
@@ -33,7 +31,6 @@ module Pando
       ASSIGNMENT = /\A\s*(\w+)\s*(?:\|\|)?=\s*([^=~].*?)\s*\z/
       private_constant :APPLICATION, :PUMA, :OWN_PROCESS, :UNFIT, :FALSE_FRIENDS, :ASSIGNMENT
 
-      # @param source [String] text of the file
       # @param name [String] of the file, for the first lines of the result
       # @param folder [String] of the file, relative to the folder of config/pando.rb: "."
       # @raise [Source::Unreadable] it is not valid Ruby; the message names the line
@@ -47,7 +44,6 @@ module Pando
         @out = Output.new
       end
 
-      # @raise [Source::Unreadable]
       def call
         translate(0, @lines.size - 1)
         text = @out.text(header)
@@ -172,7 +168,6 @@ module Pando
         part(rows.begin, heads)
       end
 
-      # @param first [Integer] row of the file at which the rows of the heads start
       def part(first, heads)
         heads.each_cons(2) do |head, following|
           head.each { |row| keep(first + row) }

@@ -33,7 +33,6 @@ module Pando
           nil
         end
 
-        # @return [Boolean] whether the key was registered
         def unregister(key)
           in_turn do
             known = registered?(key)
@@ -44,7 +43,6 @@ module Pando
 
         def registered?(key) = @entries.key?(key)
 
-        # @return [Array<BackgroundThread>]
         def threads = @entries.each_value.filter_map(&:thread)
 
         # Runs the block while no thread forks.
@@ -88,7 +86,6 @@ module Pando
           raise first if first
         end
 
-        # @yieldparam failure [CallbackFailed]
         def report_to(&reporter)
           @reporter = reporter
           nil
@@ -135,7 +132,6 @@ module Pando
         end
 
         # Runs all of them, even if one ends the thread.
-        # @return [Array<CallbackFailed>]
         def run_all(entries, side, failures = [])
           entry, *others = entries
           failure = entry&.after(side)

@@ -16,8 +16,6 @@ module Pando
     class Substitutes
       attr_reader :null, :hung_up
 
-      # @yieldparam substitutes [Substitutes]
-      # @return [Object] what the block returns
       def self.open
         substitutes = new
         yield substitutes
@@ -31,7 +29,6 @@ module Pando
         peer.close
       end
 
-      # @param number [Integer] a descriptor's
       def include?(number) = [@null, @hung_up].any? { |io| io.fileno == number }
 
       def close
@@ -63,8 +60,6 @@ module Pando
       @private = WeakSet.new
 
       class << self
-        # @param ios [Array<IO, #to_io>]
-        # @raise [TypeError]
         def keep(ios)
           found = ios.map { |one| IO.try_convert(one) or raise TypeError, "not an IO: #{one.inspect}" }
           @kept.delete_if { |io, _| !open?(io) }
@@ -83,7 +78,6 @@ module Pando
         # @return [Integer] how many of these are open
         def private_count = @private.to_a.count { |io| number(io) }
 
-        # @param found [Array<Audit::Descriptor>]
         # @return [Integer] how many were replaced
         def cut(found)
           return 0 if found.empty?

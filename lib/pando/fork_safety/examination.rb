@@ -19,7 +19,6 @@ module Pando
         @pid = pid
       end
 
-      # @return [String] lines
       def text
         found = threads
         stack = Debugger.stack(@pid)
@@ -38,8 +37,6 @@ module Pando
       end
 
       # The native stack from a debugger, if one is installed.
-      #
-      # @api private
       module Debugger
         # Seconds. Afterwards the debugger is killed, and the process that it looked at runs on.
         PATIENCE = 8.0
@@ -104,8 +101,6 @@ module Pando
       end
 
       # Maps an address of a process to the file and the offset in it (proc_pid_maps(5)).
-      #
-      # @api private
       class MemoryMap
         # Uninitialized variables lie behind the last page of their file.
         BEYOND = 1 << 16
@@ -118,7 +113,6 @@ module Pando
           new("")
         end
 
-        # @param text [String] of /proc/PID/maps
         def initialize(text)
           @mappings = Sys::Mapping.parse(text).select { |one| one.name.start_with?("/") }
           @bases = @mappings.each_with_object({}) { |one, bases| bases[one.path] ||= one.from }
@@ -144,8 +138,6 @@ module Pando
 
       # One thread: the system call it is in (proc_pid_syscall(5)). If that waits for a lock, also the
       # library of the lock and the thread that took it.
-      #
-      # @api private
       class ThreadAt
         # The number of futex(2) on x86_64 and aarch64.
         FUTEX = { "x86_64" => 202, "aarch64" => 98 }[RUBY_PLATFORM[/\A[^-]+/]]
@@ -155,21 +147,18 @@ module Pando
         STACK_BYTES = 16_384
         FRAMES = 12
 
-        # @param pid [Integer] @param task [Integer] the thread's number
         def initialize(pid, task, map)
           @pid = pid
           @task = task
           @map = map
         end
 
-        # @return [Array<String>]
         def lines
           number, *arguments = call
           ["thread #{@task} (#{comm(@pid, @task)}): #{doing(number, arguments)}", *lock(number, arguments)]
         end
 
         # Not unwound: just the words that look like return addresses. They name the libraries without a debugger.
-        # @return [Array<String>]
         def stack
           _, *arguments = call
           bytes = memory(arguments[-2], STACK_BYTES) if arguments.any?

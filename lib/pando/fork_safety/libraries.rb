@@ -117,7 +117,6 @@ module Pando
 
         private
 
-        # @return [Array<Array(String, Proc)>]
         def steps(name)
           Known.loaded.filter_map { |library| [library.name, library.step(name)] if library.step(name) }
         end

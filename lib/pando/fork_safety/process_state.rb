@@ -13,13 +13,11 @@ module Pando
     #
     # @api private
     class ProcessState
-      # @return [ProcessState] of this process
       def self.take = new(Reading.all)
 
       # @return [Hash{String => Value}] by name
       attr_reader :values
 
-      # @param values [Hash{String => Value}]
       def initialize(values)
         @values = values.freeze
         freeze
@@ -27,7 +25,6 @@ module Pando
 
       def ==(other) = other.is_a?(ProcessState) && values == other.values
 
-      # @return [Array<Change>]
       def changes_since(former)
         (former.values.keys | values.keys).filter_map do |key|
           from = former.values[key]
@@ -36,7 +33,6 @@ module Pando
         end
       end
 
-      # @param former [ProcessState] @param keys [Array<String>] the values to take from the former state
       def with(former, keys)
         kept = former.values.slice(*keys)
         ProcessState.new(values.except(*keys).merge(kept))
@@ -60,7 +56,6 @@ module Pando
 
         def root? = key == "root"
 
-        # @param others [Hash{String => Value}] of another process
         # @return [Boolean] the other process has the same value
         def shared?(others) = !@to.nil? && others[key] == @to
 
@@ -74,7 +69,6 @@ module Pando
         end
 
         # Restores the former value, in the child.
-        # @raise [SystemCallError]
         def put_back
           key == "umask" ? File.umask(@from.words.oct) : Dir.chdir(@from.words)
         end
@@ -88,7 +82,6 @@ module Pando
         # Equal in all processes of one boot that made the same change. It reveals nothing about the value.
         def token = [key, @to&.identity].hash.abs.to_s(16)
 
-        # @param pattern [String] the key, or its first word
         def match?(pattern) = Names.match?(key, pattern)
 
         # @return [String] the key, safe to print

@@ -72,7 +72,6 @@ module Pando
         end
 
         # Runs in a thread, because a flush may hang on a server that does not answer.
-        # @return [Dropped, nil]
         def flush(library, by)
           block = library.queue(:flush) or return
 

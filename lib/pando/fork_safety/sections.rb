@@ -49,8 +49,6 @@ module Pando
           end
         end
 
-        # @yield forks, while no thread is inside
-        # @raise [ForkPrevented]
         def shut_out(&fork)
           thread = Thread.current
           return yield if FORKING.key?(thread)

@@ -17,8 +17,6 @@ module Pando
       # The steps. Each takes the locks of one part of the process and leaves nothing behind. The thread step
       # uses a native thread: a Ruby thread would linger for some seconds, and Ruby creates its own locks again
       # after a fork. bench/self_check measures what the steps cost in time and memory.
-      #
-      # @api private
       module Steps
         BLANK = File.expand_path("self_check/blank.rb", __dir__)
         # The lookup stays on the host if this file has the name and comes first.

@@ -13,7 +13,6 @@ module Pando
         @map = ObjectSpace::WeakMap.new
       end
 
-      # @return [WeakSet] self
       def add(object)
         @map[object] = object
         self

@@ -17,8 +17,6 @@ module Pando
       def self.of(pid, code = 1) = all(File.read("/proc/#{pid}/maps")).select { |one| one.used >= code }.min_by(&:used)
 
       # Code that is written after a fork has its own mapping, so a region may consist of several adjacent mappings.
-      #
-      # @return [Array<CodeRegion>]
       def self.all(maps)
         mappings = maps.scan(ANONYMOUS).map { |from, to, rights| [from.to_i(16), to.to_i(16), rights] }
         neighbours = mappings.slice_when { |one, other| one[1] != other[0] || (one[2] == "---" && other[2] == "r-x") }

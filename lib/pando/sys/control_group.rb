@@ -41,7 +41,6 @@ module Pando
       end
 
       # The share of the last ten seconds in which a process of the group waited for memory (PSI, Linux' psi.rst).
-      # @return [Float, nil] percent
       def memory_pressure
         folder, name = levels(nil, "memory.pressure").first
         read(folder, name)&.slice(/^some avg10=([\d.]+)/, 1)&.to_f if folder

@@ -6,7 +6,6 @@ module Pando
     # memory.
     Mapping = Struct.new(:from, :to, :rights, :inode, :name) do
       # @param text [String] of /proc/PID/maps; lines in another format are skipped
-      # @return [Array<Mapping>]
       def self.parse(text)
         text.scrub("?").each_line.filter_map do |line|
           from, to, rights, inode, name = self::LINE.match(line)&.captures

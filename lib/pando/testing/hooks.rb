@@ -11,7 +11,6 @@ module Pando
       # Stands in for a mold or a worker in hooks.
       Role = Struct.new(:role, :slot, :generation, :pid, keyword_init: true)
 
-      # @param path [String, nil] of a config file, which may not exist
       # @raise [ConfigError]
       def self.load(path)
         return new(nil) unless path && File.file?(path)
@@ -20,19 +19,15 @@ module Pando
         new(Config.load(["-c", path]))
       end
 
-      # @return [Config, nil]
       attr_reader :config
 
-      # @param config [Config, nil]
       def initialize(config)
         @config = config
         @server = Server.new(config, nil)
       end
 
-      # @raise [HookError]
       def before_fork = run(:before_fork)
 
-      # @raise [HookError]
       def after_fork(slot, generation)
         @server.role = Role.new(role: :mold, generation: generation, pid: Process.pid)
         run(:after_mold_fork, @server.role)

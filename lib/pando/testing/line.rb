@@ -4,7 +4,6 @@ require "socket"
 require "pando/errors"
 require "pando/fork_safety"
 require "pando/sys"
-require "pando/testing/knowledge"
 
 module Pando
   module Testing
@@ -70,10 +69,11 @@ module Pando
 
       def first? = Process.pid == @first
 
-      # @return [Boolean] true in the forking process
+      # @return [Boolean] true in the forking process; the child must call the libraries' callbacks
       def fork_off
         Sys.probe_fork
-        Knowledge.around_fork { Sys.fork_sibling }
+        ForkSafety::Audit.census
+        ForkSafety::Libraries.around_fork(defer: true) { ForkSafety::Callbacks.hold_child { Sys.fork_sibling } }
       end
 
       def be_born(cradle, cry)

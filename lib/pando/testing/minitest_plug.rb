@@ -39,15 +39,13 @@ module Pando
           return if @installed
 
           @installed = true
-          Knowledge.begin
-          Strict.install if Testing.settings.strict
+          Testing.begin
           ::Minitest.singleton_class.prepend(Run)
           ::Minitest::Runnable.singleton_class.prepend(old? ? RunOneMethod : RunOne)
         end
 
         def old? = Integer(::Minitest::VERSION[/\A\d+/]) < 6
 
-        # @return [Object] the result of one test, as a reporter expects it
         def result(klass, method_name)
           old? ? ::Minitest.run_one_method(klass, method_name) : klass.new(method_name).run
         end
@@ -59,7 +57,6 @@ module Pando
           throw :pando_over if Testing.session.over?
         end
 
-        # @return [String, nil]
         def complaint(result)
           result.failure.message unless result.passed? || result.skipped?
         end
@@ -109,8 +106,6 @@ module Pando
     end
 
     # A finding in the form that Minitest's reporters expect: one more test that failed.
-    #
-    # @api private
     class MinitestCheck < ::Minitest::Test
       ::Minitest::Runnable.runnables.delete(self)
 
@@ -131,8 +126,6 @@ module Pando
 
     # Connects a run to the processes of Rails' parallelize(workers: N). Each of them is the first of its own line. The
     # process that distributes the tests runs none itself and does not refork.
-    #
-    # @api private
     class RailsPlug
       # Prepended to Rails' worker.
       module PerformJob

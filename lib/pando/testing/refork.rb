@@ -3,8 +3,8 @@
 require "tempfile"
 require "pando/testing/coverage"
 require "pando/testing/hooks"
-require "pando/testing/knowledge"
 require "pando/testing/line"
+require "pando/testing/places"
 require "pando/testing/strict"
 
 module Pando
@@ -14,6 +14,10 @@ module Pando
     #
     # @api private
     class Refork
+      # The suite's own connections, to the process that distributes tests.
+      DISTRIBUTION = %r{/drb/}
+      private_constant :DISTRIBUTION
+
       def initialize(session, plug)
         @session = session
         @settings = session.settings
@@ -23,7 +27,6 @@ module Pando
 
       # Forks. Returns in the heir, and in the forking process if the heir has crashed.
       #
-      # @param rehearsal [Proc, nil]
       # @return [nil, Integer] nil in the heir, the signal in the forking process
       # @raise [Error, SystemCallError] there is no heir, and the forking process goes on
       def go_on(rehearsal)
@@ -37,21 +40,18 @@ module Pando
 
       # Called in the heir, at once.
       #
-      # @return [Array<ForkSafety::Finding>]
       # @raise [Error] a callback or a hook failed
       def take_over
         settle_in(1)
         Coverage.take_over
         @plug.after_refork
-        [*Knowledge.findings(@generation, own, hooks.config), *@strict&.rehearse]
+        [*inherited, *@strict&.rehearse]
       end
 
       # Called in the heir, after its first test.
-      # @return [Array<ForkSafety::Finding>]
       def after_first_test = [*@strict&.after_first_test]
 
       # Called in the heir, after its last test.
-      # @return [Array<ForkSafety::Finding>]
       def at_the_end = [*@strict&.used]
 
       private
@@ -70,9 +70,23 @@ module Pando
       # As in a new worker, except for the seed: it differs from the parent's, and is the same in each run.
       def settle_in(slot)
         ForkSafety.after_fork
-        Knowledge.settle
+        ForkSafety::Libraries.settle
         Random.srand((@plug.seed * 65_536) + (@generation * 16) + slot)
         hooks.after_fork(slot, @generation)
+      end
+
+      # What the library table and the audit find in a new generation. An inherited connection that no process uses is
+      # not a fault yet, so each finding is a warning at most. Strict mode sees which process uses it.
+      def inherited
+        config = hooks.config
+        found = ForkSafety::Audit.run(forks: false, own: own, keep: config&.keep_io.to_a).findings
+        found = ForkSafety::Libraries.findings(prepared: config&.prepared_library.to_a) + found if @generation == 1
+        found = found.reject { |one| one.severity == :note || suite?(one.location) }
+        found.map { |one| ForkSafety::Finding.new(one.kind, **one.to_h.except(:kind), severity: :warning) }
+      end
+
+      def suite?(location)
+        location && (DISTRIBUTION.match?(location) || Places.suite?(location[/\A(.+):\d+\z/, 1] || location))
       end
 
       def own = [*@session.line.ios, *@strict&.ios, *@plug.outputs.grep(IO).reject(&:closed?)]
@@ -91,8 +105,6 @@ module Pando
 
     # Stores the name of the running test so that it survives the process: in an unlinked file that all generations
     # have open. Reads and writes start at its beginning, regardless of the shared position.
-    #
-    # @api private
     class Progress
       SIZE = 512
       private_constant :SIZE

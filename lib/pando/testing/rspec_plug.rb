@@ -25,8 +25,7 @@ module Pando
           return if @installed
 
           @installed = true
-          Knowledge.begin
-          Strict.install if Testing.settings.strict
+          Testing.begin
           ::RSpec::Core::Example.prepend(RunExample)
           ::RSpec.configure do |config|
             config.backtrace_exclusion_patterns << %r{/lib/pando/testing/}

@@ -22,8 +22,7 @@ module Pando
       attr_reader :generation
       # @return [Array<Integer>] pids of the earlier processes of the run
       attr_reader :ancestors
-      # @api private
-      attr_reader :settings, :line, :progress
+      attr_reader :settings, :line
 
       def initialize(settings)
         @settings = settings
@@ -36,7 +35,6 @@ module Pando
 
       # Runs one test, after a refork if it is time.
       #
-      # @param test [String] its name
       # @param rehearsal [Proc, nil] runs the test without reporting it; returns an error message or nil
       # @yield runs the test
       # @return [Object, nil] the block's return value; nil if the run is over and the test did not run
@@ -66,9 +64,6 @@ module Pando
         @over = false
         @since = nil
       end
-
-      # Whether this process continues a run that another process began.
-      def heir? = @generation.positive?
 
       def stop(reason)
         warn "pando: no more reforks in this run: #{reason}" unless @stopped
@@ -119,15 +114,12 @@ module Pando
         @since = 0
         @threads.before_fork
         attempt(plug, rehearsal)
-      rescue Error, SystemCallError => e
-        return plug.fail("refork", "the process could not refork: #{e.message}", e.backtrace&.first) unless later?(e)
-
+      rescue ForkPrevented => e # a thread is inside Pando.prevent_fork, so the refork can succeed later
         warn "pando: the refork is postponed to the next test: #{e.message}"
         @since = settings.every
+      rescue Error, SystemCallError => e
+        plug.fail("refork", "the process could not refork: #{e.message}", e.backtrace&.first)
       end
-
-      # A thread is inside Pando.prevent_fork, so the refork can succeed later.
-      def later?(error) = Pando.const_defined?(:ForkPrevented) && error.is_a?(Pando::ForkPrevented)
 
       def attempt(plug, rehearsal)
         pid = Process.pid

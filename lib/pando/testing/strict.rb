@@ -49,11 +49,9 @@ module Pando
         nil
       end
 
-      # @return [Array<IO>] Pando's own IOs
       def ios = [@channel].compact
 
       # Called in the heir.
-      # @return [Array<ForkSafety::Finding>]
       def rehearse
         @inheritance.watch
         @twin = Twin::Handle.new(@channel, @settings.patience)
@@ -61,13 +59,11 @@ module Pando
       end
 
       # Called in the heir, after it has run the same test itself.
-      # @return [Array<ForkSafety::Finding>]
       def after_first_test
         [*used, *Pids.findings(@forkers), *@twin.leave]
       end
 
       # Called in the heir, at any time.
-      # @return [Array<ForkSafety::Finding>]
       def used = [*@inheritance.used, *@draws.findings]
 
       # Called if there is no heir after all.
@@ -77,8 +73,6 @@ module Pando
       end
 
       # The locks that background threads hold when their process is forked.
-      #
-      # @api private
       module Locks
         # @return [Array<ForkSafety::Finding>] one for all locks: Ruby does not tell which thread holds which
         def self.findings

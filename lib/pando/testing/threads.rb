@@ -33,7 +33,6 @@ module Pando
       end
 
       # Called after the last test of the run.
-      # @return [Array<ForkSafety::Finding>]
       def findings
         note
         (@lost - @restarted).map do |site|

@@ -48,7 +48,6 @@ module Pando
         # @return [Array<Integer>, nil] pids of living processes that have it open too; nil: it was not inherited
         attr_accessor :shared_with
 
-        # @param row [Array] of Sys.descriptors
         def initialize(row)
           @number, @target, @flags, @position, @reserved, @domain, @stream, @listening, @hung_up, @local, @peer = row
           @type = classify

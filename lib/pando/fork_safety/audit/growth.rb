@@ -24,9 +24,6 @@ module Pando
         REPORTS = 12
         private_constant :WINDOW, :STEADY, :STEPS, :SLOW, :REPORTS
 
-        # @param own [Array<IO>] descriptors that the caller takes care of
-        # @param clock [#call] seconds
-        # @param count [#call] how many descriptors there are
         def initialize(own: [], clock: Sys.method(:now), count: Sys.method(:descriptor_count))
           @own = own.map(&:fileno)
           @clock = clock

@@ -11,7 +11,6 @@ module Pando
       #
       # @api private
       class Census
-        # @return [Integer] the forker
         attr_reader :pid
 
         def initialize
@@ -24,7 +23,6 @@ module Pando
         # @return [Boolean] this process is the forker's child, not the forker
         def inherited? = pid != Process.pid
 
-        # @param descriptor [Descriptor] of the child
         # @return [Array<Integer>, nil] the forker's pid, if both have it open now; [] if the forker has
         #   closed it; nil if it was not inherited
         def sharers(descriptor)
@@ -61,13 +59,10 @@ module Pando
       #
       # @api private
       class Patterns
-        # @param patterns [Array<String>]
         def initialize(patterns)
           @patterns = patterns.map { |pattern| pattern.gsub(/[\[\]]/) { |bracket| "\\#{bracket}" } }
         end
 
-        # @return [Array<Integer>] the matching descriptors of this process
-        # @raise [SystemCallError] /proc cannot be read
         def numbers
           return [] if @patterns.empty?
 
@@ -109,7 +104,6 @@ module Pando
         end
 
         # Finds the IO objects of these, and where they were opened.
-        # @param some [Array<Descriptor>]
         def attribute(some)
           return if some.empty?
 
@@ -131,7 +125,6 @@ module Pando
           peers[descriptor.inode] == true
         end
 
-        # @param numbers [Array<Integer>]
         # @return [Hash{Integer => Array<IO>}] the objects of each number that has some
         def self.ios(numbers)
           wanted = numbers.to_h { |number| [number, true] }
@@ -160,7 +153,6 @@ module Pando
         # A copy of standard output, for example: then the file's position is shared on purpose.
         def stdio?(one) = one.type != :device && @stdio.include?(one.target)
 
-        # @return [Hash{String => Array<Boolean>}] of each pipe: whether it is the writing end
         def pipe_ends
           @pipe_ends ||= descriptors.select { |one| one.type == :pipe }.group_by(&:target)
                                     .transform_values { |ends| ends.map(&:write_only?) }

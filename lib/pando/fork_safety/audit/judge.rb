@@ -27,7 +27,6 @@ module Pando
         private_constant :HOLDERS, :READERS, :DEPTH, :LIMIT
 
         class << self
-          # @param ios [Array<IO>] the objects of one descriptor
           # @return [String, nil] the library that holds one of them
           def library(ios)
             return if ios.empty?
@@ -35,7 +34,6 @@ module Pando
             holders.find { |holder, _| reaches?(holder, ios) }&.last
           end
 
-          # @param ios [Array<IO>] the objects of one descriptor
           # @return [Boolean] whether one of them is a file that its library reads by offset
           def reads_by_offset?(ios)
             readers = READERS.filter_map { |name, mark| Libraries::Constants.find(name) if Libraries::Constants.find(mark) }
@@ -97,7 +95,6 @@ module Pando
         # @return [String, nil] why the descriptors could not be read
         attr_reader :error
 
-        # @param verdicts [Array<Array(Finding, Descriptor)>]
         def initialize(verdicts:, descriptors: [], threads: [], seconds: 0.0, error: nil)
           @subjects = verdicts.to_h.compare_by_identity
           @findings = @subjects.keys.sort_by.with_index { |one, at| [Finding::SEVERITIES.index(one.severity), at] }
@@ -128,7 +125,6 @@ module Pando
           @forks = forks
         end
 
-        # @return [Array<Descriptor>] those that need a closer look
         def suspects = @suspects ||= @inventory.descriptors.select { |one| suspect?(one) }
 
         # @return [Array<Array(Finding, Descriptor)>]

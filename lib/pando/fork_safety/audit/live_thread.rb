@@ -21,8 +21,6 @@ module Pando
                                    .map { |path| "#{path}/" }.freeze
         private_constant :LONGEST, :SHORT, :APPLICATION, :RUBY, :STANDARD
 
-        # @param location [String, nil] "file:line"; nil for a thread of C code
-        # @param name [String, nil] of the thread
         # @return [String] the same for all threads of one origin, in every process
         def self.key(location, name = nil)
           text = location || "C code (#{name || "no name"})"
@@ -33,11 +31,8 @@ module Pando
         attr_reader :key
         # @return [String, nil] the gem's name; nil: the thread belongs to the app or to Ruby
         attr_reader :gem_name
-        # @return [String, nil] as the app named the thread
         attr_reader :name
 
-        # @param location [String, nil] "file:line"
-        # @param name [String, nil] of the thread
         # @param directory [String] the app's
         def initialize(location, name = nil, directory: Dir.pwd)
           @key = self.class.key(location, name)
@@ -79,7 +74,6 @@ module Pando
             "To accept the loss, set fork_safety threads: { allow: [#{(gem_name || place).inspect}] }."
         end
 
-        # @param pattern [String] a gem's name, or a path or the end of one, with or without the line
         def match?(pattern)
           gem_name == pattern || "/#{@location}".match?(%r{/#{Regexp.escape(pattern.delete_prefix("/"))}(?=[/:]|\z)})
         end
@@ -122,7 +116,6 @@ module Pando
         attr_reader :thread
         # @return [String, nil] "file:line" of the block it runs; nil for a thread of C code
         attr_reader :location
-        # @return [String, nil] as the app named it
         attr_reader :name
 
         def initialize(thread)
@@ -146,13 +139,11 @@ module Pando
         # @return [String] see {ThreadOrigin.key}
         def key = ThreadOrigin.key(location, name)
 
-        # @return [String] what to do about the loss
         def advice = origin.advice(origin.gem_name && Libraries.advice(origin.gem_name))
 
         # @return [String] the same in each run
         def label = name ? "thread #{name.inspect}" : "a thread"
 
-        # @return [Finding, nil]
         def finding
           return if excuse
 

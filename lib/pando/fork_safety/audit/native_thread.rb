@@ -33,8 +33,6 @@ module Pando
         ].each(&:freeze).freeze
 
         # The file is better evidence than a name.
-        # @param comm [String] @param object [String, nil]
-        # @return [Known, nil]
         def self.find(comm, object)
           file = File.basename(object) if object
           TABLE.find { |known| file && known.object&.match?(file) } || (named(comm) unless file)
@@ -70,7 +68,6 @@ module Pando
           @ruby ||= []
         end
 
-        # @param id [Integer] of a thread
         # @return [String, nil] path of the object; nil: the thread is running, or the object is unknown
         def object(id)
           pointer = pointer(id)
@@ -196,7 +193,6 @@ module Pando
         # @return [String] the same in each run
         def label = ["native thread #{comm.sub(/\d+\z/, "").inspect}", *("of #{library}" if library)].join(" ")
 
-        # @return [Finding, nil]
         def finding
           return if excuse
 

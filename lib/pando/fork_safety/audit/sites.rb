@@ -45,13 +45,11 @@ module Pando
           # @return [String, nil] "file:line"
           def of(io) = io.instance_variable_get(NOTE)
 
-          # @param backtrace [Array<String>, nil]
           # @return [String, nil] its first line that belongs neither to a library nor to Pando
           def application_line(backtrace)
             backtrace&.find { |line| application?(line) && !line.b.start_with?(OURS) }
           end
 
-          # @param made [Object] the return value of a maker
           def note(made)
             return unless @on
 

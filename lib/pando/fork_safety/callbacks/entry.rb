@@ -59,7 +59,6 @@ module Pando
           freeze
         end
 
-        # @raise [ForkRefused]
         def before
           @callables[:before]&.call
         rescue *PASSED_ON, ForkRefused
@@ -68,8 +67,6 @@ module Pando
           raise ForkRefused.new(words(:before, error), key: key, location: location(:before))
         end
 
-        # @param side [Symbol] :parent or :child
-        # @return [CallbackFailed, nil]
         def after(side)
           @callables[side]&.call
           nil

@@ -45,7 +45,6 @@ module Pando
           # Stops all threads and closes the selector. Whatever is used afterwards starts again. It first writes the
           # broadcasts that solid_cable has queued.
           #
-          # @param seconds [Float] at most
           # @return [Array<String>] what did not end in time
           def stop(seconds = LONGEST)
             return [] unless server && running?
@@ -129,7 +128,6 @@ module Pando
             executor.wait_for_termination([by - Sys.now, 0].max) || !executor.kill
           end
 
-          # @return [Array<String>]
           def stop_pubsub(adapter, by)
             return [] unless adapter
 

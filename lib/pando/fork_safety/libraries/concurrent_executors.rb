@@ -31,7 +31,6 @@ module Pando
         @listed_at = -LIST
 
         class << self
-          # @param by [Float] monotonic seconds
           # @return [Integer] tasks that are running, waiting or due by then
           def count(by)
             refresh
@@ -84,7 +83,6 @@ module Pando
 
           def queue(pool) = pool.instance_variable_get(:@queue).to_a.dup
 
-          # @return [Array<Concurrent::ScheduledTask>]
           def scheduled
             @timers.select { |timer| own?(timer) && !DURABLE.match?(timer.class.name.to_s) }
                    .flat_map { |timer| waiting(timer) }

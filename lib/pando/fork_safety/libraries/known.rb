@@ -25,11 +25,8 @@ module Pando
           # @return [Array<Library>] the rows of libraries that are loaded now
           def loaded = all.select(&:loaded?)
 
-          # @param name [String] the gem's
-          # @raise [KeyError] there is no such row
           def loaded?(name) = library(name).loaded?
 
-          # @param name [String] the gem's
           # @raise [KeyError] there is no such row
           def library(name) = @rows.fetch(name)
 
@@ -41,11 +38,8 @@ module Pando
 
           # Adds one row.
           #
-          # @param name [String] the gem's
           # @param constant [String] defined once the library is loaded
           # @param tested [Boolean] whether a test runs the real gem
-          # @yield see {Library}
-          # @raise [ArgumentError] there is such a row already
           def describe(name, constant:, tested: false, &declaration)
             raise ArgumentError, "#{name} has a row already" if @rows.key?(name)
 
@@ -69,7 +63,6 @@ module Pando
         private_constant :NOTE
 
         class << self
-          # @return [Array<Entry>]
           def unknown
             names = loaded
             (names.keys - Known.names - HARMLESS - ["pando"]).sort.map do |name|

@@ -12,7 +12,6 @@ module Pando
       # @api private
       Rule = Struct.new(:verdict, :since, :before, :given, :condition, :note, :advice, :source, :used,
                         keyword_init: true) do
-        # @param version [Gem::Version, nil] nil if the library does not say
         def holds?(version) = within?(version) && (condition.nil? || condition.call)
 
         # @return [Boolean] whether to refuse a fork of this process now
@@ -45,10 +44,8 @@ module Pando
 
         attr_reader :name, :constant, :rules
 
-        # @param name [String] the gem's
         # @param constant [String] defined once the library is loaded
         # @param tested [Boolean] whether a test runs the real gem
-        # @yield the declaration, evaluated in the row
         def initialize(name, constant, tested: false, &declaration)
           @name = name
           @tested = tested
@@ -153,21 +150,15 @@ module Pando
         # @return [Boolean] whether a test runs the real gem
         def tested? = @tested
 
-        # @param name [Symbol] before_fork, in_parent, in_child, say_goodbye, hang_up, before_exit or watch
-        # @return [Proc, nil]
         def step(name) = @steps[name]
 
-        # @param name [Symbol] count, names or flush
-        # @return [#call, nil]
         def queue(name) = @queues[name]
 
         # @return [Boolean] whether there is something to run around a fork
         def handled? = @steps.any? && %i[handled limits_reforking].include?(rule&.verdict)
 
-        # @param comm [String] a native thread's name
         def thread?(comm) = @threads ? @threads.match?(comm) : false
 
-        # @param location [String] "file:line" of a Ruby thread's block
         # @return [Boolean] whether that thread belongs to the library and comes back in each child
         def revives?(location)
           return false unless @revived_threads&.match?(location)
@@ -213,7 +204,6 @@ module Pando
         # @return [String, nil] the source of this knowledge
         attr_reader :source
 
-        # @param library [Library] a loaded library
         def self.of(library)
           version = library.version
           rule = library.rule(version)
@@ -222,7 +212,6 @@ module Pando
           new(library.name, version, :unknown, "Pando knows nothing about this version.")
         end
 
-        # @param verdict [Symbol] one of {VERDICTS}
         def initialize(name, version, verdict, note, advice = nil, source = nil)
           @name = name
           @version = version&.to_s

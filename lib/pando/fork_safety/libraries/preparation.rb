@@ -16,7 +16,6 @@ module Pando
         class << self
           def watched?(mark) = @watched.key?(mark)
 
-          # @param library [String] the library's name, for the reason
           def watch(mark, library)
             owner = Constants.find(mark.constant) or return
             owner = owner.singleton_class if mark.singleton
@@ -58,7 +57,6 @@ module Pando
       # @api private
       class Preparation
         # @param libraries [Array<Library>] in the order of preparation
-        # @param on_failure [Proc, nil] called with a library's name and an error, if a step failed and the fork goes on
         # @param prepared [Array<String>] libraries that the user's hooks take care of
         def initialize(libraries, on_failure = nil, prepared: [])
           @libraries = libraries
@@ -68,8 +66,6 @@ module Pando
         end
 
         # @param strict [Boolean] @param defer [Proc, nil] takes what the child must call later
-        # @return the return value of the block
-        # @raise [Unsafe]
         def around(strict, defer = nil)
           forker = Process.pid
           begin

@@ -6,8 +6,6 @@ module Pando
   module ForkSafety
     class ProcessState
       # The names of the parts of a process's state, in events and in `fork_safety state: { allow: [...] }`.
-      #
-      # @api private
       module Names
         # Signals that each process of the server sets after each fork (Cluster::Role, HTTP::SoftTimeout, Swarm::JobHandler),
         # that its profilers use, or that belong to Ruby or the C library.
@@ -29,7 +27,6 @@ module Pando
         private_constant :OURS, :C_LIBRARY, :OTHERS
 
         class << self
-          # @param name [String] @param pattern [String] the name, or its first word
           def match?(name, pattern) = name == pattern || name.start_with?("#{pattern} ")
 
           # @return [Boolean] whether it can match anything
@@ -72,7 +69,6 @@ module Pando
         private_constant :NICE, :SCHEDULING, :MODES, :MODE
 
         class << self
-          # @return [Hash{String => Value}]
           def all
             status = status()
             { "root" => link("root"), "directory" => link("cwd"), **lines(status), **signals(status),
@@ -80,11 +76,8 @@ module Pando
           end
 
           # Values that another process can also change, and read.
-          # @param process [Integer, String] its pid
-          # @return [Hash{String => Value}]
           def outside(process) = { **limits(process), **priority(process) }
 
-          # @return [Value, nil]
           def file(path, words = path)
             stat = File.stat(path)
             Value.new("#{stat.dev} #{stat.ino}", words)

@@ -11,7 +11,6 @@ module Pando
     #
     # @api private
     class Backlog
-      # @param limit [Integer]
       def initialize(limit)
         @limit = limit
         @items = []
@@ -31,7 +30,6 @@ module Pando
       end
 
       # @param seconds [Float, nil] to wait at most; nil: for ever
-      # @yieldreturn [Boolean] whether to stop waiting
       # @return [Object, nil] nil: stopped waiting, or nothing came
       def pop(seconds = nil, &given_up)
         @lock.synchronize do
@@ -40,9 +38,6 @@ module Pando
         end
       end
 
-      # @param seconds [Float]
-      # @yieldreturn [Boolean] whether to stop waiting
-      # @return [nil]
       def sleep(seconds, &given_up)
         @lock.synchronize { await(seconds, given_up) { false } }
         nil
@@ -81,10 +76,8 @@ module Pando
       # @return [Thread, nil] the thread that runs the block now, or ran it last
       attr_reader :thread
 
-      # @param name [String] the thread's name
       # @param stop [#call, nil] tells a block that does not call {#stopping?} to end
       # @param wake [#call] wakes a waiting block so that it calls {#stopping?}
-      # @param block [Proc] what the thread does
       def initialize(name, stop, wake, block)
         @name = name
         @stop = stop

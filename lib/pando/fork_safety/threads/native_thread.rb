@@ -14,7 +14,6 @@ module Pando
       PAUSE = 0.0001
 
       class << self
-        # @return [Integer, nil] the kernel's id of this thread
         def current = Thread.current.native_thread_id
 
         # A thread calls this first.
@@ -25,7 +24,6 @@ module Pando
         # A thread calls this last.
         def rest = name(IDLE)
 
-        # @param natives [Array<Integer, nil>] the kernel's ids
         def wait_gone(*natives)
           return true if KEPT_BY_RUBY
 

@@ -7,8 +7,6 @@ module Pando
     class Strict
       # Finds the random number generators that a fork copied and that were used afterwards: each child gets the same
       # numbers from them.
-      #
-      # @api private
       class Draws
         # Prepended to Random's class: remembers the line that made a generator.
         module Made
@@ -34,7 +32,6 @@ module Pando
           @before = ObjectSpace.each_object(Random).reject { |one| harmless?(one) }.map { |one| [one, one.dup] }
         end
 
-        # @return [Array<ForkSafety::Finding>]
         def findings
           @before.filter_map do |generator, copy|
             next if generator == copy

@@ -7,8 +7,6 @@ module Pando
     class Strict
       # The app's at_exit blocks. A twin runs them, as a worker does when it leaves. The blocks of the suite and of test
       # libraries belong to the run as a whole.
-      #
-      # @api private
       module Exits
         # Prepended to Kernel.
         module Hook

@@ -10,8 +10,6 @@ module Pando
     class Strict
       # The descriptors that children inherit, and which of them they have used. An inherited connection is not a fault
       # yet, because many libraries notice the fork and open their own. Using it is a fault.
-      #
-      # @api private
       class Inheritance
         # One descriptor, as it was at the fork.
         Heirloom = Struct.new(:fd, :link, :kind, :name, :mark, :ios) do
@@ -24,7 +22,6 @@ module Pando
         private_constant :Heirloom, :KINDS, :SEGMENTS
 
         # Called in the forking process.
-        # @param outputs [Array<Object>] the IOs to which the suite writes its reports
         # @param keep [Array<String>] patterns of peers and paths that are shared on purpose
         def initialize(outputs, keep = [])
           @forker = Process.pid
@@ -43,7 +40,6 @@ module Pando
         end
 
         # Called in the heir.
-        # @return [Array<ForkSafety::Finding>]
         def used
           @heirlooms.select { |one| used?(one) }.map { |one| finding(one) }
         end

@@ -4,8 +4,6 @@ module Pando
   module Testing
     class Strict
       # Constants that are, or contain, the pid of an earlier process of the run.
-      #
-      # @api private
       module Pids
         LONGEST = 200   # the most bytes of a string to search
         SMALLEST = 1000 # a smaller number in a string may be any number
@@ -17,8 +15,6 @@ module Pando
         private_constant :LONGEST, :SMALLEST, :SINGLETON, :CONSTANTS, :AUTOLOAD, :GET, :PLACE, :NAME
 
         class << self
-          # @param pids [Array<Integer>]
-          # @return [Array<ForkSafety::Finding>]
           def findings(pids)
             quietly do
               owners = ObjectSpace.each_object(Module).reject { |one| SINGLETON.bind_call(one) }

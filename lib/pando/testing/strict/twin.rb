@@ -6,10 +6,7 @@ module Pando
   module Testing
     class Strict
       # The process that runs one test before the heir does, and then exits. The heir sends it one line per command.
-      #
-      # @api private
       class Twin
-        # @param channel [UNIXSocket] to the heir
         # @param rehearsal [Proc] runs the test; returns an error message or nil
         def initialize(channel, rehearsal)
           @channel = channel
@@ -40,16 +37,12 @@ module Pando
         def tell(facts) = @channel.puts(JSON.generate(facts))
 
         # The heir's handle on the twin.
-        #
-        # @api private
         class Handle
-          # @param patience [Float] seconds for one answer
           def initialize(channel, patience)
             @channel = channel
             @patience = patience
           end
 
-          # @return [Array<ForkSafety::Finding>]
           def rehearse
             @pid = answer&.fetch("pid")
             facts = ask("rehearse")
@@ -58,7 +51,6 @@ module Pando
             facts["wrong"] ? [failed(facts["wrong"])] : []
           end
 
-          # @return [Array<ForkSafety::Finding>]
           def leave
             facts = ask("leave") || {}
             @channel.close

@@ -6,8 +6,6 @@ module Pando
   module Testing
     class Strict
       # Prepended to an inherited IO: remembers the line that first used it.
-      #
-      # @api private
       module Watch
         METHODS = %i[read readpartial read_nonblock sysread pread gets getc getbyte readline readlines readchar readbyte
                      each_line each_byte each_char ungetc recv recv_nonblock recvmsg recvmsg_nonblock recvfrom
