@@ -5,7 +5,8 @@ require "pando/fork_safety/status"
 require "pando/fork_safety/descriptors"
 require "pando/fork_safety/sections"
 require "pando/fork_safety/self_check"
-require "pando/fork_safety/registration"
+require "pando/fork_safety/callbacks"
+require "pando/fork_safety/threads/background_thread"
 require "pando/fork_safety/audit"
 
 module Pando

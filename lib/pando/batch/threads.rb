@@ -184,7 +184,7 @@ module Pando
       end
 
       def run
-        ForkSafety::NativeThread.name(@name)
+        Thread.current.name = @name
         @task.call
         finished = true
       rescue Exception => e # rubocop:disable Lint/RescueException

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/compat/lock_file"
+require "pando/compat/solid_queue"
 
 module Pando
   module Compat

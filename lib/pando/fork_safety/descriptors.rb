@@ -13,28 +13,19 @@ module Pando
     # during one replace_all; the IOs hold copies.
     #
     # @api private
-    class Substitutes
-      attr_reader :null, :hung_up
-
+    Substitutes = Struct.new(:null, :hung_up) do
       def self.open
-        substitutes = new
-        yield substitutes
-      ensure
-        substitutes&.close
+        File.open(File::NULL, "r+") do |null|
+          hung_up, peer = UNIXSocket.pair
+          peer.close
+          yield new(null, hung_up)
+        ensure
+          hung_up&.close
+        end
       end
 
-      def initialize
-        @null = File.open(File::NULL, "r+")
-        @hung_up, peer = UNIXSocket.pair
-        peer.close
-      end
-
-      def include?(number) = [@null, @hung_up].any? { |io| io.fileno == number }
-
-      def close
-        @null.close
-        @hung_up.close
-      end
+      # @param number [Integer] a descriptor's
+      def include?(number) = [null, hung_up].any? { |io| io.fileno == number }
     end
 
     # The descriptors under Ruby's IO objects: which of them stay, and how the
@@ -108,6 +99,11 @@ module Pando
           end
         end
 
+        # @return [Integer, nil] nil: it is closed, or was never opened
+        def number(io)
+          FILENO.bind_call(io) if open?(io)
+        end
+
         private
 
         # Several IO objects may have one number, so this judges numbers, not objects.
@@ -167,10 +163,6 @@ module Pando
           yield
         rescue SystemCallError, IOError
           nil # at end of file, or not open in this direction
-        end
-
-        def number(io)
-          FILENO.bind_call(io) if open?(io)
         end
 
         def open?(io)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/fork_safety/audit/descriptor"
+require "pando/fork_safety/descriptors"
 require "pando/sys"
 
 module Pando
@@ -83,9 +84,6 @@ module Pando
       # @api private
       class Inventory
         STDIO = (0..2)
-        FILENO = IO.instance_method(:fileno)
-        CLOSED = IO.instance_method(:closed?)
-        private_constant :FILENO, :CLOSED
 
         # @return [Array<Descriptor>] by number
         attr_reader :descriptors
@@ -129,10 +127,8 @@ module Pando
         def self.ios(numbers)
           wanted = numbers.to_h { |number| [number, true] }
           ObjectSpace.each_object(IO).with_object({}) do |io, found|
-            number = FILENO.bind_call(io) unless CLOSED.bind_call(io)
+            number = Descriptors.number(io)
             (found[number] ||= []) << io if wanted[number]
-          rescue IOError
-            nil # allocated, never opened
           end
         end
 

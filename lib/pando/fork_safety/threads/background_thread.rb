@@ -174,8 +174,8 @@ module Pando
       end
 
       def run
-        NativeThread.name(@name)
-        @native = NativeThread.current
+        Thread.current.name = @name
+        @native = Thread.current.native_thread_id
         loop do
           @block.call
           break if over?
@@ -356,6 +356,36 @@ module Pando
         message = "the background thread #{name} (#{location}) did not end within #{@within} s" \
                   "#{" and could not be killed" if @late == :kill}"
         ThreadNotStopped.new(message, key: key, location: location)
+      end
+    end
+
+    class << self
+      # Starts a thread that is stopped before each fork and started again on both sides of it.
+      #
+      # With a key, it replaces the thread that has this key: Pando stops that thread, and hands its queue on.
+      #
+      # @param (see BackgroundThread#initialize)
+      # @yieldparam thread [BackgroundThread]
+      # @return [BackgroundThread]
+      # @raise (see BackgroundThread#initialize)
+      # @raise [ThreadNotStopped] the thread to be replaced did not end
+      def thread(name, **options, &block)
+        thread = BackgroundThread.new(name, **options, &block)
+        Callbacks.in_turn { install(thread) }
+        thread
+      end
+
+      # @return [Array<BackgroundThread>] all registered threads
+      def threads = Callbacks.threads
+
+      private
+
+      def install(thread)
+        former = threads.find { |other| other.key == thread.key }
+        left = former ? former.stop : []
+        Callbacks.register(Callbacks::Entry.new(thread.key, thread.callbacks, thread.location, thread: thread))
+        left.each { |item| thread.push(item) }
+        thread.start
       end
     end
   end
