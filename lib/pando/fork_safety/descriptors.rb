@@ -61,6 +61,8 @@ module Pando
         # @return [Array<Integer>] numbers of the kept descriptors
         def kept_numbers = @kept.each_key.filter_map { |io| number(io) }
 
+        # Marks an IO that no forked child may hold open: a client's connection must end
+        # when its own process closes it. Children are cut off from it before the user's hooks.
         def keep_from_children(io)
           @private.add(io)
           nil

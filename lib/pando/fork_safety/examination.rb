@@ -42,22 +42,20 @@ module Pando
         PATIENCE = 8.0
         FRAMES = 40
         # The debugger downloads no symbols and reads no settings from the process's directory.
-        COMMANDS = {
-          "eu-stack" => ->(pid) { ["eu-stack", "-m", "-n", FRAMES.to_s, "-p", pid.to_s] },
-          "gdb" => lambda do |pid|
-            ["gdb", "-nx", "-nh", "-batch", "-iex", "set auto-load off", "-ex", "thread apply all backtrace #{FRAMES}",
-             "-p", pid.to_s]
-          end
-        }.freeze
+        COMMANDS = [
+          ["eu-stack", "-m", "-n", FRAMES.to_s, "-p"],
+          ["gdb", "-nx", "-nh", "-batch", "-iex", "set auto-load off", "-ex", "thread apply all backtrace #{FRAMES}",
+           "-p"]
+        ].freeze
         # The lines to keep of the debugger's output.
         FRAME = /\A(?:#\d+ |Thread \d|TID )/
 
         class << self
           # @return [Array<String>] lines; empty without a debugger, or without permission
           def stack(pid)
-            name = COMMANDS.keys.find { |command| installed?(command) } or return []
-            lines = run(COMMANDS.fetch(name).call(pid)).lines(chomp: true).grep(FRAME)
-            lines.empty? ? [] : ["native stack, by #{name}:", *lines]
+            command = COMMANDS.find { |name, *| installed?(name) } or return []
+            lines = run([*command, pid.to_s]).lines(chomp: true).grep(FRAME)
+            lines.empty? ? [] : ["native stack, by #{command.first}:", *lines]
           end
 
           def installed?(command)

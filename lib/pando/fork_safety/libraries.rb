@@ -77,29 +77,28 @@ module Pando
 
         # Runs the block, which forks, and around it the preparation of the loaded libraries: before the fork, and
         # then in parent and child, even if the block raises. It must be innermost: after the user's hooks before a
-        # fork, and before the user's hooks after a fork.
+        # fork, and before the user's hooks after a fork. The child does its part in {settle}.
         #
         # @param strict [Boolean] whether to refuse the fork, now and for good, if a library cannot be prepared.
         #   Otherwise the fork goes on without the preparation.
-        # @param defer [Boolean] whether the child does its part later, in {settle}
         # @param prepared [Array<String>] names of libraries that the user's hooks take care of
         # @param on_failure [#call, nil] called with the library's name and the error, if something failed and the
         #   fork goes on
         # @yieldreturn [Object] whatever the fork returns, in both processes
         # @return the return value of the block
         # @raise [Unsafe] with strict; nothing was forked
-        def around_fork(strict: false, defer: false, prepared: [], on_failure: nil, &fork)
-          preparation = Preparation.new(Known.loaded, on_failure, prepared: prepared)
-          preparation.around(strict, defer ? ->(rest) { @owed = rest } : nil, &fork)
+        def around_fork(strict: false, prepared: [], on_failure: nil, &fork)
+          @preparation = Preparation.new(Known.loaded, on_failure, prepared: prepared)
+          @preparation.around(strict, &fork)
         end
 
-        # Does the child's part, in a child of {around_fork} with defer.
+        # Does the child's part of {around_fork}.
         #
         # @return [nil]
         def settle
-          owed = @owed
-          @owed = nil
-          owed&.call
+          preparation = @preparation
+          @preparation = nil
+          preparation&.settle
           nil
         end
 
@@ -110,9 +109,7 @@ module Pando
         # @param name [String] a gem's
         # @return [String, nil] the advice in its row
         def advice(name)
-          return unless Known.names.include?(name) && Known.loaded?(name)
-
-          Known.library(name).rule&.advice
+          Known.loaded.find { |library| library.name == name }&.rule&.advice
         end
 
         private

@@ -73,7 +73,7 @@ module Pando
       def fork_off
         Sys.probe_fork
         ForkSafety::Audit.census
-        ForkSafety::Libraries.around_fork(defer: true) { ForkSafety::Callbacks.hold_child { Sys.fork_sibling } }
+        ForkSafety::Libraries.around_fork { ForkSafety::Callbacks.hold_child { Sys.fork_sibling } }
       end
 
       def be_born(cradle, cry)

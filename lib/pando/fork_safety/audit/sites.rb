@@ -25,22 +25,19 @@ module Pando
         NOTE = :@pando_made_at
         private_constant :MAKERS, :CLASSES, :DEPTH, :LIBRARY, :GEM, :OURS, :NOTE
 
-        @on = @installed = false
-
         class << self
-          # Traces from now on, in this process and its children.
+          # Traces from now on, in this process and its children. A prepended module cannot be removed again.
           def trace
-            install
-            @on = true
+            return if @installed
+
+            @installed = true
+            CLASSES.each do |one|
+              watch(one.singleton_class)
+              watch(one)
+              one.prepend(Born) if one.private_method_defined?(:initialize, false)
+            end
             nil
           end
-
-          def pause
-            @on = false
-            nil
-          end
-
-          def on? = @on
 
           # @return [String, nil] "file:line"
           def of(io) = io.instance_variable_get(NOTE)
@@ -51,8 +48,6 @@ module Pando
           end
 
           def note(made)
-            return unless @on
-
             case made
             when IO then mark(made)
             when Array then made.grep(IO) { |io| mark(io) }
@@ -60,18 +55,6 @@ module Pando
           end
 
           private
-
-          # A prepended module cannot be removed again.
-          def install
-            return if @installed
-
-            @installed = true
-            CLASSES.each do |one|
-              watch(one.singleton_class)
-              watch(one)
-              one.prepend(Born) if one.private_method_defined?(:initialize, false)
-            end
-          end
 
           def watch(one)
             names = MAKERS.select { |name| one.method_defined?(name, false) }

@@ -73,6 +73,7 @@ module Pando
           # @return [Hash{String => Gem::Version}] the gems from whose directories an extension was loaded
           def loaded
             specifications = Gem.loaded_specs.each_value.to_h { |one| [one.full_name, one] }
+            extensions = $LOADED_FEATURES.select { |path| path.end_with?(".so") }
             extensions.each_with_object({}) do |path, found|
               path.split("/").each do |part|
                 specification = specifications[part] or next
@@ -80,10 +81,6 @@ module Pando
               end
             end
           end
-
-          private
-
-          def extensions = $LOADED_FEATURES.select { |path| path.end_with?(".so") }
         end
       end
     end

@@ -185,40 +185,27 @@ module Pando
       end
 
       # What Pando knows about the loaded version of one library. A value.
-      class Entry
-        # From libraries that need nothing to unknown ones.
-        VERDICTS = %i[fine handled limits_reforking refused unknown].freeze
-
-        # @return [String] the gem's name
-        attr_reader :name
-        # @return [String, nil]
-        attr_reader :version
-        # @return [Symbol] :fine (handles a fork by itself), :handled (Pando prepares it), :limits_reforking (Pando does
-        #   not promote a worker that has used it), :refused (Pando promotes no worker that uses it until you do what
-        #   {advice} says) or :unknown
-        attr_reader :verdict
-        # @return [String] what happens at a fork, for people
-        attr_reader :note
-        # @return [String, nil] what to do: usually a line for the config file
-        attr_reader :advice
-        # @return [String, nil] the source of this knowledge
-        attr_reader :source
-
+      #
+      #   name     String: the gem's name
+      #   version  String or nil
+      #   verdict  :fine (handles a fork by itself), :handled (Pando prepares it), :limits_reforking (Pando does not
+      #            promote a worker that has used it), :refused (Pando promotes no worker that uses it until you do what
+      #            `advice` says) or :unknown
+      #   note     String: what happens at a fork, for people
+      #   advice   String or nil: what to do, usually a line for the config file
+      #   source   String or nil: the source of this knowledge
+      Entry = Struct.new(:name, :version, :verdict, :note, :advice, :source) do
+        # @param library [Library] a loaded one
         def self.of(library)
           version = library.version
           rule = library.rule(version)
-          return new(library.name, version, rule.verdict, rule.note, rule.advice, rule.source) if rule
+          return new(library.name, version, :unknown, "Pando knows nothing about this version.") unless rule
 
-          new(library.name, version, :unknown, "Pando knows nothing about this version.")
+          new(library.name, version, rule.verdict, rule.note, rule.advice, rule.source)
         end
 
-        def initialize(name, version, verdict, note, advice = nil, source = nil)
-          @name = name
-          @version = version&.to_s
-          @verdict = verdict
-          @note = note
-          @advice = advice
-          @source = source
+        def initialize(name, version, ...)
+          super(name, version&.to_s, ...)
           freeze
         end
 
@@ -231,13 +218,14 @@ module Pando
         end
 
         # @return [Hash{Symbol => String}] for JSON
-        def to_h
-          { name: name, version: version, verdict: verdict, note: note, advice: advice, source: source }.compact
-        end
+        def to_h = super.compact
 
         # @return [String] name and version
         def to_s = [name, version].compact.join(" ")
       end
+
+      # From libraries that need nothing to unknown ones.
+      Entry::VERDICTS = %i[fine handled limits_reforking refused unknown].freeze
     end
   end
 end

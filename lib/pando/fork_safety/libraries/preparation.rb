@@ -52,7 +52,7 @@ module Pando
       # A library cannot be prepared for a fork now, and has named the obstacle (ForkSafety.obstruct).
       class Obstructed < Unsafe; end
 
-      # Prepares the loaded libraries around one fork, in the forking process and in its child.
+      # Prepares the loaded libraries around one fork: {#around} in the forking process, {#settle} in its child.
       #
       # @api private
       class Preparation
@@ -63,19 +63,20 @@ module Pando
           @on_failure = on_failure
           @prepared = prepared
           @ready = []
+          @forker = Process.pid
         end
 
-        # @param strict [Boolean] @param defer [Proc, nil] takes what the child must call later
-        def around(strict, defer = nil)
-          forker = Process.pid
-          begin
-            @libraries.each { |library| refuse_threads(library, strict) if library.unsafe_threads? }
-            @libraries.each { |library| refuse_use(library) || refuse_late_comer(library) } if strict
-            @libraries.each { |library| prepare(library, strict) if library.handled? }
-            yield
-          ensure
-            Process.pid == forker ? recover(:in_parent) : be_born(defer)
-          end
+        def around(strict)
+          @libraries.each { |library| refuse_threads(library, strict) if library.unsafe_threads? }
+          @libraries.each { |library| refuse_use(library) || refuse_late_comer(library) } if strict
+          @libraries.each { |library| prepare(library, strict) if library.handled? }
+          yield
+        ensure
+          recover(:in_parent) if Process.pid == @forker
+        end
+
+        def settle
+          recover(:in_child) unless Process.pid == @forker
         end
 
         private
@@ -85,10 +86,6 @@ module Pando
           @ready << library
         rescue StandardError => e
           fail_for(library, e, strict)
-        end
-
-        def be_born(defer)
-          defer ? defer.call(-> { recover(:in_child) }) : recover(:in_child)
         end
 
         # After the fork, an error cannot be undone by not forking, so it is only reported.

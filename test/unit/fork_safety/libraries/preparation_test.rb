@@ -23,12 +23,8 @@ class PreparationTest < Minitest::Test
     assert_equal %w[one:before one:parent], @story
   end
 
-  def test_the_child_does_its_part
-    assert_equal %w[one:before two:before fork two:child one:child], in_child(defer: false)
-  end
-
-  def test_or_later_if_wanted
-    assert_equal %w[one:before two:before fork later two:child one:child], in_child(defer: true)
+  def test_the_child_does_its_part_when_it_is_told_to
+    assert_equal %w[one:before two:before fork later two:child one:child], in_child
   end
 
   def test_a_library_that_fails_is_left_out
@@ -94,9 +90,10 @@ class PreparationTest < Minitest::Test
     end
   end
 
-  def around(libraries, strict: false, defer: nil, &fork)
-    failure = ->(name, error) { @told << [name, error.message] }
-    Libraries::Preparation.new(libraries, failure).around(strict, defer, &fork)
+  def around(libraries, strict: false, &fork) = preparation(libraries).around(strict, &fork)
+
+  def preparation(libraries)
+    Libraries::Preparation.new(libraries, ->(name, error) { @told << [name, error.message] })
   end
 
   # @return what the block returned, in a child of this process
@@ -113,14 +110,13 @@ class PreparationTest < Minitest::Test
     Process.wait(pid)
   end
 
-  def in_child(defer:)
+  def in_child
     reader, writer = IO.pipe
-    rest = nil
-    libraries = [library("one"), library("two")]
-    pid = around(libraries, defer: defer ? ->(owed) { rest = owed } : nil) { note("fork").then { fork } }
+    preparation = preparation([library("one"), library("two")])
+    pid = preparation.around(false) { note("fork").then { fork } }
     unless pid
-      @story << "later" if rest
-      rest&.call
+      @story << "later"
+      preparation.settle
       writer.write(@story.join(" "))
       exit!(0)
     end
