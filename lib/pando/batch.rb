@@ -26,6 +26,8 @@ module Pando
   # The threads start with the first item. After {#stop} no thread is left. A Batch has the methods of a `pando swarm`
   # runner: start, quiet, stop, busy?, progress. {Consumer} adds the loop that fetches. After a fork, open items belong
   # to the parent. The child starts its own threads when it gets its first item.
+  #
+  # Public are Batch, {Consumer}, {Result}, {Failure} and the errors; all else in Batch is internal.
   class Batch
     # Default capacity: open items per thread.
     AHEAD = 20

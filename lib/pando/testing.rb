@@ -9,6 +9,8 @@ module Pando
   # Lives in the process that runs the tests. A plug connects it to a test framework.
   #
   #   Pando::Testing.configure { |testing| testing.every = 50 }
+  #
+  # Public are the methods below and {Settings}; all else in Testing is internal.
   module Testing
     class << self
       # @yieldparam settings [Settings]

@@ -3,8 +3,6 @@
 module Pando
   class Batch
     # Writes errors that no caller gets to stderr.
-    #
-    # @api private
     module ErrorLog
       def self.write(what, error)
         warn "pando: #{what} #{error.full_message(highlight: false)}"
@@ -31,8 +29,6 @@ module Pando
 
     # Checks the arguments of Batch and Consumer when they are made, so that the error does not come up later, in use.
     # Each method raises an ArgumentError.
-    #
-    # @api private
     module Arguments
       class << self
         def count(name, value)

@@ -7,8 +7,6 @@ module Pando
   class Batch
     # Decides whether an item is retried, and after how long. The pause is random, so that items that failed together
     # are not retried together.
-    #
-    # @api private
     class Retries
       BACKOFF = (0.5..30)
       # After so many doublings, any maximum is reached.
@@ -52,8 +50,6 @@ module Pando
 
     # Starts the next attempts when their time has come, in a thread of its own, which starts with the first retry.
     # Owned by the Executor.
-    #
-    # @api private
     class RetryTimer
       Entry = Struct.new(:time, :cancelled, :action)
       STOP = :stop
@@ -124,8 +120,6 @@ module Pando
     # A job goes from the queue to a thread, and from there to its end, or to the timer for its next attempt. The
     # threads hold interrupts off except in the user's code and while they wait for work. So a kill finds each job in
     # exactly one place.
-    #
-    # @api private
     class Executor
       # The options of a Batch.
       Options = Struct.new(:name, :threads, :capacity, :retries, :dead_letter)

@@ -6,8 +6,6 @@ module Pando
   class Batch
     # One item on its way through the batch: the work to do, and its outcome. Only one thread at a time works on it. Its
     # state belongs to OpenJobs.
-    #
-    # @api private
     class Job
       attr_reader :item, :key, :value, :error, :attempts
       # :done, :failed, or :unfinished until it is one of these
@@ -75,8 +73,6 @@ module Pando
     end
 
     # Counters that can be read without a lock. A Batch has one for its whole life.
-    #
-    # @api private
     Tally = Struct.new(:attempts, :done, :failed) do
       def initialize = super(0, 0, 0)
     end
@@ -86,8 +82,6 @@ module Pando
     #
     # Jobs run in lanes. A lane has the jobs of one key, and only its first job may run. A job without a key has a lane
     # of its own. A lane is in exactly one place: in the queue, in a thread, or waiting for a retry.
-    #
-    # @api private
     class OpenJobs
       def initialize(tally)
         @tally = tally

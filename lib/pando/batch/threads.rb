@@ -5,8 +5,6 @@ require "pando/fork_safety/threads/native_thread"
 module Pando
   class Batch
     # A point in time to wait until, on the monotonic clock.
-    #
-    # @api private
     class Deadline
       def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
@@ -23,8 +21,6 @@ module Pando
 
     # A queue with a single reader and any number of writers. It pops with a timeout, which Thread::Queue can do only
     # from Ruby 3.2 on.
-    #
-    # @api private
     class TimedQueue < Thread::Queue
       unless instance_method(:pop).parameters.include?(%i[key timeout])
         def initialize
@@ -60,8 +56,6 @@ module Pando
 
     # A semaphore that serves its callers in order, and that waits with a deadline. The Executor limits the number of
     # open jobs with it.
-    #
-    # @api private
     class Semaphore
       def initialize(permits)
         @free = permits
@@ -124,8 +118,6 @@ module Pando
     # A fixed number of threads that run the same task until it returns. A thread that ends in any other way
     # (Thread#kill, Thread#raise) is replaced. The threads hold interrupts off; the task lets them in where that is
     # safe.
-    #
-    # @api private
     class ThreadPool
       # Seconds that a killed thread has to end.
       KILL = 1.0

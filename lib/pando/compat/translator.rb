@@ -5,7 +5,6 @@ require "pando/compat/source"
 require "pando/compat/output"
 require "pando/compat/prepared_lines"
 require "pando/compat/scope"
-require "pando/config/settings"
 
 module Pando
   module Compat
@@ -73,7 +72,7 @@ module Pando
         @lines = prepared + @originals.drop(program.size)
         @scope = Scope.new(prepared.join("\n"))
         values = prepared.filter_map { |line| ASSIGNMENT.match(line)&.captures }.to_h
-        @settings = Settings.new(Config::Settings.file_names.map(&:name), values)
+        @settings = Settings.new(values)
         @blocks = Blocks.new(@dialect, @scope)
       end
 

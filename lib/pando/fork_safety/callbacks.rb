@@ -79,8 +79,6 @@ module Pando
     #
     # Forks take turns, from the first callback before to the last one after. A fork that a
     # callback makes runs no callbacks.
-    #
-    # @api private
     module Callbacks
       # The callbacks of one library around each fork. A value.
       class Entry

@@ -11,8 +11,6 @@ module Pando
     # whose peer has hung up. (On /dev/null, a socket's own calls would fail with
     # ENOTSOCK, which no client takes for a lost connection.) They are open only
     # during one replace_all; the IOs hold copies.
-    #
-    # @api private
     Substitutes = Struct.new(:null, :hung_up) do
       def self.open
         File.open(File::NULL, "r+") do |null|
@@ -33,8 +31,6 @@ module Pando
     # would send close_notify, and the next file would get the free number while a
     # library still uses it as its socket. IO#reopen flushes too. dup3(2) does none
     # of this.
-    #
-    # @api private
     module Descriptors
       STDIO = (0..2)
       # IO's own methods, because a class may have redefined them.

@@ -9,8 +9,6 @@ module Pando
     # runs in a process of its own. It loads nothing but itself.
     #
     #   puts ForkSafety::Examination.new(pid).text
-    #
-    # @api private
     class Examination
       # The most threads to describe.
       THREADS = 16

@@ -10,8 +10,6 @@ module Pando
     # younger one comes from the process of the older one, or from a descendant of it.
     #
     # A value. It holds no contents of environment variables, which may be secrets, but a digest of each.
-    #
-    # @api private
     class ProcessState
       def self.take = new(Reading.all)
 

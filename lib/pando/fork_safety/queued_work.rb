@@ -9,8 +9,6 @@ module Pando
     # telemetry. The rows of the library table say how to find it, see {Libraries::Library#queues}.
     #
     # Call it in the main thread of a worker.
-    #
-    # @api private
     module QueuedWork
       # Work that did not finish in time: the library, how many pieces, and their names.
       Dropped = Struct.new(:library, :pieces, :names)

@@ -12,8 +12,6 @@ module Pando
     # are rare. A thread that enters first records that it is inside, and then checks the gate. A thread
     # that forks first closes the gate, and then checks for threads inside. So one of the two sees the
     # other. Each table changes in a single call, which the interpreter's lock makes atomic.
-    #
-    # @api private
     module Sections
       # Seconds that a fork waits for the sections of other threads to end.
       PATIENCE = 1.0

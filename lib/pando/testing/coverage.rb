@@ -5,8 +5,6 @@ module Pando
     # Adds up the coverage of all generations. In a forked child, Ruby sets the counters of lines and branches to zero,
     # and leaves those of methods. So each generation keeps in memory what only its ancestors have counted, and adds its
     # own counts. SimpleCov reports only in the process that started it, so each new generation takes that place.
-    #
-    # @api private
     module Coverage
       # Prepended to Ruby's Coverage module.
       module Added

@@ -3,8 +3,6 @@
 module Pando
   module Testing
     # The settings and hooks of the app's config file. The hooks run around a refork as in the server.
-    #
-    # @api private
     class Hooks
       # Stands in for the server in hooks.
       Server = Struct.new(:config, :role)

@@ -19,8 +19,6 @@ module Pando
     # The other two are children of the first, as workers are children of the monitor. Results need no transport,
     # because the heir has its ancestor's memory. Waiting processes hold the interpreter's lock, so their threads do not
     # run.
-    #
-    # @api private
     class Line
       ADOPTED_WITHIN = 10 # seconds
       private_constant :ADOPTED_WITHIN

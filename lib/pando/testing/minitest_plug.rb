@@ -3,8 +3,6 @@
 module Pando
   module Testing
     # Connects a run to Minitest 5 or 6. The results so far are in the reporter, which the heir has in its memory.
-    #
-    # @api private
     class MinitestPlug
       # Prepended to Minitest: a run, from its arguments to its status.
       module Run

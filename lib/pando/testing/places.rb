@@ -5,8 +5,6 @@ require "rbconfig"
 module Pando
   module Testing
     # Tells which code a line belongs to.
-    #
-    # @api private
     module Places
       LIBRARIES = [*Gem.path, RbConfig::CONFIG["rubylibdir"], File.expand_path("..", __dir__)].freeze
       TEST_GEMS = %r{/(?:minitest|rspec|simplecov|capybara|webmock|vcr|test-unit|cucumber|selenium)[-\w]*-\d[^/]*/}

@@ -11,8 +11,6 @@ module Pando
   module Testing
     # One refork of a run, from the preparations in the forking process to the end of the new generation. Both processes
     # have a copy; the heir's is as it was at the fork.
-    #
-    # @api private
     class Refork
       # The suite's own connections, to the process that distributes tests.
       DISTRIBUTION = %r{/drb/}

@@ -3,8 +3,6 @@
 module Pando
   module Testing
     # Connects a run to RSpec 3. The results so far are in the reporter, which the heir has in its memory.
-    #
-    # @api private
     class RSpecPlug
       # Prepended to RSpec's examples.
       module RunExample

@@ -15,8 +15,6 @@ module Pando
     #   after_refork                     restores what the framework lost in the fork
     #   outputs                          IOs to which it writes its reports
     #   after_a_crash(tests)             what a crash costs, in a sentence; at most this many tests have run
-    #
-    # @api private
     class Session
       # @return [Integer] reforks so far
       attr_reader :generation

@@ -18,8 +18,6 @@ module Pando
     #   3. The twin leaves as a worker does, through the app's at_exit blocks, while the heir lives on.
     #
     # Meanwhile the forking process does nothing. If its descriptors change, its children have changed them.
-    #
-    # @api private
     class Strict
       # Call it before the app is loaded.
       def self.install

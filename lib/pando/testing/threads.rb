@@ -7,8 +7,6 @@ module Pando
   module Testing
     # The threads that a run has lost to forks, because nothing started them again in a later generation. They are
     # identified by the line that created them. Each generation has the list of its ancestors.
-    #
-    # @api private
     class Threads
       # The next use, or the plug, starts these again.
       HARMLESS = %r{/minitest/parallel\.rb|/timeout\.rb|/drb/|/resolv\.rb|/monitor\.rb}

@@ -9,8 +9,6 @@ module Pando
     module Audit
       # The descriptors of a process just before it forked. The child finds this note in its memory. So it
       # knows what it inherited without looking at another process, which may be forbidden.
-      #
-      # @api private
       class Census
         attr_reader :pid
 
@@ -57,8 +55,6 @@ module Pando
       # Descriptors that were declared harmless, by the address of their peer or by their path:
       # "10.0.0.5:6379", "[::1]:6379", "*:8125", "/run/collector.sock", "/srv/data/*". The syntax is that of
       # File.fnmatch without brackets; a star matches slashes too.
-      #
-      # @api private
       class Patterns
         def initialize(patterns)
           @patterns = patterns.map { |pattern| pattern.gsub(/[\[\]]/) { |bracket| "\\#{bracket}" } }
@@ -80,8 +76,6 @@ module Pando
 
       # All descriptors of this process, each with its owner. Ruby offers no way from a number to its IO
       # object, so this class walks the heap, but only if there are descriptors to look up.
-      #
-      # @api private
       class Inventory
         STDIO = (0..2)
 

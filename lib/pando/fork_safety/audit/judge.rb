@@ -9,8 +9,6 @@ module Pando
       # Libraries whose objects are safe to inherit. On its next use, such a library notices the fork and opens a new
       # connection. Until then it keeps the inherited copy and leaves it alone. Or it reads a file by offset, with
       # pread(2), so that the position does not matter.
-      #
-      # @api private
       module ForkAware
         # Class => library. Each compares pids before each command.
         HOLDERS = {
@@ -116,8 +114,6 @@ module Pando
       end
 
       # Decides which descriptors are dangerous. docs/audit.md has the rules for users.
-      #
-      # @api private
       class Judge
         # @param forks [Boolean] this process is going to be forked: its children will have what it has
         def initialize(inventory, forks:)

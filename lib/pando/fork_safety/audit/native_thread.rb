@@ -8,8 +8,6 @@ module Pando
   module ForkSafety
     module Audit
       # The names of native libraries' threads, and the files of these libraries.
-      #
-      # @api private
       module NativeLibraries
         # `excuse`: why it is harmless that a child lacks its threads.
         Known = Struct.new(:name, :comm, :object, :excuse)
@@ -44,8 +42,6 @@ module Pando
 
       # Finds the shared object that a thread of this process belongs to, from the addresses on its stack. The
       # outermost address that is not in the C library is where the thread began.
-      #
-      # @api private
       class ThreadStack
         # The most bytes of a stack to read, and words of the record at its base.
         DEPTH = 524_288

@@ -9,8 +9,6 @@ module Pando
     module Audit
       # Records where the IO objects of this process are made. ObjectSpace.trace_object_allocations does the
       # same, but slows down every allocation. This class costs time only when an IO is made.
-      #
-      # @api private
       module Sites
         # Methods that make an IO without calling its `initialize`.
         MAKERS = %i[for_fd popen pair socketpair accept accept_nonblock sysaccept].freeze

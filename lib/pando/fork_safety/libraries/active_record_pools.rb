@@ -4,8 +4,6 @@ module Pando
   module ForkSafety
     module Libraries
       # ActiveRecord's connections, of all roles and shards.
-      #
-      # @api private
       module ActiveRecordPools
         MEMORY = /\A(?:|:memory:|file::memory:.*|file:.*mode=memory.*)\z/
         private_constant :MEMORY

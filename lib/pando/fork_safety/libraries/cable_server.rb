@@ -13,8 +13,6 @@ module Pando
       #
       # Lives in molds, workers and services. The parts are private to Action Cable, but their names have been the same
       # from 5.0 to 8.1.
-      #
-      # @api private
       module CableServer
         # Seconds for the threads to end before a fork.
         LONGEST = 2.0

@@ -12,8 +12,6 @@ module Pando
       #
       # concurrent-ruby keeps no list of its executors, so this module walks the heap to find them, and reuses the list
       # for a while.
-      #
-      # @api private
       module ConcurrentExecutors
         # Seconds for which to reuse a list of executors.
         LIST = 0.1

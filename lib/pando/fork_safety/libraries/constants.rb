@@ -4,8 +4,6 @@ module Pando
   module ForkSafety
     module Libraries
       # Looks for constants without loading anything.
-      #
-      # @api private
       module Constants
         # @param path [String] "Redis::Client"
         # @return [Object, nil] nil also if it would have to be autoloaded
@@ -32,8 +30,6 @@ module Pando
       end
 
       # The native threads of this process, see proc(5).
-      #
-      # @api private
       module Threads
         # @return [Array<String>] their names, cut to 15 bytes by the kernel
         def self.names

@@ -10,8 +10,6 @@ module Pando
       # The table of libraries. Its rows are declared in known/*.rb, grouped by purpose; {Library} has the DSL.
       # Pando prepares libraries for a fork in the order of the rows. So the row of a library that manages
       # connections comes before the rows of its drivers.
-      #
-      # @api private
       module Known
         # Environment variables that libraries read when they start.
         ENVIRONMENT = { "GRPC_ENABLE_FORK_SUPPORT" => "1" }.freeze
@@ -50,8 +48,6 @@ module Pando
 
       # The gems that have loaded a C extension and that Pando knows nothing about. They may keep threads,
       # locks and connections where Ruby cannot see them.
-      #
-      # @api private
       module Native
         NOTE = "It has a C extension, and Pando does not know what that does around a fork."
         # These only compute: their compiled files import nothing that makes threads, sockets or epoll sets (nm -D,

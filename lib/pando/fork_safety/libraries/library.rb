@@ -8,8 +8,6 @@ module Pando
     module Libraries
       # What applies to a library from one version (inclusive) up to another (exclusive), optionally under a
       # condition.
-      #
-      # @api private
       Rule = Struct.new(:verdict, :since, :before, :given, :condition, :note, :advice, :source, :used,
                         keyword_init: true) do
         def holds?(version) = within?(version) && (condition.nil? || condition.call)
@@ -36,8 +34,6 @@ module Pando
       #       handled note: "Pando closes its connections before the fork.", source: "doc/fork_safety.rdoc"
       #       before_fork { Sequel::DATABASES.each(&:disconnect) }
       #     end
-      #
-      # @api private
       class Library
         # A first call that makes a process unsafe to fork.
         Mark = Struct.new(:constant, :method_name, :singleton, :before, :reason, keyword_init: true)

@@ -8,8 +8,6 @@ module Pando
   module ForkSafety
     module Libraries
       # Notices the first call of a method, after which this process must not be forked.
-      #
-      # @api private
       module FirstUse
         @watched = {}
 
@@ -53,8 +51,6 @@ module Pando
       class Obstructed < Unsafe; end
 
       # Prepares the loaded libraries around one fork: {#around} in the forking process, {#settle} in its child.
-      #
-      # @api private
       class Preparation
         # @param libraries [Array<Library>] in the order of preparation
         # @param prepared [Array<String>] libraries that the user's hooks take care of

@@ -17,8 +17,6 @@ module Pando
       # ask selectors whether they are closed, but notices their #close.
       #
       # Lives in molds and workers.
-      #
-      # @api private
       module Selectors
         OBSTACLE = :nio4r
         REASON = "nio4r: a selector is open, and a child would share its epoll set"

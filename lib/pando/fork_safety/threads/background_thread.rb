@@ -8,8 +8,6 @@ module Pando
   module ForkSafety
     # The queue of a background thread, in memory and bounded. Producers never wait. The single
     # consumer waits until there is an item or it is interrupted.
-    #
-    # @api private
     class Backlog
       def initialize(limit)
         @limit = limit
@@ -67,8 +65,6 @@ module Pando
     end
 
     # Starts, stops and restarts a background thread. Owned by a {BackgroundThread}.
-    #
-    # @api private
     class Runner
       KILL_WITHIN = 1 # seconds
       SLICE = 0.01 # seconds between two checks of a thread that should end

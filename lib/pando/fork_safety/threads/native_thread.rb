@@ -4,8 +4,6 @@ module Pando
   module ForkSafety
     # The kernel's view of a Ruby thread that ends. The native thread outlives Thread#join by a moment. Up
     # to 3.2, Ruby keeps it for some seconds for the next Thread.new, idle and without a lock.
-    #
-    # @api private
     module NativeThread
       KEPT_BY_RUBY = RUBY_VERSION < "3.3"
       PATIENCE = 0.2 # seconds
