@@ -95,11 +95,9 @@ module Pando
 
       def active? = @active.positive?
 
-      # @return [Boolean] whether all open jobs wait for another attempt
       def only_retries? = @lock.synchronize { !@jobs.empty? && !active? }
 
       # @return [Array<Job>, nil] a lane that a thread can work on now
-      # @raise [Closed]
       def add(job)
         @lock.synchronize do
           raise Closed if @closed

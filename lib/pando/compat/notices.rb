@@ -56,7 +56,6 @@ module Pando
 
       def program = @source.lines(chomp: true).take_while { |line| line != "__END__" }
 
-      # @return [String] the text, with what was assigned in place of the variables
       def expand(text, variables) = text.to_s.gsub(/\b[a-z_]\w*\b/) { |word| variables.fetch(word, word) }
 
       def missed?(name, arguments)

@@ -33,7 +33,6 @@ module Pando
         @lost = {}
       end
 
-      # @param feature [String] that the translated file requires
       def require(feature) = (@required << feature unless FEATURES.match?(feature))
 
       # @param text [String] a statement that was left out: whatever it sets and defines is missing from then on
@@ -50,7 +49,6 @@ module Pando
         names(Source.nodes(Source.statements(text), :var_field), :@ident, :@const).each { |name| @lost.delete(name) }
       end
 
-      # @return [Boolean] whether the file itself defines the name
       def own?(name) = @locals.include?(name) || @methods.include?(name)
 
       # @param text [String, nil] an expression or a statement

@@ -251,7 +251,6 @@ module Pando
       UNICORN_SERVER = /\bserver\.\w/
       private_constant :KILLER, :UNICORN_SERVER
 
-      # @param dialect [Symbol] :puma or :unicorn
       def initialize(dialect, scope)
         @dialect = dialect
         @hooks = dialect == :puma ? PUMA : UNICORN

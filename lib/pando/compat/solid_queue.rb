@@ -32,7 +32,6 @@ module Pando
       class << self
         def wanted?(env) = !OFF.include?(env.fetch(VARIABLE, "").downcase)
 
-        # @return [Boolean] whether it is a Rails application with the gem
         def possible?(directory, env) = obstacle(directory, env).nil?
 
         # @return [String, nil] why there is no node

@@ -34,7 +34,6 @@ module Pando
 
       class << self
         # @param lines [Array<String>] without their newlines
-        # @raise [Unreadable]
         def pieces(lines, from = 0, to = lines.size - 1)
           found = []
           while from <= to
@@ -50,7 +49,6 @@ module Pando
           Ripper.sexp(text)&.at(1)&.reject { |one| one.first == :void_stmt }
         end
 
-        # @return [Array<String>] the statements of a line
         def parts(text)
           cut = tokens(text).slice_when { |one, _| one.kind == :on_semicolon && one.depth.zero? }
           texts = cut.map { |part| part.map(&:text).join.sub(/;\s*\z/, "") }
@@ -143,10 +141,8 @@ module Pando
         " #{code(@tokens.drop(at)).strip}"
       end
 
-      # @return [String, nil] the expression of the modifier
       def condition = modifier&.sub(/\A \w+\s*/, "")
 
-      # @return [String, nil] the block and what follows it
       def block = (source(@tokens.drop(block_at)) if block_at)
 
       def parameters
@@ -154,9 +150,7 @@ module Pando
         to ? split(@tokens[(from + 1)...to]) : []
       end
 
-      # @param name [String] the new name
       # @param parameters [Array<String>, nil] of the block; nil: leave them
-      # @return [String] the statement with these changes
       def rewrite(name, parameters: nil)
         tokens = @tokens.dup
         from, to = pipes
@@ -255,7 +249,6 @@ module Pando
         rows if apart?(rows) && alone?(rows)
       end
 
-      # @return [String] the expression that the head tests
       def question(head)
         text = @lines[head].join("\n").sub(/\bthen\s*\z/, "")
         asked = text.sub(/\A\s*(?:if|unless|elsif|case|when|in|else)\b/, "")

@@ -30,7 +30,6 @@ module Pando
       ASSIGNMENT = /\A\s*(\w+)\s*(?:\|\|)?=\s*([^=~].*?)\s*\z/
       private_constant :APPLICATION, :PUMA, :OWN_PROCESS, :UNFIT, :FALSE_FRIENDS, :ASSIGNMENT
 
-      # @param name [String] of the file, for the first lines of the result
       # @param folder [String] of the file, relative to the folder of config/pando.rb: "."
       # @raise [Source::Unreadable] it is not valid Ruby; the message names the line
       def initialize(source, name, folder: ".")

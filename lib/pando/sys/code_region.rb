@@ -12,7 +12,6 @@ module Pando
       private_constant :ANONYMOUS, :UNIT
 
       # @param code [Integer] the least bytes of code in the region: other libraries may have similar regions
-      # @return [CodeRegion, nil] nil: there is none
       # @raise [SystemCallError] the process has ended, or we may not read its memory map
       def self.of(pid, code = 1) = all(File.read("/proc/#{pid}/maps")).select { |one| one.used >= code }.min_by(&:used)
 

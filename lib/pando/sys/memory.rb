@@ -22,8 +22,6 @@ module Pando
 
       class << self
         # Takes the kernel about a millisecond for 150 MiB.
-        #
-        # @return [Usage, nil]
         def usage(pid)
           bytes = File.read("/proc/#{pid}/smaps_rollup").scan(FIELDS).to_h { |name, kib| [name, kib.to_i * 1024] }
           return unless bytes.size == 4
@@ -35,8 +33,6 @@ module Pando
 
         # Anonymous memory, including pages shared with the forking process and pages that were swapped out. Copying a
         # page on write does not change the sum. The kernel keeps count of it, so it is cheap to read.
-        #
-        # @return [Integer, nil]
         def anonymous(pid)
           sizes = File.read("/proc/#{pid}/status").scan(ANONYMOUS).flatten
           sizes.sum(&:to_i) * 1024 if sizes.size == 2
@@ -46,8 +42,6 @@ module Pando
 
         # Pages that a process was given without reading from disk: an upper bound of the pages that have become
         # private, and hundreds of times cheaper than {usage}.
-        #
-        # @return [Integer, nil]
         def minor_faults(pid)
           File.read("/proc/#{pid}/stat").rpartition(")").last.split[MINOR_FAULTS]&.to_i
         rescue SystemCallError

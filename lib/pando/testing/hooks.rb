@@ -9,7 +9,6 @@ module Pando
       # Stands in for a mold or a worker in hooks.
       Role = Struct.new(:role, :slot, :generation, :pid, keyword_init: true)
 
-      # @raise [ConfigError]
       def self.load(path)
         return new(nil) unless path && File.file?(path)
 

@@ -37,8 +37,6 @@ module Pando
       end
 
       # Called in the heir, at once.
-      #
-      # @raise [Error] a callback or a hook failed
       def take_over
         settle_in(1)
         Coverage.take_over

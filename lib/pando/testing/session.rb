@@ -34,7 +34,6 @@ module Pando
       # Runs one test, after a refork if it is time.
       #
       # @param rehearsal [Proc, nil] runs the test without reporting it; returns an error message or nil
-      # @yield runs the test
       # @return [Object, nil] the block's return value; nil if the run is over and the test did not run
       def run(test, plug, rehearsal: nil, &block)
         return yield unless ours?
@@ -54,7 +53,6 @@ module Pando
         nil
       end
 
-      # @return [Boolean] whether the heir has crashed, so that this process only reports
       def over? = @over == true
 
       # Continues with other tests after a crash, in a new generation.

@@ -37,7 +37,6 @@ module Pando
         end
 
         # Call it now and then; it does nothing before its time.
-        # @return [Finding, nil] what grows
         def check
           now = @clock.call
           return if now < @next_at || @reports >= REPORTS

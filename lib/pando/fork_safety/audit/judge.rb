@@ -123,7 +123,6 @@ module Pando
 
         def suspects = @suspects ||= @inventory.descriptors.select { |one| suspect?(one) }
 
-        # @return [Array<Array(Finding, Descriptor)>]
         def verdicts
           suspects.filter_map do |one|
             finding = judge(one)

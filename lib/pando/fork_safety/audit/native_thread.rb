@@ -166,7 +166,6 @@ module Pando
         def self.rubyish?(comm) = comm == File.read("/proc/self/comm").chomp.scrub("?") || comm.match?(RUBYS_NAME)
         private_class_method :rubyish?
 
-        # @return [Integer] the kernel's id
         attr_reader :id
         # @return [String] what it calls itself, at most 15 bytes (PR_SET_NAME, prctl(2))
         attr_reader :comm
@@ -183,10 +182,8 @@ module Pando
         # @return [String, nil] the library, if known
         def library = @known&.name || (object && File.basename(object))
 
-        # @return [String, nil] why its loss is harmless
         def excuse = @known&.excuse
 
-        # @return [String] the same in each run
         def label = ["native thread #{comm.sub(/\d+\z/, "").inspect}", *("of #{library}" if library)].join(" ")
 
         def finding
@@ -196,7 +193,6 @@ module Pando
           Finding.new(:native_thread, subject: label, message: message, details: to_h)
         end
 
-        # @return [Hash{Symbol => Object}] for JSON
         def to_h = { type: :native, comm: comm, library: library, object: object, excuse: excuse }.compact
       end
     end

@@ -37,7 +37,6 @@ module Pando
             nil
           end
 
-          # @return [String, nil] "file:line"
           def of(io) = io.instance_variable_get(NOTE)
 
           # @return [String, nil] its first line that belongs neither to a library nor to Pando

@@ -5,7 +5,6 @@ module Pando
     module Libraries
       # Looks for constants without loading anything.
       module Constants
-        # @param path [String] "Redis::Client"
         # @return [Object, nil] nil also if it would have to be autoloaded
         def self.find(path)
           path.split("::").inject(Object) { |parent, name| child(parent, name) or break }

@@ -17,7 +17,6 @@ module Pando
         @rows = {}
 
         class << self
-          # @return [Array<Library>] all rows, also of libraries that are not loaded
           def all = @rows.values
 
           # @return [Array<Library>] the rows of libraries that are loaded now
@@ -28,7 +27,6 @@ module Pando
           # @raise [KeyError] there is no such row
           def library(name) = @rows.fetch(name)
 
-          # @return [Array<String>] the gems that have a row
           def names = @rows.keys
 
           # Adds rows: the block calls {describe}.

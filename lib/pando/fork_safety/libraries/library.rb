@@ -119,7 +119,6 @@ module Pando
                              reason: because)
         end
 
-        # @return [Boolean] whether this process has loaded it
         def loaded? = !Constants.find(constant).nil?
 
         # @return [Boolean] whether at least its outermost module is loaded: Rails autoloads ActiveRecord::Base
@@ -134,23 +133,19 @@ module Pando
           Gem::Version.new(text) if text && Gem::Version.correct?(text)
         end
 
-        # @return [Rule, nil] the first rule that applies
         def rule(version = self.version) = @rules.find { |rule| rule.holds?(version) }
 
-        # @return [Array<Mark>] those of the loaded version
         def marks
           version = self.version
           @marks.select { |mark| mark.before.nil? || version.nil? || version.release < Gem::Version.new(mark.before) }
         end
 
-        # @return [Boolean] whether a test runs the real gem
         def tested? = @tested
 
         def step(name) = @steps[name]
 
         def queue(name) = @queues[name]
 
-        # @return [Boolean] whether there is something to run around a fork
         def handled? = @steps.any? && %i[handled limits_reforking].include?(rule&.verdict)
 
         def thread?(comm) = @threads ? @threads.match?(comm) : false
@@ -163,14 +158,12 @@ module Pando
           @revived_since.nil? || version.nil? || version.release >= @revived_since
         end
 
-        # @return [Boolean] whether none of its threads may be alive at a fork
         def unsafe_threads? = @unsafe_threads
 
         private
 
         # @param through [Array<String>] one of these libraries must be loaded too, or be ready to autoload
         # @param given [String] a condition, for people
-        # @param condition [Proc] the same as code
         def declare(verdict, through: nil, given: nil, condition: nil, **facts)
           if through
             given ||= "through #{through.join(" or ")}"
@@ -191,7 +184,6 @@ module Pando
       #   advice   String or nil: what to do, usually a line for the config file
       #   source   String or nil: the source of this knowledge
       Entry = Struct.new(:name, :version, :verdict, :note, :advice, :source) do
-        # @param library [Library] a loaded one
         def self.of(library)
           version = library.version
           rule = library.rule(version)
@@ -216,7 +208,6 @@ module Pando
         # @return [Hash{Symbol => String}] for JSON
         def to_h = super.compact
 
-        # @return [String] name and version
         def to_s = [name, version].compact.join(" ")
       end
 

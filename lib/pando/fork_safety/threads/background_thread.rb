@@ -218,7 +218,6 @@ module Pando
       LATE = %i[refuse kill allow].freeze
       IN_CHILD = %i[drop keep].freeze
 
-      # @return [String]
       attr_reader :name
       # @return [String] "file:line" of its block
       attr_reader :location

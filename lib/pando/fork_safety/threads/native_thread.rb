@@ -15,7 +15,6 @@ module Pando
       end
 
       # @param natives [Array<Integer, nil>] the kernel's ids
-      # @return [true]
       def self.wait_gone(*natives)
         return true if KEPT_BY_RUBY
 

@@ -13,7 +13,6 @@ module Pando
           @rehearsal = rehearsal
         end
 
-        # @yield prepares the new process
         def live
           Pando.keep_io(@channel)
           tell(pid: Process.pid)

@@ -24,7 +24,6 @@ module Pando
         class << self
           def over(io) = io.singleton_class.prepend(self)
           def note(io) = @sites[io] ||= Places.caller_site
-          # @return [String, nil] "file:line"
           def site(io) = @sites[io]
           # Forgets all uses so far.
           def reset = @sites.clear
