@@ -26,7 +26,7 @@ module Pando
 
       # @return [Float, nil] seconds until the next attempt; nil: there is none
       def delay(job)
-        return if job.attempts >= @attempts || @errors.none? { |pattern| matches?(pattern, job.error) }
+        return if job.attempts >= @attempts || @errors.none? { |one| one.respond_to?(:call) ? one.call(job.error) : job.error.is_a?(one) }
 
         [Float(@backoff.respond_to?(:call) ? @backoff.call(job.attempts) : doubled(job.attempts)), 0.0].max
       rescue StandardError => e
@@ -34,8 +34,6 @@ module Pando
       end
 
       private
-
-      def matches?(pattern, error) = pattern.respond_to?(:call) ? pattern.call(error) : error.is_a?(pattern)
 
       def doubled(attempts)
         longest = [@backoff.begin * (2**[attempts - 1, DOUBLINGS].min), @backoff.end].min
@@ -51,29 +49,32 @@ module Pando
     # Starts the next attempts when their time has come, in a thread of its own, which starts with the first retry.
     # Owned by the Executor.
     class RetryTimer
-      Entry = Struct.new(:time, :cancelled, :action)
+      # A lane whose first job waits for its next attempt.
+      Entry = Struct.new(:time, :lane) do
+        def cancelled? = lane.first.withdrawn?
+      end
       STOP = :stop
       RECHECK = :recheck
 
-      def initialize(name)
+      # @yieldparam lane [Array<Job>] whose wait is over; the block raises nothing
+      def initialize(name, &resume)
+        @resume = resume
         @inbox = TimedQueue.new
         @entries = [] # by time; only the thread uses it
         @thread = ThreadPool.new(1, name) { run }
       end
 
-      # @param cancelled [#call] whether there is no reason to wait any more
-      # @yield a short action that raises nothing
-      def after(seconds, cancelled, &action)
+      def after(seconds, lane)
         @thread.start
-        @inbox << Entry.new(Deadline.now + seconds, cancelled, action)
+        @inbox << Entry.new(Deadline.now + seconds, lane)
       end
 
-      # Runs the actions that have been cancelled since, without further wait.
+      # Resumes the lanes whose job has been withdrawn since, without further wait.
       def recheck
         @inbox << RECHECK unless @thread.empty?
       end
 
-      # Actions that have not run are dropped.
+      # Lanes that still wait are dropped.
       def stop(deadline)
         @inbox << STOP
         @thread.stop(deadline)
@@ -98,19 +99,19 @@ module Pando
       end
 
       def insert(entry)
-        return entry.action.call if entry.cancelled.call
+        return @resume.call(entry.lane) if entry.cancelled?
 
         @entries.insert(@entries.bsearch_index { |other| other.time > entry.time } || -1, entry)
       end
 
       def drop_cancelled
-        cancelled, @entries = @entries.partition { |entry| entry.cancelled.call }
-        cancelled.each { |entry| entry.action.call }
+        cancelled, @entries = @entries.partition(&:cancelled?)
+        cancelled.each { |entry| @resume.call(entry.lane) }
       end
 
       def run_due
         now = Deadline.now
-        @entries.shift.action.call while @entries.first && @entries.first.time <= now
+        @resume.call(@entries.shift.lane) while @entries.first && @entries.first.time <= now
       end
     end
 
@@ -129,7 +130,10 @@ module Pando
         @queue = Thread::Queue.new # of lanes
         @permits = Semaphore.new(options.capacity)
         @open_jobs = OpenJobs.new(tally)
-        @retry_timer = RetryTimer.new("#{options.name} clock")
+        @retry_timer = RetryTimer.new("#{options.name} clock") do |lane|
+          @open_jobs.resume
+          enqueue(lane)
+        end
         @threads = ThreadPool.new(options.threads, options.name) { work }
       end
 
@@ -250,10 +254,7 @@ module Pando
 
       def retry_later(lane, job, seconds)
         job.prepare_retry
-        @retry_timer.after(seconds, job.method(:withdrawn?)) do
-          @open_jobs.resume
-          enqueue(lane)
-        end
+        @retry_timer.after(seconds, lane)
         @open_jobs.retry_later
       end
 

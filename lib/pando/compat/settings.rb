@@ -259,7 +259,7 @@ module Pando
 
       # @return [Result, nil] nil: it is not a hook
       def translate(statement)
-        return puma_after_worker_fork if @dialect == :puma && statement.name == "after_worker_fork"
+        return Result.new(nil, Names::NO_MASTER) if @dialect == :puma && statement.name == "after_worker_fork"
 
         hook = @hooks[statement.name] or return
         reason = obstacle(statement, hook)
@@ -267,8 +267,6 @@ module Pando
       end
 
       private
-
-      def puma_after_worker_fork = Result.new(nil, Names::NO_MASTER)
 
       def obstacle(statement, hook)
         block = statement.block

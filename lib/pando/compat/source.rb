@@ -49,12 +49,6 @@ module Pando
           Ripper.sexp(text)&.at(1)&.reject { |one| one.first == :void_stmt }
         end
 
-        def parts(text)
-          cut = tokens(text).slice_when { |one, _| one.kind == :on_semicolon && one.depth.zero? }
-          texts = cut.map { |part| part.map(&:text).join.sub(/;\s*\z/, "") }
-          texts.reject { |part| statements(part).to_a.empty? }
-        end
-
         # @return [Array<Token>] whose texts, joined, are the whole text
         def tokens(text)
           depth = 0
@@ -117,8 +111,7 @@ module Pando
     # Parses one statement of a config file without running it: the name of the setting or hook that it calls, the
     # arguments, the block, and a modifier such as `if ENV["PORT"]`.
     class Statement
-      attr_reader :text
-      attr_reader :node
+      attr_reader :text, :node
       # @return [String, nil] the method that it calls without a receiver
       attr_reader :name
 

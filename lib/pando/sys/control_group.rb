@@ -43,7 +43,15 @@ module Pando
       # The share of the last ten seconds in which a process of the group waited for memory (PSI, Linux' psi.rst).
       def memory_pressure
         folder, name = levels(nil, "memory.pressure").first
-        read(folder, name)&.slice(/^some avg10=([\d.]+)/, 1)&.to_f if folder
+        ControlGroup.pressure(File.join(folder, name)) if folder
+      end
+
+      # @param file [String] in the format of PSI
+      # @return [Float, nil] percent
+      def self.pressure(file)
+        File.read(file)[/^some avg10=([\d.]+)/, 1]&.to_f
+      rescue SystemCallError
+        nil
       end
 
       # @return [String, nil] the file with a line "oom_kill N", the number of our processes that the kernel has killed

@@ -58,15 +58,7 @@ module Pando
         #
         # @return [Float, nil] percent
         def pressure(group: ControlGroup.new, machine: "/proc/pressure/memory")
-          [group.memory_pressure, machine_pressure(machine)].compact.max
-        end
-
-        private
-
-        def machine_pressure(file)
-          File.read(file)[/^some avg10=([\d.]+)/, 1]&.to_f
-        rescue SystemCallError
-          nil
+          [group.memory_pressure, ControlGroup.pressure(machine)].compact.max
         end
       end
     end

@@ -65,8 +65,6 @@ module Pando
 
       private
 
-      def first? = Process.pid == @first
-
       # @return [Boolean] true in the forking process; the child must call the libraries' callbacks
       def fork_off
         Sys.probe_fork
@@ -102,7 +100,7 @@ module Pando
 
       # Whatever happens, this process runs no tests while its heir is alive.
       def stand_by(heir)
-        first? ? Sys.guard_line(@guard, heir) : Sys.witness_line(@others)
+        Process.pid == @first ? Sys.guard_line(@guard, heir) : Sys.witness_line(@others)
       rescue SystemCallError => e
         warn "pando: #{e.message}"
         exit!(1)

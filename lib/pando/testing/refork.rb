@@ -41,7 +41,7 @@ module Pando
         settle_in(1)
         Coverage.take_over
         @plug.after_refork
-        [*inherited, *@strict&.rehearse]
+        [*inheritance, *@strict&.rehearse]
       end
 
       # Called in the heir, after its first test.
@@ -73,7 +73,7 @@ module Pando
 
       # What the library table and the audit find in a new generation. An inherited connection that no process uses is
       # not a fault yet, so each finding is a warning at most. Strict mode sees which process uses it.
-      def inherited
+      def inheritance
         config = hooks.config
         found = ForkSafety::Audit.run(forks: false, own: own, keep: config&.keep_io.to_a).findings
         found = ForkSafety::Libraries.findings(prepared: config&.prepared_library.to_a) + found if @generation == 1

@@ -101,6 +101,19 @@ module Pando
           @local_name
         end
 
+        # @param patterns [Array<String>] of descriptors that were declared harmless, by the address of their peer or by
+        #   their path: "10.0.0.5:6379", "[::1]:6379", "*:8125", "/run/collector.sock", "/srv/data/*". The syntax is
+        #   that of File.fnmatch without brackets; a star matches slashes too.
+        def kept_by?(patterns)
+          return false if patterns.empty?
+
+          names = socket? ? [peer, local].compact : [target]
+          patterns.any? do |pattern|
+            plain = pattern.gsub(/[\[\]]/) { |bracket| "\\#{bracket}" }
+            names.any? { |name| File.fnmatch(plain, name) }
+          end
+        end
+
         # @return [String] what it is, in words; the same in each run
         def label = @label ||= describe
 

@@ -52,28 +52,6 @@ module Pando
         end
       end
 
-      # Descriptors that were declared harmless, by the address of their peer or by their path:
-      # "10.0.0.5:6379", "[::1]:6379", "*:8125", "/run/collector.sock", "/srv/data/*". The syntax is that of
-      # File.fnmatch without brackets; a star matches slashes too.
-      class Patterns
-        def initialize(patterns)
-          @patterns = patterns.map { |pattern| pattern.gsub(/[\[\]]/) { |bracket| "\\#{bracket}" } }
-        end
-
-        def numbers
-          return [] if @patterns.empty?
-
-          Sys.descriptors.map { |row| Descriptor.new(row) }.select { |one| match?(one) }.map(&:number)
-        end
-
-        def match?(descriptor)
-          return false if @patterns.empty?
-
-          names = descriptor.socket? ? [descriptor.peer, descriptor.local].compact : [descriptor.target]
-          names.any? { |name| @patterns.any? { |pattern| File.fnmatch(pattern, name) } }
-        end
-      end
-
       # All descriptors of this process, each with its owner. Ruby offers no way from a number to its IO
       # object, so this class walks the heap, but only if there are descriptors to look up.
       class Inventory
@@ -84,12 +62,14 @@ module Pando
 
         # @param own [Array<Integer>] numbers that the caller takes care of
         # @param outside [Hash{Integer => String}] what was open before the app was loaded
-        # @param kept [#call] takes a Descriptor: whether to leave it alone
+        # @param kept [Array<Integer>] numbers to leave alone
+        # @param patterns [Array<String>] of further descriptors to leave alone, see {Descriptor#kept_by?}
         # @raise [SystemCallError] /proc cannot be read
-        def initialize(own: [], outside: {}, kept: ->(_) { false })
+        def initialize(own: [], outside: {}, kept: [], patterns: [])
           @own = own
           @outside = outside
           @kept = kept
+          @patterns = patterns
           @descriptors = Sys.descriptors.map { |row| Descriptor.new(row) }.sort_by(&:number)
           @stdio = descriptors.select { |one| STDIO.cover?(one.number) }.map(&:target)
           descriptors.each { |one| one.owner = owner(one) || :native }
@@ -137,7 +117,7 @@ module Pando
           return :interpreter if one.reserved?
           return :outside if @outside[one.number] == one.target
 
-          :kept if @kept.call(one)
+          :kept if @kept.include?(one.number) || one.kept_by?(@patterns)
         end
 
         # A copy of standard output, for example: then the file's position is shared on purpose.

@@ -140,35 +140,30 @@ module Pando
 
         def judge(one)
           case one.type
-          when :connection then one.inherited? ? inherited_connection(one) : own_connection(one)
+          when :connection then connection(one)
           when :pipe then pipe(one)
           when :file then file(one)
-          else event_source(one)
+          else
+            finding(:shared_event_source, one,
+                    "The #{one.type} is inherited: each process takes events from the others")
           end
         end
 
-        def inherited_connection(one)
+        def connection(one)
+          unless one.inherited?
+            return finding(:open_connection, one, "The #{one.label} is open in a process that is going to be forked")
+          end
           return if one.shared_with.empty? # no other process has it any more
 
-          library = ForkAware.library(one.ios)
-          return stale(one, library) if library
-          return self_pair(one) if @inventory.both_ends?(one)
-
-          finding(:shared_socket, one, "The #{one.label} is open in this process and in the one it was forked from")
-        end
-
-        def stale(one, library)
-          finding(:shared_socket, one, "The #{one.label} is an inherited copy, which #{library} replaces on its " \
-                                       "next use", severity: :note, advice: "There is nothing to do.")
-        end
-
-        def self_pair(one)
-          finding(:shared_socket, one, "Both ends of a socket pair are open in this process and in the one it was " \
-                                       "forked from: one may take what the other wrote", severity: :note)
-        end
-
-        def own_connection(one)
-          finding(:open_connection, one, "The #{one.label} is open in a process that is going to be forked")
+          if (library = ForkAware.library(one.ios))
+            finding(:shared_socket, one, "The #{one.label} is an inherited copy, which #{library} replaces on its " \
+                                         "next use", severity: :note, advice: "There is nothing to do.")
+          elsif @inventory.both_ends?(one)
+            finding(:shared_socket, one, "Both ends of a socket pair are open in this process and in the one it was " \
+                                         "forked from: one may take what the other wrote", severity: :note)
+          else
+            finding(:shared_socket, one, "The #{one.label} is open in this process and in the one it was forked from")
+          end
         end
 
         def pipe(one)
@@ -188,10 +183,6 @@ module Pando
           severity = :note if one.write_only? || ForkAware.reads_by_offset?(one.ios)
           finding(:shared_position, one, "The #{one.label} is open at byte #{one.position}: all processes that " \
                                          "inherit it move one position", severity: severity)
-        end
-
-        def event_source(one)
-          finding(:shared_event_source, one, "The #{one.type} is inherited: each process takes events from the others")
         end
 
         def finding(kind, one, message, severity: nil, advice: nil)

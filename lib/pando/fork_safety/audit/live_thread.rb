@@ -47,7 +47,7 @@ module Pando
         def owner
           return [@specification.name, @specification.version].join(" ") if @specification
 
-          standard? ? RUBY : APPLICATION
+          @location&.start_with?(*STANDARD) ? RUBY : APPLICATION
         end
 
         # @return [String] "file:line", relative to the directory of its owner
@@ -87,8 +87,6 @@ module Pando
           owners = Gem.loaded_specs.each_value.select { |one| @location.start_with?("#{one.full_gem_path}/") }
           owners.max_by { |one| one.full_gem_path.size }
         end
-
-        def standard? = !@location.nil? && @location.start_with?(*STANDARD)
       end
 
       # A Ruby thread that is alive beside the thread that forks. No child has it.
@@ -113,10 +111,9 @@ module Pando
           text[/\A#<\S+ (.+:\d+) \w+>\z/n, 1]&.force_encoding(Encoding::UTF_8)&.scrub
         end
 
-        attr_reader :thread
         # @return [String, nil] "file:line" of the block it runs; nil for a thread of C code
         attr_reader :location
-        attr_reader :name
+        attr_reader :thread, :name
 
         def initialize(thread)
           @thread = thread

@@ -55,7 +55,18 @@ module Pando
 
           def watch(one)
             names = MAKERS.select { |name| one.method_defined?(name, false) }
-            one.prepend(Maker.new(names)) if names.any?
+            one.prepend(maker(names)) if names.any?
+          end
+
+          # Records what the methods of these names return.
+          def maker(names)
+            Module.new do
+              names.each do |name|
+                define_method(name) do |*arguments, **options, &block|
+                  super(*arguments, **options, &block).tap { |made| Sites.note(made) }
+                end
+              end
+            end
           end
 
           # A two-way IO.popen has a second IO inside.
@@ -87,19 +98,7 @@ module Pando
             Sites.note(self)
           end
         end
-
-        # Records what the methods of these names return.
-        class Maker < Module
-          def initialize(names)
-            super()
-            names.each do |name|
-              define_method(name) do |*arguments, **options, &block|
-                super(*arguments, **options, &block).tap { |made| Sites.note(made) }
-              end
-            end
-          end
-        end
-        private_constant :Born, :Maker
+        private_constant :Born
       end
     end
   end

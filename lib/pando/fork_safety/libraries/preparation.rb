@@ -17,16 +17,15 @@ module Pando
           def watch(mark, library)
             owner = Constants.find(mark.constant) or return
             owner = owner.singleton_class if mark.singleton
-            return if @watched[mark] || !defines?(owner, mark.method_name)
+            name = mark.method_name
+            return if @watched[mark] || !(owner.method_defined?(name) || owner.private_method_defined?(name))
 
             @watched[mark] = true
-            owner.prepend(watcher(mark.method_name, "#{library}: #{mark.reason}"))
+            owner.prepend(watcher(name, "#{library}: #{mark.reason}"))
             nil
           end
 
           private
-
-          def defines?(owner, name) = owner.method_defined?(name) || owner.private_method_defined?(name)
 
           def watcher(name, reason)
             told = false

@@ -5,6 +5,7 @@ require "pando/fork_safety/threads/native_thread"
 require "pando/sys"
 
 module Pando
+  # Threads of libraries that survive forks.
   module ForkSafety
     # The queue of a background thread, in memory and bounded. Producers never wait. The single
     # consumer waits until there is an item or it is interrupted.
@@ -314,7 +315,7 @@ module Pando
       # @api private
       # @return [Hash{Symbol => #call}] for {ForkSafety.register}
       def callbacks
-        { before: method(:before_fork), parent: method(:after_fork_in_parent), child: method(:after_fork_in_child) }
+        { before: method(:before_fork), parent: -> { @runner.resume if @resume }, child: method(:after_fork_in_child) }
       end
 
       def inspect = "#<#{self.class} #{name} (#{location}) #{alive? ? "runs" : "ended"}, #{size} waiting>"
@@ -327,18 +328,12 @@ module Pando
         halt if @resume
       end
 
-      def after_fork_in_parent
-        @runner.resume if @resume
-      end
-
       def after_fork_in_child
-        drop_queue if @in_child == :drop && !Callbacks.daemon?
+        if @in_child == :drop && !Callbacks.daemon?
+          @backlog.empty!
+          @queue&.clear
+        end
         @runner.renew if @resume
-      end
-
-      def drop_queue
-        @backlog.empty!
-        @queue&.clear
       end
 
       def halt
