@@ -44,6 +44,7 @@ module Pando
       # @return [Array<Array(Integer, String, String)>] number, text and hint of each such line
       def lines
         variables = {}
+        program = @source.lines(chomp: true).take_while { |line| line != "__END__" }
         program.each.with_index(1).filter_map do |line, number|
           variable, value = ASSIGNMENT.match(line)&.captures
           variables[variable] = expand(value, variables) if variable
@@ -53,8 +54,6 @@ module Pando
       end
 
       private
-
-      def program = @source.lines(chomp: true).take_while { |line| line != "__END__" }
 
       def expand(text, variables) = text.to_s.gsub(/\b[a-z_]\w*\b/) { |word| variables.fetch(word, word) }
 

@@ -234,11 +234,8 @@ module Pando
       # @return [Array<Range>, nil] the lines of each head, and that of the `end`; nil: the branches cannot be separated
       #   by lines
       def heads
-        rows = starts.map do |row|
-          row..(ends.find do |one|
-            one >= row
-          end || row)
-        end << ((@lines.size - 1)..(@lines.size - 1))
+        last = @lines.size - 1
+        rows = starts.map { |row| row..(ends.find { |one| one >= row } || row) } + [last..last]
         rows if apart?(rows) && alone?(rows)
       end
 

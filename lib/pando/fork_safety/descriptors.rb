@@ -34,12 +34,8 @@ module Pando
     module Descriptors
       STDIO = (0..2)
       # IO's own methods, because a class may have redefined them.
-      FILENO = IO.instance_method(:fileno)
-      CLOSED = IO.instance_method(:closed?)
-      STAT = IO.instance_method(:stat)
-      FCNTL = IO.instance_method(:fcntl)
-      FLUSH = IO.instance_method(:flush)
-      READPARTIAL = IO.instance_method(:readpartial)
+      FILENO, CLOSED, STAT, FCNTL, FLUSH, READPARTIAL =
+        %i[fileno closed? stat fcntl flush readpartial].map { |name| IO.instance_method(name) }
       CHUNK = 65_536
       private_constant :FILENO, :CLOSED, :STAT, :FCNTL, :FLUSH, :READPARTIAL, :CHUNK
 

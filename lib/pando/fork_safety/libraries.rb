@@ -31,8 +31,6 @@ module Pando
         def refuses?(name) = Known.library(name).rule&.refuses? || false
 
         # Sets the variables that libraries read when they are loaded. Variables that are already set stay.
-        #
-        # @return [nil]
         def prepare_environment
           Known::ENVIRONMENT.each { |name, value| ENV[name] ||= value }
           nil
@@ -40,8 +38,6 @@ module Pando
 
         # From now on, the first use of a library that does not survive a fork marks this process and its children,
         # as {Pando.no_longer_fork_safe!} does.
-        #
-        # @return [nil]
         def watch
           Known.loaded.each do |library|
             library.marks.each { |mark| FirstUse.watch(mark, library.name) }
@@ -66,7 +62,6 @@ module Pando
         #
         # @param seconds [Float] at most
         # @yieldparam library [String] @yieldparam unfinished [String] what was not finished in time
-        # @return [nil]
         def before_exit(seconds)
           steps(:before_exit).each do |name, step|
             unfinished = step.call(seconds)
@@ -84,8 +79,7 @@ module Pando
         # @param prepared [Array<String>] names of libraries that the user's hooks take care of
         # @param on_failure [#call, nil] called with the library's name and the error, if something failed and the
         #   fork goes on
-        # @yieldreturn [Object] whatever the fork returns, in both processes
-        # @return the return value of the block
+        # @return the return value of the block, in both processes
         # @raise [Unsafe] with strict; nothing was forked
         def around_fork(strict: false, prepared: [], on_failure: nil, &fork)
           @preparation = Preparation.new(Known.loaded, on_failure, prepared: prepared)
@@ -93,8 +87,6 @@ module Pando
         end
 
         # Does the child's part of {around_fork}.
-        #
-        # @return [nil]
         def settle
           preparation = @preparation
           @preparation = nil
@@ -106,8 +98,7 @@ module Pando
         # @return [String, nil] the library that starts this thread again in each child
         def reviving(location) = Known.loaded.find { |library| library.revives?(location) }&.name
 
-        # @param name [String] a gem's
-        # @return [String, nil] the advice in its row
+        # @return [String, nil] the advice in the row of this gem
         def advice(name)
           Known.loaded.find { |library| library.name == name }&.rule&.advice
         end

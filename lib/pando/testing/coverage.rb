@@ -20,8 +20,7 @@ module Pando
         def before_fork
           return unless defined?(::Coverage) && ::Coverage.running?
 
-          ::Coverage.singleton_class.prepend(Added) unless @installed
-          @installed = true
+          ::Coverage.singleton_class.prepend(Added)
           @handed_down = ::Coverage.peek_result
           nil
         end

@@ -34,9 +34,6 @@ module Pando
 
       class << self
         def install
-          return if @installed
-
-          @installed = true
           Testing.begin
           ::Minitest.singleton_class.prepend(Run)
           ::Minitest::Runnable.singleton_class.prepend(old? ? RunOneMethod : RunOne)
@@ -140,9 +137,8 @@ module Pando
       end
 
       def self.install
-        return if @installed || !defined?(::ActiveSupport::Testing::Parallelization::Worker)
+        return unless defined?(::ActiveSupport::Testing::Parallelization::Worker)
 
-        @installed = true
         ::ActiveSupport::Testing::Parallelization::Worker.prepend(PerformJob)
       end
 

@@ -18,17 +18,12 @@ module Pando
         end
       end
 
-      class << self
-        def install
-          return if @installed
-
-          @installed = true
-          Testing.begin
-          ::RSpec::Core::Example.prepend(RunExample)
-          ::RSpec.configure do |config|
-            config.backtrace_exclusion_patterns << %r{/lib/pando/testing/}
-            config.after(:suite) { Testing.session.finish(RSpecPlug.new(::RSpec.configuration.reporter)) }
-          end
+      def self.install
+        Testing.begin
+        ::RSpec::Core::Example.prepend(RunExample)
+        ::RSpec.configure do |config|
+          config.backtrace_exclusion_patterns << %r{/lib/pando/testing/}
+          config.after(:suite) { Testing.session.finish(RSpecPlug.new(::RSpec.configuration.reporter)) }
         end
       end
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
+require "pando/fork_safety/audit/sites"
 require "pando/fork_safety/finding"
 require "pando/fork_safety/libraries"
-require "rbconfig"
 
 module Pando
   module ForkSafety
@@ -17,9 +17,7 @@ module Pando
         SHORT = 120
         APPLICATION = "the application"
         RUBY = "Ruby's standard library"
-        STANDARD = RbConfig::CONFIG.values_at("rubylibdir", "sitelibdir", "vendorlibdir").compact
-                                   .map { |path| "#{path}/" }.freeze
-        private_constant :LONGEST, :SHORT, :APPLICATION, :RUBY, :STANDARD
+        private_constant :LONGEST, :SHORT, :APPLICATION, :RUBY
 
         # @return [String] the same for all threads of one origin, in every process
         def self.key(location, name = nil)
@@ -47,7 +45,7 @@ module Pando
         def owner
           return [@specification.name, @specification.version].join(" ") if @specification
 
-          @location&.start_with?(*STANDARD) ? RUBY : APPLICATION
+          @location && Sites.standard?(@location) ? RUBY : APPLICATION
         end
 
         # @return [String] "file:line", relative to the directory of its owner

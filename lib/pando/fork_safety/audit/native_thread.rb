@@ -32,12 +32,11 @@ module Pando
 
         # The file is better evidence than a name.
         def self.find(comm, object)
-          file = File.basename(object) if object
-          TABLE.find { |known| file && known.object&.match?(file) } || (named(comm) unless file)
-        end
+          return TABLE.find { |known| known.comm.match?(comm) } unless object
 
-        def self.named(comm) = TABLE.find { |known| known.comm.match?(comm) }
-        private_class_method :named
+          file = File.basename(object)
+          TABLE.find { |known| known.object&.match?(file) }
+        end
       end
 
       # Finds the shared object that a thread of this process belongs to, from the addresses on its stack. The
@@ -118,53 +117,50 @@ module Pando
       # and a lock that it holds at the fork stays locked there for ever.
       class NativeThread
         TASKS = "/proc/self/task"
-        private_constant :TASKS
-
-        # @return [Array<NativeThread>] without Ruby's own threads, and those that end meanwhile
-        def self.all
-          rubys = Thread.list.filter_map(&:native_thread_id)
-          strangers = Dir.children(TASKS).map(&:to_i) - rubys
-          return [] if strangers.empty?
-
-          stacks = ThreadStack.new
-          settled(strangers.filter_map { |id| find(id, stacks) }, stacks)
-        rescue SystemCallError
-          []
-        end
-
-        def self.find(id, stacks)
-          comm = File.read("#{TASKS}/#{id}/comm").chomp.scrub("?")
-          object = stacks.object(id)
-          new(id, comm, object) unless object ? stacks.ruby?(object) : rubyish?(comm)
-        rescue SystemCallError
-          nil # it has ended
-        end
-        private_class_method :find
-
-        # Looks again at a thread that is running. A thread that Ruby has just ended still runs for a moment, under its
-        # own name. Then it is gone, or Ruby keeps it for the next Thread.new, which its stack shows.
-        def self.settled(threads, stacks)
-          deadline = Sys.now + PATIENCE
-          while !threads.all?(&:object) && Sys.now < deadline
-            sleep(PAUSE)
-            threads = threads.filter_map { |thread| thread.object ? thread : find(thread.id, stacks) }
-          end
-          threads
-        end
-        private_class_method :settled
-
-        # Seconds.
+        # Seconds to look again at threads that are running, and between two looks.
         PATIENCE = 0.5
         PAUSE = 0.001
-        private_constant :PATIENCE, :PAUSE
-
         # If the stack does not identify a thread, its name may. A thread with the name of the process, or with one that
         # Ruby gives ("file.rb:7", or "long_file_nam*" if that has more than 15 bytes), is most likely Ruby's.
         RUBYS_NAME = /:\d*\z|\A.{14}\*\z/
-        private_constant :RUBYS_NAME
+        private_constant :TASKS, :PATIENCE, :PAUSE, :RUBYS_NAME
 
-        def self.rubyish?(comm) = comm == File.read("/proc/self/comm").chomp.scrub("?") || comm.match?(RUBYS_NAME)
-        private_class_method :rubyish?
+        class << self
+          # @return [Array<NativeThread>] without Ruby's own threads, and those that end meanwhile
+          def all
+            rubys = Thread.list.filter_map(&:native_thread_id)
+            strangers = Dir.children(TASKS).map(&:to_i) - rubys
+            return [] if strangers.empty?
+
+            stacks = ThreadStack.new
+            settled(strangers.filter_map { |id| find(id, stacks) }, stacks)
+          rescue SystemCallError
+            []
+          end
+
+          private
+
+          def find(id, stacks)
+            comm = File.read("#{TASKS}/#{id}/comm").chomp.scrub("?")
+            object = stacks.object(id)
+            new(id, comm, object) unless object ? stacks.ruby?(object) : rubyish?(comm)
+          rescue SystemCallError
+            nil # it has ended
+          end
+
+          # A thread that Ruby has just ended still runs for a moment, under its own name. Then it is gone, or Ruby
+          # keeps it for the next Thread.new, which its stack shows.
+          def settled(threads, stacks)
+            deadline = Sys.now + PATIENCE
+            while !threads.all?(&:object) && Sys.now < deadline
+              sleep(PAUSE)
+              threads = threads.filter_map { |thread| thread.object ? thread : find(thread.id, stacks) }
+            end
+            threads
+          end
+
+          def rubyish?(comm) = comm == File.read("/proc/self/comm").chomp.scrub("?") || comm.match?(RUBYS_NAME)
+        end
 
         attr_reader :id
         # @return [String] what it calls itself, at most 15 bytes (PR_SET_NAME, prctl(2))

@@ -44,6 +44,9 @@ module Pando
             backtrace&.find { |line| application?(line) && !line.b.start_with?(OURS) }
           end
 
+          # Whether it belongs to Ruby itself.
+          def standard?(path) = path.b.start_with?(*LIBRARY)
+
           def note(made)
             case made
             when IO then mark(made)
@@ -88,7 +91,6 @@ module Pando
           end
 
           def application?(path) = !standard?(path) && !GEM.match?(path.b)
-          def standard?(path) = path.b.start_with?(*LIBRARY)
         end
 
         # Records an IO once it is set up.

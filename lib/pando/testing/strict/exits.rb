@@ -33,9 +33,6 @@ module Pando
 
         class << self
           def install
-            return if @installed
-
-            @installed = true
             Kernel.prepend(Hook)
             Kernel.singleton_class.prepend(Hook)
           end
