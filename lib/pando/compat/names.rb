@@ -13,6 +13,15 @@ module Pando
       AFTER_WORKER_FORK = "Write after_worker_fork { |server, worker| ... }."
       BEFORE_WORKER_EXIT = "Write before_worker_exit { |server, worker| ... }."
       AFTER_MONITOR_READY = "Write after_monitor_ready { |server| ... }."
+      OWN_SIGNALS = "Leave it out: Pando has commands of its own (pando status, pando stop, ...)."
+      NO_THREADS = "Leave it out: a request has a thread of its own, and no more."
+      NO_WARNING = "Leave it out: Pando has no such warning."
+      KEEP_ALIVE = "Leave it out: the reactor holds idle connections, and they cost no worker."
+      NO_MASTER = "Pando's monitor never loads the application: if it may run in each worker, write " \
+                  "after_worker_ready { |server, worker| ... }."
+      COLLECTIONS = "Leave it out: Pando collects garbage between requests (docs/sharing.md)."
+      NO_TLS = "Pando speaks no TLS: let a proxy do that, and listen behind it."
+      SERVICES = "A library that wants processes of its own: write service(:name) { |service| ... }, or leave it out."
 
       SETTINGS = {
         # Unicorn and Pitchfork
@@ -63,22 +72,8 @@ module Pando
         force_shutdown_after: "Write stop_timeout SECONDS.",
         first_data_timeout: "Write header_timeout SECONDS.",
         http_content_length_limit: "Write max_body_bytes BYTES.",
-        log_requests: "Write access_log :stdout, or name a file."
-      }.transform_keys(&:name).freeze
-
-      OWN_SIGNALS = "Leave it out: Pando has commands of its own (pando status, pando stop, ...)."
-      NO_THREADS = "Leave it out: a request has a thread of its own, and no more."
-      NO_WARNING = "Leave it out: Pando has no such warning."
-      KEEP_ALIVE = "Leave it out: the reactor holds idle connections, and they cost no worker."
-      NO_MASTER = "Pando's monitor never loads the application: if it may run in each worker, write " \
-                  "after_worker_ready { |server, worker| ... }."
-      COLLECTIONS = "Leave it out: Pando collects garbage between requests (docs/sharing.md)."
-      NO_TLS = "Pando speaks no TLS: let a proxy do that, and listen behind it."
-      SERVICES = "A library that wants processes of its own: write service(:name) { |service| ... }, or leave it out."
-
-      # Settings that have no equivalent in Pando, and why.
-      NO_EQUAL = {
-        # Puma
+        log_requests: "Write access_log :stdout, or name a file.",
+        # Without an equal in Pando: Puma
         activate_control_app: OWN_SIGNALS,
         app: "Put the application into config.ru.",
         clean_thread_locals: NO_THREADS,
@@ -125,7 +120,7 @@ module Pando
         worker_check_interval: "Leave it out: the monitor sees a dead worker at once.",
         worker_culling_strategy: "Leave it out: Pando chooses the workers that leave.",
         auto_trim_time: NO_THREADS,
-        # Unicorn and Pitchfork
+        # Without an equal in Pando: Unicorn and Pitchfork
         after_service_worker_ready: SERVICES,
         before_exec: "Leave it out: the workers stay when Pando itself is upgraded.",
         check_client_connection: "Leave it out: a request whose client has gone is not given to a worker.",
@@ -166,7 +161,7 @@ module Pando
       end
 
       # @return [String, nil] what to do instead
-      def self.hint(name) = SETTINGS[name] || NO_EQUAL[name]
+      def self.hint(name) = SETTINGS[name]
     end
   end
 end

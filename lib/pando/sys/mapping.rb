@@ -24,6 +24,7 @@ module Pando
       # Whether the mapping permits no access at all.
       def closed? = rights.start_with?("---")
       def size = to - from
+      def cover?(address) = address >= from && address < to
 
       # @return [String] the name without the kernel's mark of a deleted file
       def path = name.delete_suffix(" (deleted)")

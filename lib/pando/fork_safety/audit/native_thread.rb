@@ -7,38 +7,6 @@ require "rbconfig"
 module Pando
   module ForkSafety
     module Audit
-      # The names of native libraries' threads, and the files of these libraries.
-      module NativeLibraries
-        # `excuse`: why it is harmless that a child lacks its threads.
-        Known = Struct.new(:name, :comm, :object, :excuse)
-        PREPARED = "it prepares itself for a fork (pthread_atfork)"
-        private_constant :Known, :PREPARED
-
-        TABLE = [
-          Known.new("grpc", /\A(?:grpc|default-exec|resolver-exec|timer_manager|event_engine)/, /grpc/),
-          Known.new("librdkafka", /\Ardk:/, /rdkafka/),
-          Known.new("jemalloc", /\Ajemalloc_bg_thd/, /libjemalloc/, PREPARED),
-          Known.new("libvips", /\A(?:libvips|vips|worker|sink_|background|wbuffer)/, /libvips/),
-          Known.new("glib", /\A(?:gmain|gdbus|pool-|dconf)/, /libg(?:lib|io)-/),
-          Known.new("libuv", /\Alibuv-/, /libuv/),
-          Known.new("OpenBLAS", /\Aopenblas/i, /openblas/, PREPARED),
-          Known.new("OpenMP", /\Aomp/i, /lib(?:gomp|omp|iomp5)/),
-          Known.new("libcurl", /\Acurl/i, /libcurl/),
-          Known.new("V8", /\A(?:V8 |libv8|node)/, /(?:mini_racer|libv8|libnode)/),
-          Known.new("ZeroMQ", /\AZMQbg/, /libzmq/),
-          Known.new("Rust's tokio", /\Atokio/, nil),
-          Known.new("datadog", /\Add(?:prof|trace|_)/, /(?:ddtrace|datadog|libdatadog)/)
-        ].each(&:freeze).freeze
-
-        # The file is better evidence than a name.
-        def self.find(comm, object)
-          return TABLE.find { |known| known.comm.match?(comm) } unless object
-
-          file = File.basename(object)
-          TABLE.find { |known| known.object&.match?(file) }
-        end
-      end
-
       # Finds the shared object that a thread of this process belongs to, from the addresses on its stack. The
       # outermost address that is not in the C library is where the thread began.
       class ThreadStack
@@ -53,21 +21,22 @@ module Pando
         private_constant :DEPTH, :RECORD, :TRIES, :COMMON, :RUBY
 
         def initialize
-          @code = []
-          @data = []
-          Sys::Mapping.parse(File.read("/proc/self/maps")).each { |one| add(one) }
-          @lowest = @code.map { |range, _| range.begin }.min
-          @highest = @code.map { |range, _| range.end }.max
+          @code = @stacks = @ruby = []
+          mappings = Sys::Mapping.parse(File.read("/proc/self/maps"))
+          @code = mappings.select { |one| one.code? && !one.anonymous? }
+          @stacks = mappings.select { |one| one.rights == "rw-p" }
+          @lowest = @code.map(&:from).min
+          @highest = @code.map(&:to).max
           @ruby = [File.realpath("/proc/self/exe"), "#{RbConfig::CONFIG["rubyarchdir"]}/"]
         rescue SystemCallError
-          @ruby ||= []
+          nil
         end
 
         # @return [String, nil] path of the object; nil: the thread is running, or the object is unknown
         def object(id)
           pointer = pointer(id)
-          stack = pointer && @data.find { |range| range.cover?(pointer) }
-          stack && outermost(words(pointer, stack.end), pointer)
+          stack = pointer && @stacks.find { |one| one.cover?(pointer) }
+          stack && outermost(words(pointer, stack.to), pointer)
         rescue SystemCallError
           nil
         end
@@ -76,13 +45,6 @@ module Pando
         def ruby?(object) = !object.nil? && (RUBY.match?(object) || object.start_with?(*@ruby))
 
         private
-
-        def add(mapping)
-          range = mapping.from...mapping.to
-          if mapping.rights.start_with?("r-x") then @code << [range, mapping.name] unless mapping.anonymous?
-          elsif mapping.rights == "rw-p" then @data << range
-          end
-        end
 
         # The stack pointer, which the kernel shows for threads that wait (proc(5)).
         def pointer(id)
@@ -106,7 +68,7 @@ module Pando
           words.reverse_each do |word|
             next if word < @lowest || word >= @highest
 
-            _, path = @code.find { |range, _| range.cover?(word) }
+            path = @code.find { |one| one.cover?(word) }&.name
             return path if path && !COMMON.match?(path)
           end
           nil
@@ -116,6 +78,24 @@ module Pando
       # A thread of this process that Ruby did not start: it belongs to a native library. No child has it,
       # and a lock that it holds at the fork stays locked there for ever.
       class NativeThread
+        # A library, the names of its threads, its file, and why it is harmless that a child lacks its threads.
+        Known = Struct.new(:name, :comm, :object, :excuse)
+        PREPARED = "it prepares itself for a fork (pthread_atfork)"
+        LIBRARIES = [
+          Known.new("grpc", /\A(?:grpc|default-exec|resolver-exec|timer_manager|event_engine)/, /grpc/),
+          Known.new("librdkafka", /\Ardk:/, /rdkafka/),
+          Known.new("jemalloc", /\Ajemalloc_bg_thd/, /libjemalloc/, PREPARED),
+          Known.new("libvips", /\A(?:libvips|vips|worker|sink_|background|wbuffer)/, /libvips/),
+          Known.new("glib", /\A(?:gmain|gdbus|pool-|dconf)/, /libg(?:lib|io)-/),
+          Known.new("libuv", /\Alibuv-/, /libuv/),
+          Known.new("OpenBLAS", /\Aopenblas/i, /openblas/, PREPARED),
+          Known.new("OpenMP", /\Aomp/i, /lib(?:gomp|omp|iomp5)/),
+          Known.new("libcurl", /\Acurl/i, /libcurl/),
+          Known.new("V8", /\A(?:V8 |libv8|node)/, /(?:mini_racer|libv8|libnode)/),
+          Known.new("ZeroMQ", /\AZMQbg/, /libzmq/),
+          Known.new("Rust's tokio", /\Atokio/, nil),
+          Known.new("datadog", /\Add(?:prof|trace|_)/, /(?:ddtrace|datadog|libdatadog)/)
+        ].each(&:freeze).freeze
         TASKS = "/proc/self/task"
         # Seconds to look again at threads that are running, and between two looks.
         PATIENCE = 0.5
@@ -123,7 +103,7 @@ module Pando
         # If the stack does not identify a thread, its name may. A thread with the name of the process, or with one that
         # Ruby gives ("file.rb:7", or "long_file_nam*" if that has more than 15 bytes), is most likely Ruby's.
         RUBYS_NAME = /:\d*\z|\A.{14}\*\z/
-        private_constant :TASKS, :PATIENCE, :PAUSE, :RUBYS_NAME
+        private_constant :Known, :PREPARED, :LIBRARIES, :TASKS, :PATIENCE, :PAUSE, :RUBYS_NAME
 
         class << self
           # @return [Array<NativeThread>] without Ruby's own threads, and those that end meanwhile
@@ -172,7 +152,7 @@ module Pando
           @id = id
           @comm = comm
           @object = object
-          @known = NativeLibraries.find(comm, object)
+          @known = LIBRARIES.find { |known| object ? known.object&.match?(File.basename(object)) : known.comm.match?(comm) }
         end
 
         # @return [String, nil] the library, if known
