@@ -24,14 +24,7 @@ module Pando
     #   lately_faults
     class Sample
       # @return [Float, nil] recent page faults per job
-      def faults_per_job = lately(lately_faults)
-
-      # @return [Float, nil] recent seconds of CPU time per job
-      def cpu_per_job = lately(lately_cpu)
-
-      private
-
-      def lately(sum) = (sum.fdiv(lately_jobs) if lately_jobs.positive?)
+      def faults_per_job = (lately_faults.fdiv(lately_jobs) if lately_jobs.positive?)
     end
 
     # @return [Float] CLOCK_MONOTONIC in seconds: the only clock that deadlines use

@@ -1,11 +1,9 @@
 # frozen_string_literal: true
 
 require "socket"
-require "pando/testing/places"
-require "pando/testing/strict/draws"
+require "pando/testing/strict/copies"
 require "pando/testing/strict/exits"
 require "pando/testing/strict/inheritance"
-require "pando/testing/strict/pids"
 require "pando/testing/strict/twin"
 
 module Pando
@@ -68,20 +66,6 @@ module Pando
       def leave_alone
         @channel&.close
         nil
-      end
-
-      # The locks that background threads hold when their process is forked.
-      module Locks
-        # @return [Array<ForkSafety::Finding>] one for all locks: Ruby does not tell which thread holds which
-        def self.findings
-          held = ObjectSpace.each_object(Thread::Mutex).count { |mutex| mutex.locked? && !mutex.owned? }
-          return [] if held.zero?
-
-          places = (Thread.list - [Thread.main]).filter_map { |thread| Places.of(thread) }
-          message = "A background thread held a lock during the refork, and the child does not have the thread. " \
-                    "Background threads were at #{places.join(", ")}."
-          [ForkSafety::Finding.new(:lock_held, subject: "Mutex", location: places.first, message: message)]
-        end
       end
     end
   end

@@ -2,7 +2,6 @@
 
 require "pando/fork_safety/libraries/cable_server"
 require "pando/fork_safety/libraries/constants"
-require "pando/fork_safety/libraries/preparation"
 require "pando/fork_safety/status"
 require "pando/fork_safety/weak_set"
 
