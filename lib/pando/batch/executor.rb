@@ -26,7 +26,7 @@ module Pando
 
       # @return [Float, nil] seconds until the next attempt; nil: there is none
       def delay(job)
-        return if job.attempts >= @attempts || @errors.none? { |one| one.respond_to?(:call) ? one.call(job.error) : job.error.is_a?(one) }
+        return if job.attempts >= @attempts || @errors.none? { |pattern| matches?(pattern, job.error) }
 
         [Float(@backoff.respond_to?(:call) ? @backoff.call(job.attempts) : doubled(job.attempts)), 0.0].max
       rescue StandardError => e
@@ -34,6 +34,8 @@ module Pando
       end
 
       private
+
+      def matches?(pattern, error) = pattern.respond_to?(:call) ? pattern.call(error) : error.is_a?(pattern)
 
       def doubled(attempts)
         longest = [@backoff.begin * (2**[attempts - 1, DOUBLINGS].min), @backoff.end].min

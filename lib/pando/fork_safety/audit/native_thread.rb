@@ -152,7 +152,8 @@ module Pando
           @id = id
           @comm = comm
           @object = object
-          @known = LIBRARIES.find { |known| object ? known.object&.match?(File.basename(object)) : known.comm.match?(comm) }
+          file = File.basename(object) if object # better evidence than a name
+          @known = LIBRARIES.find { |known| file ? known.object&.match?(file) : known.comm.match?(comm) }
         end
 
         # @return [String, nil] the library, if known
