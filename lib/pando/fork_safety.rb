@@ -3,7 +3,6 @@
 require "pando/native"
 require "pando/fork_safety/status"
 require "pando/fork_safety/descriptors"
-require "pando/fork_safety/sections"
 require "pando/fork_safety/self_check"
 require "pando/fork_safety/callbacks"
 require "pando/fork_safety/threads/background_thread"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/errors"
+require "pando/fork_safety/sections"
 require "pando/native"
 
 module Pando
@@ -310,8 +311,8 @@ module Pando
       # Process.daemon does not, and ends the parent within the C library. A command (spawn,
       # system, backticks) does not copy this process and calls neither.
       module ForkHook
-        def _fork = Callbacks.around(:fork) { super }
-        def daemon(*) = Callbacks.around(:daemon) { super }
+        def _fork = Callbacks.around(:fork) { Sections.shut_out { super } }
+        def daemon(*) = Callbacks.around(:daemon) { Sections.shut_out { super } }
 
         Process.singleton_class.prepend(self)
       end

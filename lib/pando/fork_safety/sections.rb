@@ -23,14 +23,6 @@ module Pando
       # The threads that are forking.
       FORKING = {}.compare_by_identity
 
-      # Around Ruby's own fork. A command (spawn, system, backticks) does not copy this process.
-      module ForkHook
-        def _fork = Sections.shut_out { super }
-        def daemon(*) = Sections.shut_out { super }
-
-        Process.singleton_class.prepend(self)
-      end
-
       class << self
         # Ends a section, or the wait for one.
         def leave(thread)

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
+require "json"
 require "socket"
 require "pando/testing/strict/copies"
 require "pando/testing/strict/exits"
 require "pando/testing/strict/inheritance"
-require "pando/testing/strict/twin"
 
 module Pando
   module Testing
@@ -25,7 +25,7 @@ module Pando
 
       def initialize(session, plug, rehearsal)
         @session = session
-        @settings = session.settings
+        @patience = session.settings.patience
         @rehearsal = rehearsal
         @inheritance = Inheritance.new(plug.outputs, Testing.hooks.config&.keep_io.to_a)
         @draws = Draws.new
@@ -50,13 +50,16 @@ module Pando
       # Called in the heir.
       def rehearse
         @inheritance.watch
-        @twin = Twin::Handle.new(@channel, @settings.patience)
-        [*@locks, *@twin.rehearse]
+        @pid = answer&.fetch("pid")
+        [*@locks, *judge(ask("rehearse"))]
       end
 
       # Called in the heir, after it has run the same test itself.
       def after_first_test
-        [*used, *Pids.findings(@forkers), *@twin.leave]
+        facts = ask("leave") || {}
+        @channel.close
+        deleted = facts.fetch("deleted", []).map { |path, site| deleted(path, site) }
+        [*used, *Pids.findings(@forkers), *deleted]
       end
 
       # Called in the heir, at any time.
@@ -66,6 +69,75 @@ module Pando
       def leave_alone
         @channel&.close
         nil
+      end
+
+      private
+
+      # @return [Hash, nil] what the twin tells; nil: it does not answer any more
+      def ask(what)
+        @channel.puts(what)
+        answer
+      rescue SystemCallError, IOError
+        nil # it has ended
+      end
+
+      def answer
+        line = @channel.wait_readable(@patience) && @channel.gets
+        line ? JSON.parse(line) : kill
+      end
+
+      def kill
+        Process.kill(:KILL, @pid) if @pid
+        nil
+      rescue Errno::ESRCH
+        nil
+      end
+
+      def judge(facts)
+        if facts.nil?
+          [twin_failed("The next test did not end in a second process forked from the same parent " \
+                       "(within #{@patience.round} s, or it crashed).")]
+        elsif facts["wrong"]
+          [twin_failed("The next test fails in a second process forked from the same parent: #{facts["wrong"]}")]
+        end
+      end
+
+      def twin_failed(message) = ForkSafety::Finding.new(:twin_failed, subject: "test", message: message)
+
+      def deleted(path, site)
+        ForkSafety::Finding.new(:file_deleted, subject: File.basename(path), location: site, message:
+          "A second process deleted #{path} when it ended, although another process had made the file.")
+      end
+
+      # The process that runs one test before the heir does, and then exits. The heir sends it one line per command.
+      class Twin
+        # @param rehearsal [Proc] runs the test; returns an error message or nil
+        def initialize(channel, rehearsal)
+          @channel = channel
+          @rehearsal = rehearsal
+        end
+
+        def live
+          Pando.keep_io(@channel)
+          tell(pid: Process.pid)
+          [$stdout, $stderr].each { |io| io.reopen(File::NULL, "w") }
+          yield
+          obey { { wrong: @rehearsal.call } }
+          obey { { deleted: Exits.run } }
+          nil
+        end
+
+        private
+
+        def obey
+          @channel.gets or exit!(0) # the heir has ended
+          tell(yield)
+        rescue Exception => error # rubocop:disable Lint/RescueException
+          tell(wrong: "#{error.class}: #{error.message}")
+          exit!(1)
+        end
+
+        def tell(facts) = @channel.puts(JSON.generate(facts))
       end
     end
   end
