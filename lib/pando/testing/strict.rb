@@ -56,10 +56,10 @@ module Pando
 
       # Called in the heir, after it has run the same test itself.
       def after_first_test
+        found = [*used, *Pids.findings(@forkers)]
         facts = ask("leave") || {}
         @channel.close
-        deleted = facts.fetch("deleted", []).map { |path, site| deleted(path, site) }
-        [*used, *Pids.findings(@forkers), *deleted]
+        found + facts.fetch("deleted", []).map { |path, site| deleted(path, site) }
       end
 
       # Called in the heir, at any time.
