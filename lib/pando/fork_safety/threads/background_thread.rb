@@ -7,64 +7,6 @@ require "pando/sys"
 module Pando
   # Threads of libraries that survive forks.
   module ForkSafety
-    # The queue of a background thread, in memory and bounded. Producers never wait. The single
-    # consumer waits until there is an item or it is interrupted.
-    class Backlog
-      def initialize(limit)
-        @limit = limit
-        @items = []
-        @lock = Mutex.new
-        @changed = ConditionVariable.new
-      end
-
-      # @return [Boolean] false: the queue is full
-      def push(item)
-        @lock.synchronize do
-          return false if @items.size >= @limit
-
-          @items << item
-          @changed.broadcast
-          true
-        end
-      end
-
-      # @param seconds [Float, nil] to wait at most; nil: for ever
-      # @return [Object, nil] nil: stopped waiting, or nothing came
-      def pop(seconds = nil, &given_up)
-        @lock.synchronize do
-          await(seconds, given_up) { !@items.empty? }
-          @items.shift unless given_up.call
-        end
-      end
-
-      def sleep(seconds, &given_up)
-        @lock.synchronize { await(seconds, given_up) { false } }
-        nil
-      end
-
-      # Makes the consumer check whether to stop waiting.
-      def wake = @lock.synchronize { @changed.broadcast }
-
-      def size = @items.size
-
-      # @return [Array<Object>] the former items
-      def empty!
-        @lock.synchronize { @items.slice!(0..) }
-      end
-
-      private
-
-      def await(seconds, given_up)
-        deadline = seconds && (Sys.now + seconds)
-        until given_up.call || yield
-          left = deadline && (deadline - Sys.now)
-          return if left && left <= 0
-
-          @changed.wait(@lock, left)
-        end
-      end
-    end
-
     # Starts, stops and restarts a background thread. Owned by a {BackgroundThread}.
     class Runner
       KILL_WITHIN = 1 # seconds
@@ -247,8 +189,11 @@ module Pando
         @key = key || self
         @location = block.source_location.join(":")
         @queue = queue
-        @backlog = Backlog.new(limit)
-        @runner = Runner.new(@name, stop, @backlog.method(:wake), -> { block.call(self) })
+        @limit = limit
+        @items = []
+        @lock = Mutex.new # guards the items
+        @changed = ConditionVariable.new
+        @runner = Runner.new(@name, stop, method(:wake), -> { block.call(self) })
         @in_child = in_child
         @within = within
         @late = late
@@ -256,7 +201,15 @@ module Pando
 
       # @param item [Object] neither nil nor false, because {#pop} returns nil for nothing
       # @return [Boolean] false: the queue is full and the item was not added
-      def push(item) = @backlog.push(item)
+      def push(item)
+        @lock.synchronize do
+          return false if @items.size >= @limit
+
+          @items << item
+          @changed.broadcast
+          true
+        end
+      end
 
       # @return [self]
       def <<(item)
@@ -265,7 +218,7 @@ module Pando
       end
 
       # @return [Integer] waiting items
-      def size = @backlog.size
+      def size = @items.size
 
       # @return [Boolean] whether no item waits
       def empty? = size.zero?
@@ -274,14 +227,19 @@ module Pando
       #
       # @param seconds [Numeric, nil] to wait at most
       # @return [Object, nil] nil if the block should end, or nothing came in time
-      def pop(seconds = nil) = @backlog.pop(seconds) { stopping? }
+      def pop(seconds = nil)
+        @lock.synchronize do
+          await(seconds) { !@items.empty? }
+          @items.shift unless stopping?
+        end
+      end
 
       # Called in the thread: sleeps.
       #
       # @param seconds [Numeric]
       # @return [Boolean] whether the block should end; if so, returns at once
       def wait(seconds)
-        @backlog.sleep(seconds) { stopping? }
+        @lock.synchronize { await(seconds) { false } }
         stopping?
       end
 
@@ -309,7 +267,7 @@ module Pando
       def stop
         halt if alive? && !@runner.current?
         ForkSafety.unregister(key)
-        @backlog.empty!
+        empty!
       end
 
       # @api private
@@ -322,6 +280,23 @@ module Pando
 
       private
 
+      # Returns when the time is over, the block should end, or the given block returns true.
+      def await(seconds)
+        deadline = seconds && (Sys.now + seconds)
+        until stopping? || yield
+          left = deadline && (deadline - Sys.now)
+          return if left && left <= 0
+
+          @changed.wait(@lock, left)
+        end
+      end
+
+      # Makes a waiting block see that it should end.
+      def wake = @lock.synchronize { @changed.broadcast }
+
+      # @return [Array<Object>] the former items
+      def empty! = @lock.synchronize { @items.slice!(0..) }
+
       # Does not stop the thread that forks: it goes on in both processes.
       def before_fork
         @resume = alive? && !@runner.current?
@@ -330,7 +305,7 @@ module Pando
 
       def after_fork_in_child
         if @in_child == :drop && !Callbacks.daemon?
-          @backlog.empty!
+          empty!
           @queue&.clear
         end
         @runner.renew if @resume
