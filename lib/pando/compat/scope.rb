@@ -16,9 +16,7 @@ module Pando
                    OptionParser Pathname PP SecureRandom Set Shellwords Socket StringIO Tempfile Time Timeout Tmpdir
                    URI YAML].freeze
       # Features of the standard library and of Bundler: requiring them defines no unknown constants.
-      FEATURES = /\A(?:benchmark|bundler|csv|date|digest|english|erb|etc|fileutils|ipaddr|json|logger|net|open3|openssl|
-                       optparse|pathname|pp|rbconfig|securerandom|set|shellwords|socket|stringio|tempfile|time|timeout|
-                       tmpdir|uri|yaml)\b/xi
+      FEATURES = /\A(?:#{[*LIBRARY, "English", "optparse", "rbconfig"].join("|")})\b/i
       # Constants that only the application loads, whatever else the file requires.
       APPLICATION = %w[ActionCable ActiveJob ActiveRecord ActiveSupport Puma PumaWorkerKiller Rails Unicorn
                        Pitchfork].freeze
@@ -28,7 +26,7 @@ module Pando
         set = Source.nodes(tree, :var_field, :mlhs)
         @locals = names(set, :@ident)
         @constants = names(set, :@const) + names(Source.nodes(tree, :class, :module).map { |one| one[1] }, :@const)
-        @methods = Source.nodes(tree, :def).map { |one| one[1][1] }
+        @methods = methods_in(tree)
         @required = []
         @lost = {}
       end
@@ -38,9 +36,7 @@ module Pando
       # @param text [String] a statement that was left out: whatever it sets and defines is missing from then on
       def lose(text)
         tree = Source.statements(text) or return
-        lost = names(Source.nodes(tree, :var_field), :@ident, :@const) + Source.nodes(tree, :def).map do |one|
-          one[1][1]
-        end
+        lost = names(Source.nodes(tree, :var_field), :@ident, :@const) + methods_in(tree)
         lost.each { |name| @lost[name] = true }
       end
 
@@ -63,6 +59,7 @@ module Pando
       private
 
       def names(tree, *kinds) = Source.nodes(tree, *kinds).map { |one| one[1] }
+      def methods_in(tree) = Source.nodes(tree, :def).map { |one| one[1][1] }
 
       def state(tokens)
         if (found = tokens.find { |one| one.kind == :on_ivar })

@@ -42,7 +42,7 @@ module Pando
       # @param code [Integer] the least bytes of code in the region: other libraries may have similar regions
       # @return [CodeRegion, nil]
       # @raise [SystemCallError] the process has ended, or we may not read its memory map
-      def self.of(pid, code = 1) = all(File.read("/proc/#{pid}/maps")).select { |one| one.used >= code }.min_by(&:used)
+      def self.of(pid, code) = all(File.read("/proc/#{pid}/maps")).select { |one| one.used >= code }.min_by(&:used)
 
       # Code that is written after a fork has its own mapping, so a region may consist of several adjacent mappings.
       def self.all(maps)
