@@ -31,24 +31,13 @@ module Pando
           number ||= descriptor.number if @targets[descriptor.number] == descriptor.target
           return unless number
 
-          case held?(number, descriptor)
-          when :another then nil
-          when false then []
-          else [pid]
-          end
-        end
-
-        private
-
-        # If it cannot be found out, the descriptor counts as held. Two files or event sources may have one
-        # name, so the kernel is asked whether they are the same open file.
-        def held?(number, descriptor)
           theirs = Sys.descriptor_of(pid, number)
-          return true if theirs.nil?
-          return false unless theirs == descriptor.target
-          return true if descriptor.inode
+          return [pid] if theirs.nil? # it cannot be found out
+          return [] unless theirs == descriptor.target
 
-          Sys.same_open_file?(pid, number, descriptor.number) == false ? :another : true
+          # Two files or event sources may have one name, so the kernel is asked whether they are the same open file.
+          another = descriptor.inode.nil? && Sys.same_open_file?(pid, number, descriptor.number) == false
+          another ? nil : [pid]
         end
       end
 
