@@ -165,12 +165,13 @@ module Pando
       # not a fault yet, so each finding is a warning at most. Strict mode sees which process uses it.
       def inheritance(plug)
         config = Testing.hooks.config
-        own = [*@line.ios, *@strict&.ios, *plug.outputs.grep(IO).reject(&:closed?)]
-        found = ForkSafety::Audit.run(forks: false, own: own, keep: config&.keep_io.to_a).findings
+        found = ForkSafety::Audit.run(forks: false, own: own(plug), keep: config&.keep_io.to_a).findings
         found = ForkSafety::Libraries.findings(prepared: config&.prepared_library.to_a) + found if @generation == 1
         found = found.reject { |one| one.severity == :note || suite?(one.location) }
         found.map { |one| ForkSafety::Finding.new(one.kind, **one.to_h.except(:kind), severity: :warning) }
       end
+
+      def own(plug) = [*@line.ios, *@strict&.ios, *plug.outputs.grep(IO).reject(&:closed?)]
 
       def suite?(location)
         location && (DISTRIBUTION.match?(location) || Places.suite?(location[/\A(.+):\d+\z/, 1] || location))

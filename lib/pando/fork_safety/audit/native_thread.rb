@@ -68,8 +68,8 @@ module Pando
           words.reverse_each do |word|
             next if word < @lowest || word >= @highest
 
-            path = @code.find { |one| one.cover?(word) }&.name
-            return path if path && !COMMON.match?(path)
+            code = @code.find { |one| one.cover?(word) }
+            return code.name if code && !COMMON.match?(code.name)
           end
           nil
         end
