@@ -67,10 +67,14 @@ module Pando
 
           @reports += 1
           @told = more
+          finding(group, of_kind, added.size)
+        end
+
+        def finding(group, of_kind, added)
           what, location = group
-          message = "#{added.size} more descriptors than at first, #{of_kind.size} of them of one kind: #{what}"
+          message = "#{added} more descriptors than at first, #{of_kind.size} of them of one kind: #{what}"
           Finding.new(:growing_descriptors, subject: what, location: location, message: message,
-                                            details: { added: added.size, alike: of_kind.size, total: @counts.last,
+                                            details: { added: added, alike: of_kind.size, total: @counts.last,
                                                        io: of_kind.first.io&.class&.name }.compact)
         end
       end
