@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/sys/code_region"
+require "pando/sys/mapping"
 require "pando/wording"
 
 module Pando

@@ -3,15 +3,18 @@
 require "pando/native"
 require "pando/fork_safety/status"
 require "pando/fork_safety/descriptors"
-require "pando/fork_safety/sections"
 require "pando/fork_safety/self_check"
-require "pando/fork_safety/registration"
+require "pando/fork_safety/callbacks"
+require "pando/fork_safety/threads/background_thread"
 require "pando/fork_safety/audit"
 
 module Pando
   # Prepares a process for a fork, and its child for work. Molds, workers and
   # services load it; the monitor does not. A library may load it too, with or
   # without the server.
+  #
+  # Public are its methods, {Audit}, {BackgroundThread}, {Finding}, {ForkCheck}, {Libraries}, {SelfCheck} and the
+  # errors; all else in ForkSafety is internal.
   module ForkSafety
     # Replaces what a forked child must not share with its siblings, then lets the libraries do the same. Called in each
     # final child of the server, before the user's hooks.
@@ -22,44 +25,28 @@ module Pando
     # @raise [CallbackFailed]
     def self.after_fork
       Descriptors.cut_off
-      Randomness.renew
+      renew_randomness
       yield if block_given?
       Callbacks.settle
-    end
-
-    # Marks an IO that no forked child may hold open: a client's connection must end
-    # when its own process closes it. Children are cut off from it before the user's hooks.
-    #
-    # @api private
-    # @param io [IO]
-    # @return [nil]
-    def self.keep_from_children(io)
-      Descriptors.keep_from_children(io)
     end
 
     # @api private
     # @return [Integer] clients' connections that the app has hijacked and not closed yet
     def self.connections = Descriptors.private_count
 
-    # Makes sure that siblings do not draw the same numbers. A Random object of the
-    # app itself is left alone: its copies draw the same numbers, as with any fork.
+    # Bytes of new entropy for OpenSSL: the strength of its default generator.
+    SEED_BYTES = 32
+    private_constant :SEED_BYTES
+
+    # Makes sure that siblings do not draw the same numbers: gives Kernel#rand and Random.rand a new seed. SecureRandom
+    # reads from the kernel and has no state. OpenSSL notices a fork only by the changed pid. A child may get the pid of
+    # the dead process that last used its ancestor's generator, and then OpenSSL notices nothing. So it gets new entropy
+    # too. A Random object of the app itself is left alone: its copies draw the same numbers, as with any fork.
     #
     # @api private
-    module Randomness
-      # Bytes of new entropy for OpenSSL: the strength of its default generator.
-      SEED_BYTES = 32
-
-      # Gives Kernel#rand and Random.rand a new seed. SecureRandom reads from the
-      # kernel and has no state. OpenSSL notices a fork only by the changed pid. A
-      # child may get the pid of the dead process that last used its ancestor's
-      # generator, and then OpenSSL notices nothing. So it gets new entropy too.
-      #
-      # @return [nil]
-      def self.renew
-        Random.srand
-        ::OpenSSL::Random.seed(Random.urandom(SEED_BYTES)) if defined?(::OpenSSL::Random)
-        nil
-      end
+    def self.renew_randomness
+      Random.srand
+      ::OpenSSL::Random.seed(Random.urandom(SEED_BYTES)) if defined?(::OpenSSL::Random)
     end
 
     # Tells a library that it is in another process than before, with one method call and no system

@@ -2,7 +2,6 @@
 
 require "pando/native"
 require "pando/sys/pidfd"
-require "pando/sys/sample"
 
 module Pando
   # Thin wrappers for Linux calls, without policy, written in C. On failure they raise the Errno of the call.
@@ -11,6 +10,21 @@ module Pando
     class Row
       # The states of a process, as the monitor sees it (Cluster::Child), by number.
       STATES = %i[ordered adopted ready leaving gone].freeze
+    end
+
+    # The state of a process when it was last sampled, from its row of the scoreboard (Row#sample). All values count
+    # from its fork, except for `code_bytes`: inherited code is just as warm. CPU time is in seconds.
+    #
+    #   at                        when (Sys.now)
+    #   jobs, cpu, faults         jobs done; CPU time; pages it was given without reading from disk
+    #   minor_gcs, major_gcs, gc_time  collections; their seconds together
+    #   code_bytes                made by a JIT; 0: there is none
+    #   kinds                     of jobs, by verb and subject without parts that have a digit; an estimate up to 266
+    #   lately_jobs, lately_cpu,  of the latest span of 32 jobs or more; 0: there was none yet
+    #   lately_faults
+    class Sample
+      # @return [Float, nil] recent page faults per job
+      def faults_per_job = (lately_faults.fdiv(lately_jobs) if lately_jobs.positive?)
     end
 
     # @return [Float] CLOCK_MONOTONIC in seconds: the only clock that deadlines use

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/sys"
 require "pando/fork_safety"
-require "pando/fork_safety/finding"
 require "pando/testing/settings"
 require "pando/testing/session"
 
@@ -11,6 +9,8 @@ module Pando
   # Lives in the process that runs the tests. A plug connects it to a test framework.
   #
   #   Pando::Testing.configure { |testing| testing.every = 50 }
+  #
+  # Public are the methods below and {Settings}; all else in Testing is internal.
   module Testing
     class << self
       # @yieldparam settings [Settings]
@@ -23,6 +23,17 @@ module Pando
 
       # @return [Settings]
       def settings = @settings ||= Settings.from(ENV)
+
+      # Called by a plug, before the app is loaded.
+      #
+      # @api private
+      # @return [nil]
+      def begin
+        ForkSafety::Audit.begin
+        ForkSafety::Audit.trace
+        ForkSafety::Libraries.prepare_environment
+        Strict.install if settings.strict
+      end
 
       # @api private
       # @return [Session] the session of this run; each generation has a copy

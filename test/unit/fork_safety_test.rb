@@ -79,7 +79,7 @@ class ForkSafetyTest < Minitest::Test
   def test_the_connections_that_were_taken_over_are_counted_while_they_are_open
     told = in_child do
       Pando::ForkSafety.after_fork # drops those of other tests
-      sockets = Array.new(2) { UNIXSocket.pair.first.tap { |socket| Pando::ForkSafety.keep_from_children(socket) } }
+      sockets = Array.new(2) { UNIXSocket.pair.first.tap { |socket| Pando::ForkSafety::Descriptors.keep_from_children(socket) } }
       before = Pando::ForkSafety.connections
       sockets.first.close
       [before, Pando::ForkSafety.connections, in_child do
@@ -129,7 +129,7 @@ class ForkSafetyTest < Minitest::Test
   end
 
   def test_after_fork_does_without_openssl
-    code = 'require "pando/fork_safety"; Pando::ForkSafety::Randomness.renew; ' \
+    code = 'require "pando/fork_safety"; Pando::ForkSafety.renew_randomness; ' \
            "exit !defined?(OpenSSL)"
 
     assert system({ "RUBYOPT" => nil }, RbConfig.ruby, "-I", Support::Checkout.path("lib"), "-e", code)

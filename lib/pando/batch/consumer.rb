@@ -123,7 +123,7 @@ module Pando
       end
 
       def consume
-        ForkSafety::NativeThread.name("fetch")
+        Thread.current.name = "fetch"
         round until @quiet
       rescue Exception => e # rubocop:disable Lint/RescueException
         ErrorLog.write("the thread that fetches has ended:", e)

@@ -7,14 +7,11 @@ module Pando
   class Batch
     # Decides whether an item is retried, and after how long. The pause is random, so that items that failed together
     # are not retried together.
-    #
-    # @api private
     class Retries
       BACKOFF = (0.5..30)
       # After so many doublings, any maximum is reached.
       DOUBLINGS = 30
 
-      # @see Batch#initialize
       def initialize(attempts, backoff, errors)
         Arguments.count(:attempts, attempts)
         Arguments.errors(Array(errors))
@@ -27,7 +24,6 @@ module Pando
         @errors = Array(errors)
       end
 
-      # @param job [Job] a job whose last attempt has failed
       # @return [Float, nil] seconds until the next attempt; nil: there is none
       def delay(job)
         return if job.attempts >= @attempts || @errors.none? { |pattern| matches?(pattern, job.error) }
@@ -54,35 +50,33 @@ module Pando
 
     # Starts the next attempts when their time has come, in a thread of its own, which starts with the first retry.
     # Owned by the Executor.
-    #
-    # @api private
     class RetryTimer
-      Entry = Struct.new(:time, :cancelled, :action)
+      # A lane whose first job waits for its next attempt.
+      Entry = Struct.new(:time, :lane) do
+        def cancelled? = lane.first.withdrawn?
+      end
       STOP = :stop
       RECHECK = :recheck
 
-      def initialize(name)
+      # @yieldparam lane [Array<Job>] whose wait is over; the block raises nothing
+      def initialize(name, &resume)
+        @resume = resume
         @inbox = TimedQueue.new
         @entries = [] # by time; only the thread uses it
         @thread = ThreadPool.new(1, name) { run }
       end
 
-      # @param seconds [Numeric]
-      # @param cancelled [#call] whether there is no reason to wait any more
-      # @yield a short action that raises nothing
-      def after(seconds, cancelled, &action)
+      def after(seconds, lane)
         @thread.start
-        @inbox << Entry.new(Deadline.now + seconds, cancelled, action)
+        @inbox << Entry.new(Deadline.now + seconds, lane)
       end
 
-      # Runs the actions that have been cancelled since, without further wait.
+      # Resumes the lanes whose job has been withdrawn since, without further wait.
       def recheck
         @inbox << RECHECK unless @thread.empty?
       end
 
-      # Actions that have not run are dropped.
-      #
-      # @return [Array<Thread>] threads that are still alive
+      # Lanes that still wait are dropped.
       def stop(deadline)
         @inbox << STOP
         @thread.stop(deadline)
@@ -107,19 +101,19 @@ module Pando
       end
 
       def insert(entry)
-        return entry.action.call if entry.cancelled.call
+        return @resume.call(entry.lane) if entry.cancelled?
 
         @entries.insert(@entries.bsearch_index { |other| other.time > entry.time } || -1, entry)
       end
 
       def drop_cancelled
-        cancelled, @entries = @entries.partition { |entry| entry.cancelled.call }
-        cancelled.each { |entry| entry.action.call }
+        cancelled, @entries = @entries.partition(&:cancelled?)
+        cancelled.each { |entry| @resume.call(entry.lane) }
       end
 
       def run_due
         now = Deadline.now
-        @entries.shift.action.call while @entries.first && @entries.first.time <= now
+        @resume.call(@entries.shift.lane) while @entries.first && @entries.first.time <= now
       end
     end
 
@@ -129,8 +123,6 @@ module Pando
     # A job goes from the queue to a thread, and from there to its end, or to the timer for its next attempt. The
     # threads hold interrupts off except in the user's code and while they wait for work. So a kill finds each job in
     # exactly one place.
-    #
-    # @api private
     class Executor
       # The options of a Batch.
       Options = Struct.new(:name, :threads, :capacity, :retries, :dead_letter)
@@ -140,7 +132,10 @@ module Pando
         @queue = Thread::Queue.new # of lanes
         @permits = Semaphore.new(options.capacity)
         @open_jobs = OpenJobs.new(tally)
-        @retry_timer = RetryTimer.new("#{options.name} clock")
+        @retry_timer = RetryTimer.new("#{options.name} clock") do |lane|
+          @open_jobs.resume
+          enqueue(lane)
+        end
         @threads = ThreadPool.new(options.threads, options.name) { work }
       end
 
@@ -173,7 +168,6 @@ module Pando
 
       def wait(deadline) = @open_jobs.wait(deadline)
 
-      # @return [Array<Object>] the unfinished items
       def stop(seconds)
         deadline = Deadline.in(seconds)
         close
@@ -262,10 +256,7 @@ module Pando
 
       def retry_later(lane, job, seconds)
         job.prepare_retry
-        @retry_timer.after(seconds, job.method(:withdrawn?)) do
-          @open_jobs.resume
-          enqueue(lane)
-        end
+        @retry_timer.after(seconds, lane)
         @open_jobs.retry_later
       end
 

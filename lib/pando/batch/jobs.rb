@@ -6,8 +6,6 @@ module Pando
   class Batch
     # One item on its way through the batch: the work to do, and its outcome. Only one thread at a time works on it. Its
     # state belongs to OpenJobs.
-    #
-    # @api private
     class Job
       attr_reader :item, :key, :value, :error, :attempts
       # :done, :failed, or :unfinished until it is one of these
@@ -75,8 +73,6 @@ module Pando
     end
 
     # Counters that can be read without a lock. A Batch has one for its whole life.
-    #
-    # @api private
     Tally = Struct.new(:attempts, :done, :failed) do
       def initialize = super(0, 0, 0)
     end
@@ -86,8 +82,6 @@ module Pando
     #
     # Jobs run in lanes. A lane has the jobs of one key, and only its first job may run. A job without a key has a lane
     # of its own. A lane is in exactly one place: in the queue, in a thread, or waiting for a retry.
-    #
-    # @api private
     class OpenJobs
       def initialize(tally)
         @tally = tally
@@ -99,14 +93,11 @@ module Pando
         @closed = false
       end
 
-      # @return [Boolean] whether a lane is being worked on or could be
       def active? = @active.positive?
 
-      # @return [Boolean] whether all open jobs wait for another attempt
       def only_retries? = @lock.synchronize { !@jobs.empty? && !active? }
 
       # @return [Array<Job>, nil] a lane that a thread can work on now
-      # @raise [Closed]
       def add(job)
         @lock.synchronize do
           raise Closed if @closed
@@ -216,7 +207,6 @@ module Pando
 
     # The outcome of the items of one Batch#run. Each list is in the order of the items.
     class Result
-      # @param jobs [Array<Job>] jobs whose state no longer changes
       # @api private
       def initialize(jobs)
         @jobs = jobs

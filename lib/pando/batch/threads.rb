@@ -5,8 +5,6 @@ require "pando/fork_safety/threads/native_thread"
 module Pando
   class Batch
     # A point in time to wait until, on the monotonic clock.
-    #
-    # @api private
     class Deadline
       def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
@@ -23,8 +21,6 @@ module Pando
 
     # A queue with a single reader and any number of writers. It pops with a timeout, which Thread::Queue can do only
     # from Ruby 3.2 on.
-    #
-    # @api private
     class TimedQueue < Thread::Queue
       unless instance_method(:pop).parameters.include?(%i[key timeout])
         def initialize
@@ -41,8 +37,6 @@ module Pando
         end
         alias << push
 
-        # @param timeout [Numeric, nil] seconds
-        # @return [Object, nil] nil: nothing came in time
         def pop(timeout: nil)
           return super() unless timeout
 
@@ -62,8 +56,6 @@ module Pando
 
     # A semaphore that serves its callers in order, and that waits with a deadline. The Executor limits the number of
     # open jobs with it.
-    #
-    # @api private
     class Semaphore
       def initialize(permits)
         @free = permits
@@ -74,7 +66,6 @@ module Pando
 
       # Call this with interrupts held off. It lets them in while it waits, and then no permit is lost.
       #
-      # @param deadline [Deadline]
       # @return [Boolean] false: no permit was free in time, or the semaphore was closed
       def acquire(deadline)
         answer = nil
@@ -127,8 +118,6 @@ module Pando
     # A fixed number of threads that run the same task until it returns. A thread that ends in any other way
     # (Thread#kill, Thread#raise) is replaced. The threads hold interrupts off; the task lets them in where that is
     # safe.
-    #
-    # @api private
     class ThreadPool
       # Seconds that a killed thread has to end.
       KILL = 1.0
@@ -143,27 +132,21 @@ module Pando
         @stopping = false
       end
 
-      # @return [self]
       def start
         @lock.synchronize { start_thread while @threads.size < @size && !@stopping }
         self
       end
 
-      # @return [Boolean] whether the current thread is one of its threads
       def member? = @threads.include?(Thread.current)
 
-      # @return [Integer] number of threads
       def size = @threads.size
 
-      # @return [Boolean] whether no thread has been started yet
       def empty? = @threads.empty?
 
-      # @return [Boolean] whether a thread could not be replaced
       def short? = @lock.synchronize { size < @size && !@stopping }
 
       # Waits for threads that have been told to end. Kills those that have not ended by the deadline.
       #
-      # @param deadline [Deadline]
       # @return [Array<Thread>] threads that are still alive
       def stop(deadline)
         threads = @lock.synchronize do
@@ -173,7 +156,6 @@ module Pando
         ThreadPool.end_all(threads, deadline)
       end
 
-      # @param threads [Array<Thread>] @param deadline [Deadline] a thread that has not ended by then is killed
       # @return [Array<Thread>] threads that are still alive
       def self.end_all(threads, deadline)
         natives = threads.map(&:native_thread_id)
@@ -194,7 +176,7 @@ module Pando
       end
 
       def run
-        ForkSafety::NativeThread.name(@name)
+        Thread.current.name = @name
         @task.call
         finished = true
       rescue Exception => e # rubocop:disable Lint/RescueException

@@ -4,8 +4,6 @@ module Pando
   module Compat
     # Pando's replacements for settings and flags of Puma, Pitchfork and Unicorn: for hints in error messages, and for
     # the reasons that `pando init` gives for a line that it leaves out.
-    #
-    # @api private
     module Names
       NOT_NEEDED = "Leave it out: the mold always loads the application before workers are forked."
       SERVICE_MANAGER = "Leave it out: a service manager such as systemd does this."
@@ -15,8 +13,16 @@ module Pando
       AFTER_WORKER_FORK = "Write after_worker_fork { |server, worker| ... }."
       BEFORE_WORKER_EXIT = "Write before_worker_exit { |server, worker| ... }."
       AFTER_MONITOR_READY = "Write after_monitor_ready { |server| ... }."
+      OWN_SIGNALS = "Leave it out: Pando has commands of its own (pando status, pando stop, ...)."
+      NO_THREADS = "Leave it out: a request has a thread of its own, and no more."
+      NO_WARNING = "Leave it out: Pando has no such warning."
+      KEEP_ALIVE = "Leave it out: the reactor holds idle connections, and they cost no worker."
+      NO_MASTER = "Pando's monitor never loads the application: if it may run in each worker, write " \
+                  "after_worker_ready { |server, worker| ... }."
+      COLLECTIONS = "Leave it out: Pando collects garbage between requests (docs/sharing.md)."
+      NO_TLS = "Pando speaks no TLS: let a proxy do that, and listen behind it."
+      SERVICES = "A library that wants processes of its own: write service(:name) { |service| ... }, or leave it out."
 
-      # @return [Hash{String => String}]
       SETTINGS = {
         # Unicorn and Pitchfork
         worker_processes: "Write workers N.",
@@ -66,23 +72,8 @@ module Pando
         force_shutdown_after: "Write stop_timeout SECONDS.",
         first_data_timeout: "Write header_timeout SECONDS.",
         http_content_length_limit: "Write max_body_bytes BYTES.",
-        log_requests: "Write access_log :stdout, or name a file."
-      }.transform_keys(&:name).freeze
-
-      OWN_SIGNALS = "Leave it out: Pando has commands of its own (pando status, pando stop, ...)."
-      NO_THREADS = "Leave it out: a request has a thread of its own, and no more."
-      NO_WARNING = "Leave it out: Pando has no such warning."
-      KEEP_ALIVE = "Leave it out: the reactor holds idle connections, and they cost no worker."
-      NO_MASTER = "Pando's monitor never loads the application: if it may run in each worker, write " \
-                  "after_worker_ready { |server, worker| ... }."
-      COLLECTIONS = "Leave it out: Pando collects garbage between requests (docs/sharing.md)."
-      NO_TLS = "Pando speaks no TLS: let a proxy do that, and listen behind it."
-      SERVICES = "A library that wants processes of its own: write service(:name) { |service| ... }, or leave it out."
-
-      # Settings that have no equivalent in Pando, and why.
-      # @return [Hash{String => String}]
-      NO_EQUAL = {
-        # Puma
+        log_requests: "Write access_log :stdout, or name a file.",
+        # Without an equal in Pando: Puma
         activate_control_app: OWN_SIGNALS,
         app: "Put the application into config.ru.",
         clean_thread_locals: NO_THREADS,
@@ -129,7 +120,7 @@ module Pando
         worker_check_interval: "Leave it out: the monitor sees a dead worker at once.",
         worker_culling_strategy: "Leave it out: Pando chooses the workers that leave.",
         auto_trim_time: NO_THREADS,
-        # Unicorn and Pitchfork
+        # Without an equal in Pando: Unicorn and Pitchfork
         after_service_worker_ready: SERVICES,
         before_exec: "Leave it out: the workers stay when Pando itself is upgraded.",
         check_client_connection: "Leave it out: a request whose client has gone is not given to a worker.",
@@ -139,7 +130,6 @@ module Pando
         setpgid: "Leave it out: all processes are in the monitor's group."
       }.transform_keys(&:name).freeze
 
-      # @return [Hash{String => String}]
       FLAGS = {
         "-p" => "Give -l PORT.",
         "--port" => "Give -l PORT.",
@@ -157,7 +147,6 @@ module Pando
       }.freeze
 
       # Commands of pumactl, and how to do the same with Pando.
-      # @return [Hash{String => String}]
       COMMANDS = {
         "restart" => "Write pando reload.",
         "phased-restart" => "Write pando reload.",
@@ -166,16 +155,13 @@ module Pando
         "start" => "Write pando alone: it serves."
       }.freeze
 
-      # @param name [String]
-      # @param value [String, nil] the flag's value
       # @return [String, nil] what to do instead
       def self.flag(name, value)
         %w[-b --bind].include?(name) && value&.start_with?("ssl://") ? NO_TLS : FLAGS[name]
       end
 
-      # @param name [String] of a setting
       # @return [String, nil] what to do instead
-      def self.hint(name) = SETTINGS[name] || NO_EQUAL[name]
+      def self.hint(name) = SETTINGS[name]
     end
   end
 end

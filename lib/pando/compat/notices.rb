@@ -10,8 +10,6 @@ module Pando
     # itself, and the file is neither run nor parsed.
     #
     # Notices uses it.
-    #
-    # @api private
     class UnreadFile
       # A setting or hook and its arguments, without a condition or a comment behind them.
       CALL = /\A\s*([a-z]\w*!?)(?![\w!?:.&\[])(?!\s*(?:\|\|)?=)(.*?)(?:\s(?:if|unless|#)\s.*)?\z/
@@ -37,9 +35,6 @@ module Pando
       MISSING = Names::SERVICE_MANAGER
       private_constant(*constants(false))
 
-      # @param source [String] text of the file
-      # @param config [Config] the effective settings
-      # @param env [Hash{String => String}]
       def initialize(source, config, env)
         @source = source
         @config = config
@@ -49,6 +44,7 @@ module Pando
       # @return [Array<Array(Integer, String, String)>] number, text and hint of each such line
       def lines
         variables = {}
+        program = @source.lines(chomp: true).take_while { |line| line != "__END__" }
         program.each.with_index(1).filter_map do |line, number|
           variable, value = ASSIGNMENT.match(line)&.captures
           variables[variable] = expand(value, variables) if variable
@@ -59,9 +55,6 @@ module Pando
 
       private
 
-      def program = @source.lines(chomp: true).take_while { |line| line != "__END__" }
-
-      # @return [String] the text, with what was assigned in place of the variables
       def expand(text, variables) = text.to_s.gsub(/\b[a-z_]\w*\b/) { |word| variables.fetch(word, word) }
 
       def missed?(name, arguments)
@@ -139,8 +132,6 @@ module Pando
 
     # Reports settings that were meant for another server and have no effect on Pando, once at each start, in the
     # monitor. It looks at the environment and at the text of config/puma.rb.
-    #
-    # @api private
     class Notices
       PUMA = "config/puma.rb"
       INIT = "pando init writes config/pando.rb from it"
@@ -148,16 +139,12 @@ module Pando
       MOST = 5
       private_constant :INIT, :MOST
 
-      # @param config [Config]
-      # @param env [Hash{String => String}]
       def initialize(config, env = ENV)
         @config = config
         @env = env
       end
 
       # Emits an event for each setting.
-      #
-      # @return [void]
       def tell
         ignored.each do |name, reason, advice|
           Events.emit("setting.ignored", name: name, reason: reason, advice: advice)

@@ -8,8 +8,6 @@ module Pando
   module Compat
     # The lines of a config file, rewritten so that they no longer need libraries that Puma had loaded. The number of
     # lines stays the same.
-    #
-    # @api private
     class PreparedLines
       # Replacements for expressions that ask for the Rails environment, the root folder or the number of CPUs.
       REWRITTEN = [
@@ -25,8 +23,6 @@ module Pando
       ].freeze
       private_constant :REWRITTEN
 
-      # @param lines [Array<String>] a whole program
-      # @param name [String] of the file
       # @param folder [String] of the file, relative to the new file
       def initialize(lines, name, folder)
         @lines = lines
@@ -34,7 +30,6 @@ module Pando
         @folder = folder
       end
 
-      # @return [Array<String>]
       def to_a
         renamed.map.with_index { |line, row| line.match?(/\A\s*#/) || within_text.include?(row) ? line : rewrite(line) }
       end

@@ -10,41 +10,33 @@ module Pando
     # file. It never loads the application, and has no objects of Puma or Unicorn.
     #
     # There is one Scope per translated file. It remembers which lines were left out.
-    #
-    # @api private
     class Scope
       # Constants of the standard library that a config file may use, in addition to Ruby's core.
       LIBRARY = %w[Benchmark Bundler CSV Date DateTime Digest ERB Etc FileUtils IPAddr JSON Logger Net Open3 OpenSSL
                    OptionParser Pathname PP SecureRandom Set Shellwords Socket StringIO Tempfile Time Timeout Tmpdir
                    URI YAML].freeze
       # Features of the standard library and of Bundler: requiring them defines no unknown constants.
-      FEATURES = /\A(?:benchmark|bundler|csv|date|digest|english|erb|etc|fileutils|ipaddr|json|logger|net|open3|openssl|
-                       optparse|pathname|pp|rbconfig|securerandom|set|shellwords|socket|stringio|tempfile|time|timeout|
-                       tmpdir|uri|yaml)\b/xi
+      FEATURES = /\A(?:#{[*LIBRARY, "English", "optparse", "rbconfig"].join("|")})\b/i
       # Constants that only the application loads, whatever else the file requires.
       APPLICATION = %w[ActionCable ActiveJob ActiveRecord ActiveSupport Puma PumaWorkerKiller Rails Unicorn
                        Pitchfork].freeze
 
-      # @param source [String] the whole file
       def initialize(source)
         tree = Source.statements(source)
         set = Source.nodes(tree, :var_field, :mlhs)
         @locals = names(set, :@ident)
         @constants = names(set, :@const) + names(Source.nodes(tree, :class, :module).map { |one| one[1] }, :@const)
-        @methods = Source.nodes(tree, :def).map { |one| one[1][1] }
+        @methods = methods_in(tree)
         @required = []
         @lost = {}
       end
 
-      # @param feature [String] that the translated file requires
       def require(feature) = (@required << feature unless FEATURES.match?(feature))
 
       # @param text [String] a statement that was left out: whatever it sets and defines is missing from then on
       def lose(text)
         tree = Source.statements(text) or return
-        lost = names(Source.nodes(tree, :var_field), :@ident, :@const) + Source.nodes(tree, :def).map do |one|
-          one[1][1]
-        end
+        lost = names(Source.nodes(tree, :var_field), :@ident, :@const) + methods_in(tree)
         lost.each { |name| @lost[name] = true }
       end
 
@@ -53,8 +45,6 @@ module Pando
         names(Source.nodes(Source.statements(text), :var_field), :@ident, :@const).each { |name| @lost.delete(name) }
       end
 
-      # @param name [String]
-      # @return [Boolean] whether the file itself defines the name
       def own?(name) = @locals.include?(name) || @methods.include?(name)
 
       # @param text [String, nil] an expression or a statement
@@ -68,8 +58,8 @@ module Pando
 
       private
 
-      # @return [Array<String>] the names in nodes of these kinds
       def names(tree, *kinds) = Source.nodes(tree, *kinds).map { |one| one[1] }
+      def methods_in(tree) = Source.nodes(tree, :def).map { |one| one[1][1] }
 
       def state(tokens)
         if (found = tokens.find { |one| one.kind == :on_ivar })
@@ -124,7 +114,6 @@ module Pando
         unknown && explain(unknown)
       end
 
-      # @return [Array<String>] methods that are called without a receiver
       def called(tree)
         leaves = Source.nodes(tree, :vcall, :fcall, :command).map { |one| one[1] }
         leaves.filter_map { |kind, name| name if kind == :@ident }

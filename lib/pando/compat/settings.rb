@@ -8,12 +8,9 @@ module Pando
     # Translates each setting of Puma, Unicorn and Pitchfork to config/pando.rb.
     #
     # `pando init` uses it, by way of Translator.
-    #
-    # @api private
     class Settings
       # The translation of a statement: its new text and a remark, or no text and the reason why it is left out.
       Result = Struct.new(:text, :remark) do
-        # @return [Boolean]
         def left_out? = text.nil?
       end
 
@@ -28,6 +25,8 @@ module Pando
         "pid" => "pidfile",
         "pidfile" => "pidfile",
         "rackup" => "rackup",
+        "refork_after" => "refork after:",
+        "refork_max_unavailable" => "rollout unavailable:",
         "spawn_timeout" => "spawn_timeout",
         "worker_boot_timeout" => "spawn_timeout",
         "worker_shutdown_timeout" => "stop_timeout"
@@ -38,9 +37,8 @@ module Pando
         "bind" => :bind, "bind_to_activated_sockets" => :systemd, "directory" => :directory,
         "early_hints" => :early_hints,
         "force_shutdown_after" => :stop_timeout, "fork_worker" => :fork_worker, "listen" => :listen,
-        "max_threads" => :threads, "plugin" => :plugin, "port" => :port, "refork_after" => :refork_after,
-        "refork_max_unavailable" => :unavailable, "set_remote_address" => :remote_address, "threads" => :threads,
-        "timeout" => :timeout, "worker_processes" => :workers, "workers" => :workers
+        "max_threads" => :threads, "plugin" => :plugin, "port" => :port, "set_remote_address" => :remote_address,
+        "threads" => :threads, "timeout" => :timeout, "worker_processes" => :workers, "workers" => :workers
       }.freeze
 
       # In a worker, see the setting.
@@ -67,19 +65,14 @@ module Pando
         "sidekiq_embed" => "A plugin of Puma: node :sidekiq, require: \"./config/environment.rb\" (docs/swarm.md)."
       }.freeze
 
-      class << self
-        # @return [Boolean] whether it is the name of a setting of Puma, Unicorn or Pitchfork
-        def known?(name) = RENAMED.key?(name) || SPECIAL.key?(name) || !Names.hint(name).nil?
-      end
+      # @return [Boolean] whether it is the name of a setting of Puma, Unicorn or Pitchfork
+      def self.known?(name) = RENAMED.key?(name) || SPECIAL.key?(name) || !Names.hint(name).nil?
 
-      # @param names [Array<String>] of Pando's own settings
       # @param values [Hash{String => String}] the source text that is assigned to each local variable of the file
-      def initialize(names, values)
-        @names = names
+      def initialize(values)
         @values = values
       end
 
-      # @param statement [Statement]
       # @return [Result, nil] nil: it is not a setting
       def translate(statement)
         @statement = statement
@@ -95,12 +88,10 @@ module Pando
       private
 
       def rename(name)
-        wanted = RENAMED.fetch(name)
-        return leave_out(Names.hint(name) || "Pando has no such setting.") unless @names.include?(wanted)
         return leave_out("The default is config.ru.") if @arguments == ["DefaultRackup"]
         return leave_out("It has no value.") if @arguments.empty?
 
-        write(wanted, *@arguments)
+        write(RENAMED.fetch(name), *@arguments)
       end
 
       # Adds a condition for an environment variable: if it is not set, the setting would have no value and the boot
@@ -166,8 +157,6 @@ module Pando
       def directory = leave_out(Names::ON_THE_COMMAND_LINE)
       def systemd = write("listen", "\"systemd\"")
       def early_hints = write("early_hints", *(@arguments.empty? ? ["true"] : @arguments))
-      def refork_after = write("refork after:", *@arguments)
-      def unavailable = write("rollout unavailable:", *@arguments)
 
       def fork_worker
         @arguments.empty? ? write("refork", ":auto") : write("refork after:", "[#{@arguments.first}]")
@@ -227,8 +216,6 @@ module Pando
     # Translates each hook of Puma, Unicorn and Pitchfork to config/pando.rb. The block keeps its text.
     #
     # `pando init` uses it, by way of Translator.
-    #
-    # @api private
     class Blocks
       Result = Settings::Result
 
@@ -264,18 +251,15 @@ module Pando
       UNICORN_SERVER = /\bserver\.\w/
       private_constant :KILLER, :UNICORN_SERVER
 
-      # @param dialect [Symbol] :puma or :unicorn
-      # @param scope [Scope]
       def initialize(dialect, scope)
         @dialect = dialect
         @hooks = dialect == :puma ? PUMA : UNICORN
         @scope = scope
       end
 
-      # @param statement [Statement]
       # @return [Result, nil] nil: it is not a hook
       def translate(statement)
-        return puma_after_worker_fork if @dialect == :puma && statement.name == "after_worker_fork"
+        return Result.new(nil, Names::NO_MASTER) if @dialect == :puma && statement.name == "after_worker_fork"
 
         hook = @hooks[statement.name] or return
         reason = obstacle(statement, hook)
@@ -283,8 +267,6 @@ module Pando
       end
 
       private
-
-      def puma_after_worker_fork = Result.new(nil, Names::NO_MASTER)
 
       def obstacle(statement, hook)
         block = statement.block

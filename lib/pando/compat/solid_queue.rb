@@ -1,13 +1,24 @@
 # frozen_string_literal: true
 
-require "pando/compat/lock_file"
-
 module Pando
   module Compat
+    # Finds out which gems an application has by reading its Gemfile.lock, without loading anything.
+    module LockFile
+      module_function
+
+      def names?(directory, gem, env: ENV)
+        gemfile = env["BUNDLE_GEMFILE"].to_s
+        files = [*("#{gemfile}.lock" unless gemfile.empty?), File.join(directory, "Gemfile.lock"),
+                 File.join(directory, "gems.locked")]
+        file = files.find { |path| File.file?(path) } or return false
+        File.read(file).match?(/^ {4}#{Regexp.escape(gem)} \(/)
+      rescue SystemCallError
+        false
+      end
+    end
+
     # SOLID_QUEUE_IN_PUMA, by which a Rails application asks its web server to run its jobs. Pando runs them in a node
     # next to the workers.
-    #
-    # @api private
     module SolidQueue
       VARIABLE = "SOLID_QUEUE_IN_PUMA"
       OFF = ["", "false", "0", "no", "off"].freeze
@@ -19,12 +30,8 @@ module Pando
       private_constant :OFF
 
       class << self
-        # @param env [Hash{String => String}]
-        # @return [Boolean]
         def wanted?(env) = !OFF.include?(env.fetch(VARIABLE, "").downcase)
 
-        # @param directory [String] of the application
-        # @return [Boolean] whether it is a Rails application with the gem
         def possible?(directory, env) = obstacle(directory, env).nil?
 
         # @return [String, nil] why there is no node

@@ -7,8 +7,6 @@ module Pando
     # A config file of another server as text, cut into pieces of whole lines without running it.
     #
     # `pando init` uses it, by way of Translator.
-    #
-    # @api private
     module Source
       # Consecutive lines: a :comment or an empty line, one or more statements (:code), or everything after __END__
       # (:data). `rows` is the range of their indices.
@@ -36,10 +34,6 @@ module Pando
 
       class << self
         # @param lines [Array<String>] without their newlines
-        # @param from [Integer] index of the first line
-        # @param to [Integer] index of the last line
-        # @return [Array<Piece>] all lines, in order
-        # @raise [Unreadable]
         def pieces(lines, from = 0, to = lines.size - 1)
           found = []
           while from <= to
@@ -53,13 +47,6 @@ module Pando
         # @return [Array, nil] the statements of a program in the form of Ripper.sexp; nil: it is not a complete program
         def statements(text)
           Ripper.sexp(text)&.at(1)&.reject { |one| one.first == :void_stmt }
-        end
-
-        # @return [Array<String>] the statements of a line
-        def parts(text)
-          cut = tokens(text).slice_when { |one, _| one.kind == :on_semicolon && one.depth.zero? }
-          texts = cut.map { |part| part.map(&:text).join.sub(/;\s*\z/, "") }
-          texts.reject { |part| statements(part).to_a.empty? }
         end
 
         # @return [Array<Token>] whose texts, joined, are the whole text
@@ -123,17 +110,11 @@ module Pando
 
     # Parses one statement of a config file without running it: the name of the setting or hook that it calls, the
     # arguments, the block, and a modifier such as `if ENV["PORT"]`.
-    #
-    # @api private
     class Statement
-      # @return [String]
-      attr_reader :text
-      # @return [Array] in the form of Ripper.sexp
-      attr_reader :node
+      attr_reader :text, :node
       # @return [String, nil] the method that it calls without a receiver
       attr_reader :name
 
-      # @param text [String] a single statement; a comment may follow it
       def initialize(text)
         @text = text
         @tokens = Source.tokens(text)
@@ -141,10 +122,8 @@ module Pando
         @name = find_name
       end
 
-      # @return [String] the indentation
       def indent = text[/\A[ \t]*/]
 
-      # @return [Array<String>] source text of each argument
       def arguments
         @arguments ||= split(unwrapped)
       end
@@ -155,21 +134,16 @@ module Pando
         " #{code(@tokens.drop(at)).strip}"
       end
 
-      # @return [String, nil] the expression of the modifier
       def condition = modifier&.sub(/\A \w+\s*/, "")
 
-      # @return [String, nil] the block and what follows it
       def block = (source(@tokens.drop(block_at)) if block_at)
 
-      # @return [Array<String>] the parameters of the block
       def parameters
         from, to = pipes
         to ? split(@tokens[(from + 1)...to]) : []
       end
 
-      # @param name [String] the new name
       # @param parameters [Array<String>, nil] of the block; nil: leave them
-      # @return [String] the statement with these changes
       def rewrite(name, parameters: nil)
         tokens = @tokens.dup
         from, to = pipes
@@ -241,8 +215,6 @@ module Pando
 
     # An `if`, `unless` or `case` over several lines: finds its heads (`if x`, `elsif y`, `when 1`, `else`) and the
     # branches between them.
-    #
-    # @api private
     class Branches
       CLAUSES = { if: %w[elsif else], unless: %w[else], case: %w[when in else] }.freeze
       # Tokens at the end of a line that continues on the next one.
@@ -250,11 +222,8 @@ module Pando
       CONJUNCTIONS = %w[and or not].freeze
       private_constant :CLAUSES, :UNFINISHED, :CONJUNCTIONS
 
-      # @param node [Array] a statement, in the form of Ripper.sexp
-      # @return [Boolean]
       def self.of?(node) = CLAUSES.key?(node.first)
 
-      # @param lines [Array<String>] of the statement
       def initialize(lines)
         @lines = lines
         text = lines.join("\n")
@@ -265,16 +234,11 @@ module Pando
       # @return [Array<Range>, nil] the lines of each head, and that of the `end`; nil: the branches cannot be separated
       #   by lines
       def heads
-        rows = starts.map do |row|
-          row..(ends.find do |one|
-            one >= row
-          end || row)
-        end << ((@lines.size - 1)..(@lines.size - 1))
+        last = @lines.size - 1
+        rows = starts.map { |row| row..(ends.find { |one| one >= row } || row) } + [last..last]
         rows if apart?(rows) && alone?(rows)
       end
 
-      # @param head [Range]
-      # @return [String] the expression that the head tests
       def question(head)
         text = @lines[head].join("\n").sub(/\bthen\s*\z/, "")
         asked = text.sub(/\A\s*(?:if|unless|elsif|case|when|in|else)\b/, "")

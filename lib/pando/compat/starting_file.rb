@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
-require "pando/compat/lock_file"
+require "pando/compat/solid_queue"
 
 module Pando
   module Compat
     # The config file that `pando init` writes if there is none of another server: the settings that most applications
     # want to change, with the defaults as comments.
-    #
-    # @api private
     module StartingFile
       HEAD = <<~RUBY
         # The configuration of Pando. Every setting is optional: `pando config` shows those that hold and where each
@@ -44,9 +42,6 @@ module Pando
         # node :sidekiq, concurrency: 5, queues: %w[default], shared: true, require: "./config/environment.rb"
       RUBY
 
-      # @param directory [String] of the application
-      # @param env [Hash{String => String}]
-      # @return [String] Ruby
       def self.text(directory, env)
         jobs = JOBS if LockFile.names?(directory, "solid_queue", env: env)
         sidekiq = SIDEKIQ if LockFile.names?(directory, "sidekiq", env: env)

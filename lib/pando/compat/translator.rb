@@ -2,10 +2,8 @@
 
 require "pando/compat/settings"
 require "pando/compat/source"
-require "pando/compat/output"
 require "pando/compat/prepared_lines"
 require "pando/compat/scope"
-require "pando/config/settings"
 
 module Pando
   module Compat
@@ -17,8 +15,6 @@ module Pando
     #
     # Source cuts the file into pieces of whole lines, each of them a Statement. Settings and Blocks translate it, and
     # Scope decides whether it can be evaluated where Pando reads its configuration.
-    #
-    # @api private
     class Translator
       # The new file, and how many lines with code were kept, translated and left out.
       Translation = Struct.new(:text, :kept, :translated, :left_out)
@@ -33,8 +29,6 @@ module Pando
       ASSIGNMENT = /\A\s*(\w+)\s*(?:\|\|)?=\s*([^=~].*?)\s*\z/
       private_constant :APPLICATION, :PUMA, :OWN_PROCESS, :UNFIT, :FALSE_FRIENDS, :ASSIGNMENT
 
-      # @param source [String] text of the file
-      # @param name [String] of the file, for the first lines of the result
       # @param folder [String] of the file, relative to the folder of config/pando.rb: "."
       # @raise [Source::Unreadable] it is not valid Ruby; the message names the line
       def initialize(source, name, folder: ".")
@@ -47,8 +41,6 @@ module Pando
         @out = Output.new
       end
 
-      # @return [Translation]
-      # @raise [Source::Unreadable]
       def call
         translate(0, @lines.size - 1)
         text = @out.text(header)
@@ -78,7 +70,7 @@ module Pando
         @lines = prepared + @originals.drop(program.size)
         @scope = Scope.new(prepared.join("\n"))
         values = prepared.filter_map { |line| ASSIGNMENT.match(line)&.captures }.to_h
-        @settings = Settings.new(Config::Settings.file_names.map(&:name), values)
+        @settings = Settings.new(values)
         @blocks = Blocks.new(@dialect, @scope)
       end
 
@@ -101,7 +93,7 @@ module Pando
 
       def code(rows)
         statements = Source.statements(text(rows))
-        return several(rows) if statements.size > 1
+        return put(rows, whole(Statement.new(text(rows)))) if statements.size > 1
         return branches(rows) if Branches.of?(statements.first) && rows.size > 1
 
         put(rows, translated(text(rows)))
@@ -148,21 +140,6 @@ module Pando
         reason ? refused(reason) : Settings::Result.new(statement.text)
       end
 
-      # Several statements on one line.
-      def several(rows)
-        results = Source.parts(text(rows)).map { |part| [part, translated(part)] }
-        return put(rows, Settings::Result.new(text(rows))) if results.all? { |part, result| part == result.text }
-
-        indent = @lines[rows.begin][/\A\s*/]
-        lines = results.flat_map { |part, result| lines_of(part, result) }.map { |line| "#{indent}#{line}" }
-        @out.instead(lines, @originals[rows])
-      end
-
-      def lines_of(part, result)
-        result.left_out? ? @scope.lose(part) : @scope.keep(part)
-        result.left_out? ? ["# pando: #{result.remark}", "# #{part.strip}"] : [result.text.strip]
-      end
-
       # A condition with its branches. If they cannot be separated by lines, the condition is translated as a whole.
       def branches(rows)
         branches = Branches.new(@lines[rows])
@@ -173,7 +150,6 @@ module Pando
         part(rows.begin, heads)
       end
 
-      # @param first [Integer] row of the file at which the rows of the heads start
       def part(first, heads)
         heads.each_cons(2) do |head, following|
           head.each { |row| keep(first + row) }
@@ -200,6 +176,62 @@ module Pando
       def same?(line, row)
         @lines[row].start_with?(line.rstrip) && @lines[row].delete_prefix(line.rstrip).match?(/\A\s*(?:#.*)?\z/)
       end
+    end
+
+    # Builds the lines of the new file.
+    class Output
+      MAGIC = /\A#.*\b(?:frozen_string_literal|(?:en)?coding)\s*:/
+      BLANK = /\A\s*(?:#.*)?\z/
+      private_constant :MAGIC, :BLANK
+
+      # @return [Hash{Symbol => Integer}] lines with code that were kept, translated and left out
+      attr_reader :counts
+
+      def initialize
+        @lines = []
+        @counts = { kept: 0, translated: 0, left_out: 0 }
+      end
+
+      def text(header)
+        magic = @lines.take_while { |line| MAGIC.match?(line) }
+        "#{[*magic, *header, *@lines.drop(magic.size)].join("\n")}\n"
+      end
+
+      def comments(lines) = @lines.concat(lines)
+
+      # A line that is unchanged, or is followed by the original as a comment.
+      def line(line, original)
+        changed = line.strip != original.strip
+        @lines << (changed ? "#{line} # was: #{original.strip}" : original)
+        @counts[changed ? :translated : :kept] += 1 unless original.match?(BLANK)
+      end
+
+      # Replaces the original lines with other ones.
+      def instead(lines, originals)
+        originals.each { |original| @lines << "#{indent(originals)}# was: #{original.strip}" }
+        @lines.concat(lines)
+        @counts[:translated] += originals.size
+      end
+
+      def left_out(originals, reason)
+        as_comments(originals, reason)
+        @counts[:left_out] += originals.count { |line| !line.strip.empty? }
+      end
+
+      def as_comments(originals, reason)
+        remark(originals, reason)
+        originals.each { |line| @lines << "#{indent(originals)}# #{line.delete_prefix(indent(originals))}".rstrip }
+      end
+
+      # Puts a comment above the translation of these lines.
+      def remark(originals, text)
+        text = text.sub(/\ALeave it out: (.)/) { Regexp.last_match(1).upcase }
+        @lines << "#{indent(originals)}# pando: #{text}"
+      end
+
+      private
+
+      def indent(originals) = originals.first[/\A[ \t]*/]
     end
   end
 end

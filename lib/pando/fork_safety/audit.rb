@@ -54,13 +54,14 @@ module Pando
         # @param forks [Boolean] whether this process is going to be forked. Then Pando also judges its
         #   threads and what it has opened itself
         # @param own [Array<IO, Integer>] descriptors that the caller takes care of
-        # @param keep [Array<String>] patterns of peers and paths to leave alone (see Patterns)
+        # @param keep [Array<String>] patterns of peers and paths to leave alone, see {Descriptor#kept_by?}
         # @param everything [Boolean] also find the IO objects of harmless descriptors
         # @return [Report]
         def run(forks: true, own: [], keep: [], everything: false)
           began = Sys.now
           threads, verdicts = forks ? lost_threads : [[], []]
-          inventory = Inventory.new(own: numbers(own), outside: @outside, kept: kept(keep))
+          own = own.filter_map { |io| io.is_a?(Integer) ? io : io.fileno }
+          inventory = Inventory.new(own: own, outside: @outside, kept: Descriptors.kept_numbers, patterns: keep)
           verdicts = judge(inventory, forks, everything) + verdicts
           Report.new(verdicts: verdicts, descriptors: inventory.descriptors, threads: threads, seconds: Sys.now - began)
         rescue SystemCallError => e
@@ -76,11 +77,14 @@ module Pando
           Report.new(verdicts: verdicts, threads: threads, seconds: Sys.now - began)
         end
 
-        # @param patterns [Array<String>] see Patterns
+        # @param patterns [Array<String>] see {Descriptor#kept_by?}
         # @return [Array<Integer>] the descriptors that code or these patterns declare harmless
         # @raise [SystemCallError] /proc cannot be read
         def kept_numbers(patterns)
-          Descriptors.kept_numbers | Patterns.new(patterns).numbers
+          return Descriptors.kept_numbers if patterns.empty?
+
+          found = Sys.descriptors.map { |row| Descriptor.new(row) }.select { |one| one.kept_by?(patterns) }
+          Descriptors.kept_numbers | found.map(&:number)
         end
 
         # Cuts this process off from these descriptors, also those of C code, without telling the other
@@ -113,14 +117,6 @@ module Pando
           return unless @census&.inherited?
 
           descriptors.each { |one| one.shared_with = @census.sharers(one) if one.owner == :native && one.delicate? }
-        end
-
-        def numbers(ios) = ios.filter_map { |io| io.is_a?(Integer) ? io : io.fileno }
-
-        def kept(patterns)
-          numbers = Descriptors.kept_numbers
-          patterns = Patterns.new(patterns)
-          ->(one) { numbers.include?(one.number) || patterns.match?(one) }
         end
       end
     end

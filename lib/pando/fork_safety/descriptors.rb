@@ -11,36 +11,19 @@ module Pando
     # whose peer has hung up. (On /dev/null, a socket's own calls would fail with
     # ENOTSOCK, which no client takes for a lost connection.) They are open only
     # during one replace_all; the IOs hold copies.
-    #
-    # @api private
-    class Substitutes
-      # @return [IO]
-      attr_reader :null, :hung_up
-
-      # @yieldparam substitutes [Substitutes]
-      # @return [Object] what the block returns
+    Substitutes = Struct.new(:null, :hung_up) do
       def self.open
-        substitutes = new
-        yield substitutes
-      ensure
-        substitutes&.close
-      end
-
-      def initialize
-        @null = File.open(File::NULL, "r+")
-        @hung_up, peer = UNIXSocket.pair
-        peer.close
+        File.open(File::NULL, "r+") do |null|
+          hung_up, peer = UNIXSocket.pair
+          peer.close
+          yield new(null, hung_up)
+        ensure
+          hung_up&.close
+        end
       end
 
       # @param number [Integer] a descriptor's
-      # @return [Boolean]
-      def include?(number) = [@null, @hung_up].any? { |io| io.fileno == number }
-
-      # @return [nil]
-      def close
-        @null.close
-        @hung_up.close
-      end
+      def include?(number) = [null, hung_up].any? { |io| io.fileno == number }
     end
 
     # The descriptors under Ruby's IO objects: which of them stay, and how the
@@ -48,17 +31,11 @@ module Pando
     # would send close_notify, and the next file would get the free number while a
     # library still uses it as its socket. IO#reopen flushes too. dup3(2) does none
     # of this.
-    #
-    # @api private
     module Descriptors
       STDIO = (0..2)
       # IO's own methods, because a class may have redefined them.
-      FILENO = IO.instance_method(:fileno)
-      CLOSED = IO.instance_method(:closed?)
-      STAT = IO.instance_method(:stat)
-      FCNTL = IO.instance_method(:fcntl)
-      FLUSH = IO.instance_method(:flush)
-      READPARTIAL = IO.instance_method(:readpartial)
+      FILENO, CLOSED, STAT, FCNTL, FLUSH, READPARTIAL =
+        %i[fileno closed? stat fcntl flush readpartial].map { |name| IO.instance_method(name) }
       CHUNK = 65_536
       private_constant :FILENO, :CLOSED, :STAT, :FCNTL, :FLUSH, :READPARTIAL, :CHUNK
 
@@ -66,9 +43,6 @@ module Pando
       @private = WeakSet.new
 
       class << self
-        # @param ios [Array<IO, #to_io>]
-        # @return [nil]
-        # @raise [TypeError]
         def keep(ios)
           found = ios.map { |one| IO.try_convert(one) or raise TypeError, "not an IO: #{one.inspect}" }
           @kept.delete_if { |io, _| !open?(io) }
@@ -79,8 +53,8 @@ module Pando
         # @return [Array<Integer>] numbers of the kept descriptors
         def kept_numbers = @kept.each_key.filter_map { |io| number(io) }
 
-        # @param io [IO]
-        # @return [nil]
+        # Marks an IO that no forked child may hold open: a client's connection must end
+        # when its own process closes it. Children are cut off from it before the user's hooks.
         def keep_from_children(io)
           @private.add(io)
           nil
@@ -89,7 +63,6 @@ module Pando
         # @return [Integer] how many of these are open
         def private_count = @private.to_a.count { |io| number(io) }
 
-        # @param found [Array<Audit::Descriptor>]
         # @return [Integer] how many were replaced
         def cut(found)
           return 0 if found.empty?
@@ -100,7 +73,6 @@ module Pando
         end
 
         # In a new child.
-        # @return [nil]
         def cut_off
           doomed = @private.to_a.select { |io| number(io) }
           return if doomed.empty?
@@ -119,6 +91,11 @@ module Pando
           Substitutes.open do |substitutes|
             doomed.count { |io| replace(io, substitutes) }
           end
+        end
+
+        # @return [Integer, nil] nil: it is closed, or was never opened
+        def number(io)
+          FILENO.bind_call(io) if open?(io)
         end
 
         private
@@ -180,10 +157,6 @@ module Pando
           yield
         rescue SystemCallError, IOError
           nil # at end of file, or not open in this direction
-        end
-
-        def number(io)
-          FILENO.bind_call(io) if open?(io)
         end
 
         def open?(io)

@@ -9,18 +9,14 @@ module Pando
     # runs in a process of its own. It loads nothing but itself.
     #
     #   puts ForkSafety::Examination.new(pid).text
-    #
-    # @api private
     class Examination
       # The most threads to describe.
       THREADS = 16
 
-      # @param pid [Integer]
       def initialize(pid)
         @pid = pid
       end
 
-      # @return [String] lines
       def text
         found = threads
         stack = Debugger.stack(@pid)
@@ -39,32 +35,27 @@ module Pando
       end
 
       # The native stack from a debugger, if one is installed.
-      #
-      # @api private
       module Debugger
         # Seconds. Afterwards the debugger is killed, and the process that it looked at runs on.
         PATIENCE = 8.0
         FRAMES = 40
         # The debugger downloads no symbols and reads no settings from the process's directory.
-        COMMANDS = {
-          "eu-stack" => ->(pid) { ["eu-stack", "-m", "-n", FRAMES.to_s, "-p", pid.to_s] },
-          "gdb" => lambda do |pid|
-            ["gdb", "-nx", "-nh", "-batch", "-iex", "set auto-load off", "-ex", "thread apply all backtrace #{FRAMES}",
-             "-p", pid.to_s]
-          end
-        }.freeze
+        COMMANDS = [
+          ["eu-stack", "-m", "-n", FRAMES.to_s, "-p"],
+          ["gdb", "-nx", "-nh", "-batch", "-iex", "set auto-load off", "-ex", "thread apply all backtrace #{FRAMES}",
+           "-p"]
+        ].freeze
         # The lines to keep of the debugger's output.
         FRAME = /\A(?:#\d+ |Thread \d|TID )/
 
         class << self
           # @return [Array<String>] lines; empty without a debugger, or without permission
           def stack(pid)
-            name = COMMANDS.keys.find { |command| installed?(command) } or return []
-            lines = run(COMMANDS.fetch(name).call(pid)).lines(chomp: true).grep(FRAME)
-            lines.empty? ? [] : ["native stack, by #{name}:", *lines]
+            command = COMMANDS.find { |name, *| installed?(name) } or return []
+            lines = run([*command, pid.to_s]).lines(chomp: true).grep(FRAME)
+            lines.empty? ? [] : ["native stack, by #{command.first}:", *lines]
           end
 
-          # @return [Boolean]
           def installed?(command)
             ENV.fetch("PATH", "").split(":").any? { |folder| File.executable?(File.join(folder, command)) }
           end
@@ -106,14 +97,11 @@ module Pando
       end
 
       # Maps an address of a process to the file and the offset in it (proc_pid_maps(5)).
-      #
-      # @api private
       class MemoryMap
         # Uninitialized variables lie behind the last page of their file.
         BEYOND = 1 << 16
         private_constant :BEYOND
 
-        # @param pid [Integer]
         # @return [MemoryMap] an empty one without permission to read
         def self.of(pid)
           new(File.read("/proc/#{pid}/maps"))
@@ -121,7 +109,6 @@ module Pando
           new("")
         end
 
-        # @param text [String] of /proc/PID/maps
         def initialize(text)
           @mappings = Sys::Mapping.parse(text).select { |one| one.name.start_with?("/") }
           @bases = @mappings.each_with_object({}) { |one, bases| bases[one.path] ||= one.from }
@@ -147,8 +134,6 @@ module Pando
 
       # One thread: the system call it is in (proc_pid_syscall(5)). If that waits for a lock, also the
       # library of the lock and the thread that took it.
-      #
-      # @api private
       class ThreadAt
         # The number of futex(2) on x86_64 and aarch64.
         FUTEX = { "x86_64" => 202, "aarch64" => 98 }[RUBY_PLATFORM[/\A[^-]+/]]
@@ -158,22 +143,18 @@ module Pando
         STACK_BYTES = 16_384
         FRAMES = 12
 
-        # @param pid [Integer] @param task [Integer] the thread's number
-        # @param map [MemoryMap]
         def initialize(pid, task, map)
           @pid = pid
           @task = task
           @map = map
         end
 
-        # @return [Array<String>]
         def lines
           number, *arguments = call
           ["thread #{@task} (#{comm(@pid, @task)}): #{doing(number, arguments)}", *lock(number, arguments)]
         end
 
         # Not unwound: just the words that look like return addresses. They name the libraries without a debugger.
-        # @return [Array<String>]
         def stack
           _, *arguments = call
           bytes = memory(arguments[-2], STACK_BYTES) if arguments.any?

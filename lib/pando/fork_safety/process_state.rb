@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
+require "fcntl"
 require "pando/fork_safety/finding"
-require "pando/fork_safety/process_state/reading"
 
 module Pando
   module ForkSafety
@@ -10,16 +10,12 @@ module Pando
     # younger one comes from the process of the older one, or from a descendant of it.
     #
     # A value. It holds no contents of environment variables, which may be secrets, but a digest of each.
-    #
-    # @api private
     class ProcessState
-      # @return [ProcessState] of this process
       def self.take = new(Reading.all)
 
       # @return [Hash{String => Value}] by name
       attr_reader :values
 
-      # @param values [Hash{String => Value}]
       def initialize(values)
         @values = values.freeze
         freeze
@@ -27,8 +23,6 @@ module Pando
 
       def ==(other) = other.is_a?(ProcessState) && values == other.values
 
-      # @param former [ProcessState]
-      # @return [Array<Change>]
       def changes_since(former)
         (former.values.keys | values.keys).filter_map do |key|
           from = former.values[key]
@@ -37,8 +31,6 @@ module Pando
         end
       end
 
-      # @param former [ProcessState] @param keys [Array<String>] the values to take from the former state
-      # @return [ProcessState]
       def with(former, keys)
         kept = former.values.slice(*keys)
         ProcessState.new(values.except(*keys).merge(kept))
@@ -62,7 +54,6 @@ module Pando
 
         def root? = key == "root"
 
-        # @param others [Hash{String => Value}] of another process
         # @return [Boolean] the other process has the same value
         def shared?(others) = !@to.nil? && others[key] == @to
 
@@ -76,7 +67,6 @@ module Pando
         end
 
         # Restores the former value, in the child.
-        # @raise [SystemCallError]
         def put_back
           key == "umask" ? File.umask(@from.words.oct) : Dir.chdir(@from.words)
         end
@@ -88,10 +78,8 @@ module Pando
         end
 
         # Equal in all processes of one boot that made the same change. It reveals nothing about the value.
-        # @return [String]
         def token = [key, @to&.identity].hash.abs.to_s(16)
 
-        # @param pattern [String] the key, or its first word
         def match?(pattern) = Names.match?(key, pattern)
 
         # @return [String] the key, safe to print
@@ -104,7 +92,6 @@ module Pando
           "ENV[#{name.delete_prefix(Names::VARIABLE).inspect}] #{@from.nil? ? "set" : (@to && "changed") || "deleted"}"
         end
 
-        # @return [Finding]
         def finding
           Finding.new(:changed_state, subject: name, severity: (:warning if customary? || restorable?),
                                       message: "The app changed its process while it served requests: #{self}",
@@ -124,6 +111,155 @@ module Pando
         end
 
         def shown(text) = text.dup.force_encoding(Encoding::UTF_8).scrub("?").gsub(/[^[:print:]]/, "?")[0, LENGTH]
+      end
+
+      # The names of the parts of a process's state, in events and in `fork_safety state: { allow: [...] }`.
+      module Names
+        # Signals that each process of the server sets after each fork (Cluster::Role, HTTP::SoftTimeout, Swarm::JobHandler),
+        # that its profilers use, or that belong to Ruby or the C library.
+        OURS = %w[INT HUP TERM QUIT USR1 USR2 TTIN TTOU CHLD CLD URG TSTP PROF VTALRM].freeze
+        C_LIBRARY = [32, 33].freeze
+        SIGNALS = (1..64).to_h { |number| [number, Signal.signame(number) || number.to_s] }
+                         .reject { |number, name| OURS.include?(name) || C_LIBRARY.include?(number) }
+                         .transform_values { |name| "signal #{name}".freeze }.freeze
+        STREAMS = { "stdin" => 0, "stdout" => 1, "stderr" => 2 }.freeze
+        # Lines of /proc/self/status.
+        LINES = { "umask" => "Umask", "user ids" => "Uid", "group ids" => "Gid", "groups" => "Groups",
+                  "capabilities permitted" => "CapPrm", "capabilities effective" => "CapEff",
+                  "capabilities bounding" => "CapBnd", "no new privileges" => "NoNewPrivs" }.freeze
+        # Lines of /proc/self/limits.
+        LIMIT = /^Max (.+?) {2,}(\S+) +(\S+)/
+        OTHERS = %w[root directory nice scheduling].freeze
+        # The prefix of an environment variable's name.
+        VARIABLE = "env "
+        private_constant :OURS, :C_LIBRARY, :OTHERS
+
+        class << self
+          def match?(name, pattern) = name == pattern || name.start_with?("#{pattern} ")
+
+          # @return [Boolean] whether it can match anything
+          def known?(pattern)
+            pattern.start_with?(VARIABLE) || all.any? { |name| match?(name, pattern) }
+          end
+
+          # @return [Array<String>] all names; variables are represented by one example
+          def all = [*OTHERS, *LINES.keys, *STREAMS.keys, *SIGNALS.values, *limits, "#{VARIABLE}NAME"]
+
+          private
+
+          def limits
+            File.read("/proc/self/limits").scan(LIMIT).map { |name, *| "limit #{name}" }
+          rescue SystemCallError
+            []
+          end
+        end
+      end
+
+      # One value: the identity that is compared, and the words that are shown. A renamed file stays the same file.
+      Value = Struct.new(:identity, :words) do
+        def initialize(identity, words = identity)
+          super
+          freeze
+        end
+
+        def ==(other) = other.is_a?(self.class) && identity == other.identity
+      end
+
+      # Asks the kernel about this process. Values that the kernel does not reveal are missing.
+      module Reading
+        # Positions in /proc/self/stat, after the name.
+        NICE = 16
+        SCHEDULING = [37, 38].freeze
+        MODES = { File::RDONLY => "reading", File::WRONLY => "writing", File::RDWR => "reading and writing" }.freeze
+        MODE = File::RDONLY | File::WRONLY | File::RDWR
+        IGNORED = Value.new("ignored")
+        HANDLED = Value.new("handled")
+        private_constant :NICE, :SCHEDULING, :MODES, :MODE
+
+        class << self
+          def all
+            status = status()
+            { "root" => link("root"), "directory" => link("cwd"), **lines(status), **signals(status),
+              **outside("self"), **streams, **environment }.compact
+          end
+
+          # Values that another process can also change, and read.
+          def outside(process) = { **limits(process), **priority(process) }
+
+          def file(path, words = path)
+            stat = File.stat(path)
+            Value.new("#{stat.dev} #{stat.ino}", words)
+          rescue SystemCallError
+            nil
+          end
+
+          private
+
+          def status
+            File.read("/proc/self/status")
+          rescue SystemCallError
+            "" # after a chroot there may be no /proc
+          end
+
+          def link(name)
+            path = "/proc/self/#{name}"
+            file(path, File.readlink(path))
+          rescue SystemCallError
+            nil # forbidden even to this process, once it has given up its user id
+          end
+
+          def lines(status)
+            Names::LINES.transform_values { |name| Value.new(field(status, name).split.join(" ")) }
+          end
+
+          def field(status, name) = status[/^#{name}:[ \t]*(.*)$/, 1].to_s
+
+          # Signals whose handling is not the kernel's default.
+          def signals(status)
+            ignored, handled = %w[SigIgn SigCgt].map { |name| field(status, name).hex }
+            Names::SIGNALS.each_with_object({}) do |(number, key), found|
+              found[key] = IGNORED if ignored[number - 1] == 1
+              found[key] = HANDLED if handled[number - 1] == 1
+            end
+          end
+
+          def limits(process)
+            File.read("/proc/#{process}/limits").scan(Names::LIMIT).to_h do |name, soft, hard|
+              ["limit #{name}", Value.new("#{soft} (at most #{hard})")]
+            end
+          rescue SystemCallError
+            {}
+          end
+
+          # Of the main thread, which forks.
+          def priority(process)
+            fields = File.read("/proc/#{process}/stat").rpartition(")").last.split
+            level, policy = fields.values_at(*SCHEDULING)
+            { "nice" => Value.new(fields.fetch(NICE)), "scheduling" => Value.new("level #{level}, policy #{policy}") }
+          rescue SystemCallError
+            {}
+          end
+
+          # By number, because the app may have replaced $stdout and the like.
+          def streams = Names::STREAMS.transform_values { |number| stream(number) }
+
+          def stream(number)
+            io = IO.for_fd(number, autoclose: false)
+            stat = io.stat
+            mode = MODES[io.fcntl(Fcntl::F_GETFL) & MODE]
+            Value.new("#{stat.dev} #{stat.ino} #{mode}", "#{target(number)} (#{mode}, inode #{stat.ino})")
+          rescue SystemCallError
+            Value.new("closed")
+          end
+
+          def target(number)
+            File.readlink("/proc/self/fd/#{number}")
+          rescue SystemCallError
+            "?"
+          end
+
+          def environment = ENV.to_h { |name, text| ["#{Names::VARIABLE}#{name}", Value.new(text.hash, "")] }
+        end
       end
     end
   end

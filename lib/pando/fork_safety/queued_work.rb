@@ -9,8 +9,6 @@ module Pando
     # telemetry. The rows of the library table say how to find it, see {Libraries::Library#queues}.
     #
     # Call it in the main thread of a worker.
-    #
-    # @api private
     module QueuedWork
       # Work that did not finish in time: the library, how many pieces, and their names.
       Dropped = Struct.new(:library, :pieces, :names)
@@ -26,8 +24,6 @@ module Pando
 
       class << self
         # Whether a library has work that is running, waiting or due now.
-        #
-        # @return [Boolean]
         def pending?(by = Sys.now)
           Libraries::Known.loaded.any? { |library| pieces(library, by).positive? }
         end
@@ -37,7 +33,6 @@ module Pando
         # @param by [Float] monotonic seconds; does not wait for work that is scheduled for later
         # @param on_failure [#call, nil] called with the library's name and the error when a block of its row raises
         # @yield at each check
-        # @return [nil]
         def wait(by, on_failure = nil)
           telling(on_failure) do
             left = pending?(by) ? CALM : 0
@@ -75,7 +70,6 @@ module Pando
         end
 
         # Runs in a thread, because a flush may hang on a server that does not answer.
-        # @return [Dropped, nil]
         def flush(library, by)
           block = library.queue(:flush) or return
 

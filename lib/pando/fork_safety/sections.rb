@@ -12,8 +12,6 @@ module Pando
     # are rare. A thread that enters first records that it is inside, and then checks the gate. A thread
     # that forks first closes the gate, and then checks for threads inside. So one of the two sees the
     # other. Each table changes in a single call, which the interpreter's lock makes atomic.
-    #
-    # @api private
     module Sections
       # Seconds that a fork waits for the sections of other threads to end.
       PATIENCE = 1.0
@@ -24,14 +22,6 @@ module Pando
       INSIDE = {}.compare_by_identity
       # The threads that are forking.
       FORKING = {}.compare_by_identity
-
-      # Around Ruby's own fork. A command (spawn, system, backticks) does not copy this process.
-      module ForkHook
-        def _fork = Sections.shut_out { super }
-        def daemon(*) = Sections.shut_out { super }
-
-        Process.singleton_class.prepend(self)
-      end
 
       class << self
         # Ends a section, or the wait for one.
@@ -49,8 +39,6 @@ module Pando
           end
         end
 
-        # @yield forks, while no thread is inside
-        # @raise [ForkPrevented]
         def shut_out(&fork)
           thread = Thread.current
           return yield if FORKING.key?(thread)

@@ -17,8 +17,6 @@ module Pando
       # The steps. Each takes the locks of one part of the process and leaves nothing behind. The thread step
       # uses a native thread: a Ruby thread would linger for some seconds, and Ruby creates its own locks again
       # after a fork. bench/self_check measures what the steps cost in time and memory.
-      #
-      # @api private
       module Steps
         BLANK = File.expand_path("self_check/blank.rb", __dir__)
         # The lookup stays on the host if this file has the name and comes first.
@@ -30,12 +28,6 @@ module Pando
         def allocator
           Sys.exercise_allocator
           [0, 40, 100, 300, 600].map { |bytes| "x" * bytes } << [1, 2, 3, 4] << { self: :check } << Object.new
-        end
-
-        # Not a major GC, which would write to each page of YJIT's metadata. Marking young objects runs the same
-        # code of extensions and takes the same locks.
-        def collector
-          GC.start(full_mark: false)
         end
 
         def loader
@@ -58,10 +50,12 @@ module Pando
           ::OpenSSL::Digest.digest("SHA256", "pando")
         end
 
-        # By name, in order: what the others need comes first.
+        # By name, in order: what the others need comes first. No major GC, which would write to each page of YJIT's
+        # metadata: marking young objects runs the same code of extensions and takes the same locks.
         ALL = {
           "allocator" => method(:allocator), "stdio" => Sys.method(:exercise_stdio),
-          "clock" => Sys.method(:exercise_clock), "gc" => method(:collector), "thread" => Sys.method(:exercise_thread),
+          "clock" => Sys.method(:exercise_clock), "gc" => -> { GC.start(full_mark: false) },
+          "thread" => Sys.method(:exercise_thread),
           "loader" => method(:loader), "resolver" => method(:resolver), "openssl" => method(:openssl)
         }.freeze
       end

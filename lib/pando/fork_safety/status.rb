@@ -21,38 +21,31 @@ module Pando
       #
       # @api private
       # @yieldparam reason [String, nil] nil: it is safe again
-      # @return [nil]
       def on_unsafe(&block)
         @listener = block
         block&.call(reason) if reason
         nil
       end
 
-      # Marks this process unsafe for good.
+      # Marks this process unsafe for good. The first reason counts.
       #
       # @api private
-      # @param reason [String] the first one counts
-      # @return [nil]
       def give_up(reason)
         change { @reason ||= reason }
         nil
       end
 
-      # Marks this process unsafe until the obstacle is cleared.
+      # Marks this process unsafe until {clear} is called with the same key.
       #
       # @api private
       # @param key [Symbol] names the obstacle
-      # @param reason [String]
-      # @return [nil]
       def obstruct(key, reason)
         change { @obstacles = { **@obstacles, key => reason }.freeze }
       end
 
       # @api private
-      # @param key [Symbol] as given to {obstruct}
-      # @return [nil]
       def clear(key)
-        change { @obstacles = @obstacles.reject { |known, _| known == key }.freeze } if @obstacles.key?(key)
+        change { @obstacles = @obstacles.except(key).freeze } if @obstacles.key?(key)
       end
 
       private

@@ -6,21 +6,16 @@ module Pando
     #
     # Each object is its own value in the WeakMap. Ruby 3.1.2 checks only the values when it lists the keys (Ruby bug
     # 18586). With `true` as the value, a list would contain dead objects, and the next GC might abort the process.
-    #
-    # @api private
     class WeakSet
       def initialize
         @map = ObjectSpace::WeakMap.new
       end
 
-      # @param object [Object]
-      # @return [WeakSet] self
       def add(object)
         @map[object] = object
         self
       end
 
-      # @param object [Object]
       def include?(object) = @map.key?(object)
 
       # @return [Array<Object>] the live objects

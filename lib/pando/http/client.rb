@@ -36,7 +36,7 @@ module Pando
         kind = Sys.borrow(descriptor, Socket) { |any| any.local_address.ip? ? TCPSocket : UNIXSocket }
         socket = kind.for_fd(descriptor)
         socket.ungetbyte(received) unless received.empty?
-        ForkSafety.keep_from_children(socket)
+        ForkSafety::Descriptors.keep_from_children(socket)
         socket
       end
 

@@ -118,7 +118,7 @@ module Pando
         @garbage = false
         @check_at = Sys.now + TICK
         # The processes that this one forks, the next mold or the application's own, collect as usual.
-        require "pando/fork_safety/registration" # not in the monitor, which loads this file as well
+        require "pando/fork_safety/callbacks" # not in the monitor, which loads this file as well
         ForkSafety.register(KEY, child: -> { MajorGC.allowed = true })
         MajorGC.allowed = false
       end

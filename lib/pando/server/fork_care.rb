@@ -73,7 +73,7 @@ module Pando
       # @raise [ForkSafety::Libraries::Unsafe]
       def around_fork(&fork)
         role = @server.role
-        Libraries.around_fork(strict: role.role == :worker, defer: true, prepared: @prepared,
+        Libraries.around_fork(strict: role.role == :worker, prepared: @prepared,
                               on_failure: failure(role)) { ForkSafety::Callbacks.hold_child(&fork) }
       end
 

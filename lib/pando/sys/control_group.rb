@@ -19,7 +19,6 @@ module Pando
       # Usage and limit of a group, in bytes. The usage leaves out inactive files, which the kernel drops before it
       # kills.
       Memory = Struct.new(:used, :limit) do
-        # @return [Float]
         def percent = used * 100.0 / limit
       end
 
@@ -42,10 +41,17 @@ module Pando
       end
 
       # The share of the last ten seconds in which a process of the group waited for memory (PSI, Linux' psi.rst).
-      # @return [Float, nil] percent
       def memory_pressure
         folder, name = levels(nil, "memory.pressure").first
-        read(folder, name)&.slice(/^some avg10=([\d.]+)/, 1)&.to_f if folder
+        ControlGroup.pressure(File.join(folder, name)) if folder
+      end
+
+      # @param file [String] in the format of PSI
+      # @return [Float, nil] percent
+      def self.pressure(file)
+        File.read(file)[/^some avg10=([\d.]+)/, 1]&.to_f
+      rescue SystemCallError
+        nil
       end
 
       # @return [String, nil] the file with a line "oom_kill N", the number of our processes that the kernel has killed

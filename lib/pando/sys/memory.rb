@@ -22,9 +22,6 @@ module Pando
 
       class << self
         # Takes the kernel about a millisecond for 150 MiB.
-        #
-        # @param pid [Integer]
-        # @return [Usage, nil]
         def usage(pid)
           bytes = File.read("/proc/#{pid}/smaps_rollup").scan(FIELDS).to_h { |name, kib| [name, kib.to_i * 1024] }
           return unless bytes.size == 4
@@ -36,9 +33,6 @@ module Pando
 
         # Anonymous memory, including pages shared with the forking process and pages that were swapped out. Copying a
         # page on write does not change the sum. The kernel keeps count of it, so it is cheap to read.
-        #
-        # @param pid [Integer]
-        # @return [Integer, nil]
         def anonymous(pid)
           sizes = File.read("/proc/#{pid}/status").scan(ANONYMOUS).flatten
           sizes.sum(&:to_i) * 1024 if sizes.size == 2
@@ -48,9 +42,6 @@ module Pando
 
         # Pages that a process was given without reading from disk: an upper bound of the pages that have become
         # private, and hundreds of times cheaper than {usage}.
-        #
-        # @param pid [Integer]
-        # @return [Integer, nil]
         def minor_faults(pid)
           File.read("/proc/#{pid}/stat").rpartition(")").last.split[MINOR_FAULTS]&.to_i
         rescue SystemCallError
@@ -58,9 +49,6 @@ module Pando
         end
 
         # The memory that may be used: the smallest of the control groups' limits and the machine's memory.
-        #
-        # @param group [ControlGroup]
-        # @return [Integer]
         def limit(group: ControlGroup.new, machine: "/proc/meminfo")
           [*group.memory_limit, File.read(machine)[/^MemTotal: +(\d+) kB$/, 1].to_i * 1024].min
         end
@@ -68,18 +56,9 @@ module Pando
         # The share of the last ten seconds in which a process waited for memory (PSI, Linux' psi.rst): in the control
         # group, or anywhere on the machine, because the machine's OOM killer may pick our processes as well.
         #
-        # @param group [ControlGroup]
         # @return [Float, nil] percent
         def pressure(group: ControlGroup.new, machine: "/proc/pressure/memory")
-          [group.memory_pressure, machine_pressure(machine)].compact.max
-        end
-
-        private
-
-        def machine_pressure(file)
-          File.read(file)[/^some avg10=([\d.]+)/, 1]&.to_f
-        rescue SystemCallError
-          nil
+          [group.memory_pressure, ControlGroup.pressure(machine)].compact.max
         end
       end
     end

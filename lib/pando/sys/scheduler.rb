@@ -13,7 +13,6 @@ module Pando
       # The CPU time of a process, all threads together, in user and kernel mode. It is exact to the nanosecond, where
       # /proc/PID/stat has hundredths of a second, and takes a microsecond to read.
       #
-      # @param pid [Integer]
       # @return [Float, nil] seconds; nil: it has ended
       def self.cpu_time(pid)
         Process.clock_gettime((~pid << PID_SHIFT) | SCHED)
@@ -24,7 +23,6 @@ module Pando
       # How long its main thread was ready to run and waited for a CPU: the second field of /proc/PID/schedstat (Linux'
       # sched-stats.rst).
       #
-      # @param pid [Integer]
       # @return [Integer, nil] microseconds since its start; nil: it has ended, or the kernel does not count this
       def self.run_delay(pid)
         File.read("/proc/#{pid}/schedstat").split[1]&.to_i&.div(1000)

@@ -5,8 +5,6 @@ module Pando
     # Adds up the coverage of all generations. In a forked child, Ruby sets the counters of lines and branches to zero,
     # and leaves those of methods. So each generation keeps in memory what only its ancestors have counted, and adds its
     # own counts. SimpleCov reports only in the process that started it, so each new generation takes that place.
-    #
-    # @api private
     module Coverage
       # Prepended to Ruby's Coverage module.
       module Added
@@ -19,18 +17,15 @@ module Pando
 
       class << self
         # Called in the forking process.
-        # @return [nil]
         def before_fork
           return unless defined?(::Coverage) && ::Coverage.running?
 
-          ::Coverage.singleton_class.prepend(Added) unless @installed
-          @installed = true
+          ::Coverage.singleton_class.prepend(Added)
           @handed_down = ::Coverage.peek_result
           nil
         end
 
         # Called in the heir, the child that runs the next tests.
-        # @return [nil]
         def take_over
           @counted = nil # so that the next line sees only this process's own counts
           @counted = combine(@handed_down, ::Coverage.peek_result) { |all, own| all - own } if @handed_down
@@ -48,7 +43,6 @@ module Pando
           combine(@counted, result) { |before, now| before + now }
         end
 
-        # @return [nil]
         def forget = @counted = @handed_down = nil
 
         private

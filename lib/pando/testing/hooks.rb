@@ -3,17 +3,12 @@
 module Pando
   module Testing
     # The settings and hooks of the app's config file. The hooks run around a refork as in the server.
-    #
-    # @api private
     class Hooks
       # Stands in for the server in hooks.
       Server = Struct.new(:config, :role)
       # Stands in for a mold or a worker in hooks.
       Role = Struct.new(:role, :slot, :generation, :pid, keyword_init: true)
 
-      # @param path [String, nil] of a config file, which may not exist
-      # @return [Hooks]
-      # @raise [ConfigError]
       def self.load(path)
         return new(nil) unless path && File.file?(path)
 
@@ -21,19 +16,15 @@ module Pando
         new(Config.load(["-c", path]))
       end
 
-      # @return [Config, nil]
       attr_reader :config
 
-      # @param config [Config, nil]
       def initialize(config)
         @config = config
         @server = Server.new(config, nil)
       end
 
-      # @raise [HookError]
       def before_fork = run(:before_fork)
 
-      # @raise [HookError]
       def after_fork(slot, generation)
         @server.role = Role.new(role: :mold, generation: generation, pid: Process.pid)
         run(:after_mold_fork, @server.role)

@@ -4,7 +4,6 @@ require "socket"
 require "pando/errors"
 require "pando/fork_safety"
 require "pando/sys"
-require "pando/testing/knowledge"
 
 module Pando
   module Testing
@@ -20,8 +19,6 @@ module Pando
     # The other two are children of the first, as workers are children of the monitor. Results need no transport,
     # because the heir has its ancestor's memory. Waiting processes hold the interpreter's lock, so their threads do not
     # run.
-    #
-    # @api private
     class Line
       ADOPTED_WITHIN = 10 # seconds
       private_constant :ADOPTED_WITHIN
@@ -55,7 +52,6 @@ module Pando
       # Forks a child that is not a generation of the line. It ends when the first process does.
       #
       # @yield in the child, which exits when the block returns
-      # @return [nil]
       def fork_aside
         return if fork_off
 
@@ -69,12 +65,11 @@ module Pando
 
       private
 
-      def first? = Process.pid == @first
-
-      # @return [Boolean] true in the forking process
+      # @return [Boolean] true in the forking process; the child must call the libraries' callbacks
       def fork_off
         Sys.probe_fork
-        Knowledge.around_fork { Sys.fork_sibling }
+        ForkSafety::Audit.census
+        ForkSafety::Libraries.around_fork { ForkSafety::Callbacks.hold_child { Sys.fork_sibling } }
       end
 
       def be_born(cradle, cry)
@@ -105,7 +100,7 @@ module Pando
 
       # Whatever happens, this process runs no tests while its heir is alive.
       def stand_by(heir)
-        first? ? Sys.guard_line(@guard, heir) : Sys.witness_line(@others)
+        Process.pid == @first ? Sys.guard_line(@guard, heir) : Sys.witness_line(@others)
       rescue SystemCallError => e
         warn "pando: #{e.message}"
         exit!(1)

@@ -3,8 +3,6 @@
 module Pando
   module Testing
     # Connects a run to Minitest 5 or 6. The results so far are in the reporter, which the heir has in its memory.
-    #
-    # @api private
     class MinitestPlug
       # Prepended to Minitest: a run, from its arguments to its status.
       module Run
@@ -36,18 +34,13 @@ module Pando
 
       class << self
         def install
-          return if @installed
-
-          @installed = true
-          Knowledge.begin
-          Strict.install if Testing.settings.strict
+          Testing.begin
           ::Minitest.singleton_class.prepend(Run)
           ::Minitest::Runnable.singleton_class.prepend(old? ? RunOneMethod : RunOne)
         end
 
         def old? = Integer(::Minitest::VERSION[/\A\d+/]) < 6
 
-        # @return [Object] the result of one test, as a reporter expects it
         def result(klass, method_name)
           old? ? ::Minitest.run_one_method(klass, method_name) : klass.new(method_name).run
         end
@@ -59,7 +52,6 @@ module Pando
           throw :pando_over if Testing.session.over?
         end
 
-        # @return [String, nil]
         def complaint(result)
           result.failure.message unless result.passed? || result.skipped?
         end
@@ -109,12 +101,9 @@ module Pando
     end
 
     # A finding in the form that Minitest's reporters expect: one more test that failed.
-    #
-    # @api private
     class MinitestCheck < ::Minitest::Test
       ::Minitest::Runnable.runnables.delete(self)
 
-      # @return [Minitest::Result]
       def self.result(title, message, location)
         check = new(title)
         failure = ::Minitest::Assertion.new(message)
@@ -132,8 +121,6 @@ module Pando
 
     # Connects a run to the processes of Rails' parallelize(workers: N). Each of them is the first of its own line. The
     # process that distributes the tests runs none itself and does not refork.
-    #
-    # @api private
     class RailsPlug
       # Prepended to Rails' worker.
       module PerformJob
@@ -150,9 +137,8 @@ module Pando
       end
 
       def self.install
-        return if @installed || !defined?(::ActiveSupport::Testing::Parallelization::Worker)
+        return unless defined?(::ActiveSupport::Testing::Parallelization::Worker)
 
-        @installed = true
         ::ActiveSupport::Testing::Parallelization::Worker.prepend(PerformJob)
       end
 

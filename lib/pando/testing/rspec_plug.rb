@@ -3,8 +3,6 @@
 module Pando
   module Testing
     # Connects a run to RSpec 3. The results so far are in the reporter, which the heir has in its memory.
-    #
-    # @api private
     class RSpecPlug
       # Prepended to RSpec's examples.
       module RunExample
@@ -20,18 +18,12 @@ module Pando
         end
       end
 
-      class << self
-        def install
-          return if @installed
-
-          @installed = true
-          Knowledge.begin
-          Strict.install if Testing.settings.strict
-          ::RSpec::Core::Example.prepend(RunExample)
-          ::RSpec.configure do |config|
-            config.backtrace_exclusion_patterns << %r{/lib/pando/testing/}
-            config.after(:suite) { Testing.session.finish(RSpecPlug.new(::RSpec.configuration.reporter)) }
-          end
+      def self.install
+        Testing.begin
+        ::RSpec::Core::Example.prepend(RunExample)
+        ::RSpec.configure do |config|
+          config.backtrace_exclusion_patterns << %r{/lib/pando/testing/}
+          config.after(:suite) { Testing.session.finish(RSpecPlug.new(::RSpec.configuration.reporter)) }
         end
       end
 

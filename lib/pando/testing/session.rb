@@ -1,12 +1,17 @@
 # frozen_string_literal: true
 
-require "pando/testing/refork"
+require "tempfile"
+require "pando/testing/coverage"
+require "pando/testing/hooks"
+require "pando/testing/line"
+require "pando/testing/places"
+require "pando/testing/strict"
 require "pando/testing/threads"
 
 module Pando
   module Testing
-    # One run of a suite: counts its tests and decides when to refork. Each generation has its own copy; only the living
-    # generation's copy counts.
+    # One run of a suite: counts its tests, decides when to refork, and reforks. Each generation has its own copy, as it
+    # was at the fork; only the living generation's copy counts.
     #
     # A plug connects it to a framework, and has these methods:
     #
@@ -15,17 +20,17 @@ module Pando
     #   after_refork                     restores what the framework lost in the fork
     #   outputs                          IOs to which it writes its reports
     #   after_a_crash(tests)             what a crash costs, in a sentence; at most this many tests have run
-    #
-    # @api private
     class Session
+      # The suite's own connections, to the process that distributes tests.
+      DISTRIBUTION = %r{/drb/}
+      private_constant :DISTRIBUTION
+
       # @return [Integer] reforks so far
       attr_reader :generation
       # @return [Array<Integer>] pids of the earlier processes of the run
       attr_reader :ancestors
-      # @api private
-      attr_reader :settings, :line, :progress
+      attr_reader :settings, :line
 
-      # @param settings [Settings]
       def initialize(settings)
         @settings = settings
         @generation = 0
@@ -37,10 +42,7 @@ module Pando
 
       # Runs one test, after a refork if it is time.
       #
-      # @param test [String] its name
-      # @param plug [Object]
       # @param rehearsal [Proc, nil] runs the test without reporting it; returns an error message or nil
-      # @yield runs the test
       # @return [Object, nil] the block's return value; nil if the run is over and the test did not run
       def run(test, plug, rehearsal: nil, &block)
         return yield unless ours?
@@ -55,46 +57,18 @@ module Pando
       end
 
       # Called after the last test.
-      # @return [nil]
       def finish(plug)
-        report([*@refork.at_the_end, *@threads.findings], plug) if @refork && !over?
+        report([*@strict&.used, *@threads.findings], plug) if @reforked && !over?
         nil
       end
 
-      # @return [Boolean] whether the heir has crashed, so that this process only reports
+      # Whether the heir has crashed, so that this process only reports.
       def over? = @over == true
 
       # Continues with other tests after a crash, in a new generation.
-      # @return [nil]
       def resume
         @over = false
         @since = nil
-      end
-
-      # Whether this process continues a run that another process began.
-      def heir? = @generation.positive?
-
-      # @param reason [String]
-      # @return [nil]
-      def stop(reason)
-        warn "pando: no more reforks in this run: #{reason}" unless @stopped
-        @stopped = true
-        nil
-      end
-
-      # @param findings [Array<ForkSafety::Finding>] each is reported once per run
-      # @return [nil]
-      def report(findings, plug)
-        findings.each do |finding|
-          next if @told.key?(finding.fingerprint)
-
-          @told[finding.fingerprint] = true
-          next warn("pando: #{finding}", "    #{finding.advice}") unless settings.fatal?(finding)
-
-          message = "#{finding.message.delete_suffix(".")}. #{finding.advice}"
-          plug.fail(finding.kind.to_s, message, finding.location)
-        end
-        nil
       end
 
       private
@@ -106,7 +80,8 @@ module Pando
         return false if over? || (@since && @since < settings.every)
         return true if ForkSafety.safe?
 
-        stop("the process is no longer fork-safe: #{ForkSafety.reason}")
+        warn "pando: no more reforks in this run: the process is no longer fork-safe: #{ForkSafety.reason}"
+        @stopped = true
         false
       end
 
@@ -115,37 +90,100 @@ module Pando
         @progress&.note(test)
         yield
       ensure
-        report(@refork.after_first_test, plug) if @refork && @since == 1
+        report(@strict.after_first_test, plug) if @strict && @since == 1
       end
 
+      # @param findings [Array<ForkSafety::Finding>] each is reported once per run
+      def report(findings, plug)
+        findings.each do |finding|
+          next if @told.key?(finding.fingerprint)
+
+          @told[finding.fingerprint] = true
+          next warn("pando: #{finding}", "    #{finding.advice}") unless settings.fatal?(finding)
+
+          message = "#{finding.message.delete_suffix(".")}. #{finding.advice}"
+          plug.fail(finding.kind.to_s, message, finding.location)
+        end
+      end
+
+      # Returns in the heir, in the forking process if its heir has crashed, or if there is no heir.
       def refork(plug, rehearsal)
         @line ||= Line.new
         @progress ||= Progress.new
-        report(@refork.at_the_end, plug) if @refork
-        @refork = nil
+        report(@strict.used, plug) if @strict
+        @strict = nil
+        @reforked = false
         @since = 0
         @threads.before_fork
-        attempt(plug, rehearsal)
-      rescue Error, SystemCallError => e
-        return plug.fail("refork", "the process could not refork: #{e.message}", e.backtrace&.first) unless later?(e)
-
+        signal = go_on(plug, rehearsal)
+        signal ? close_down(plug, signal) : take_over(plug)
+      rescue ForkPrevented => e # a thread is inside Pando.prevent_fork, so the refork can succeed later
         warn "pando: the refork is postponed to the next test: #{e.message}"
         @since = settings.every
+      rescue Error, SystemCallError => e
+        plug.fail("refork", "the process could not refork: #{e.message}", e.backtrace&.first)
       end
 
-      # A thread is inside Pando.prevent_fork, so the refork can succeed later.
-      def later?(error) = Pando.const_defined?(:ForkPrevented) && error.is_a?(Pando::ForkPrevented)
-
-      def attempt(plug, rehearsal)
+      # @return [nil, Integer] nil in the heir, the signal in the forking process
+      # @raise [Error, SystemCallError] there is no heir, and the forking process goes on
+      def go_on(plug, rehearsal)
         pid = Process.pid
-        refork = Refork.new(self, plug)
-        signal = refork.go_on(rehearsal)
-        return close_down(plug, signal) if signal
+        Testing.hooks.before_fork
+        strict = Strict.new(self, plug, rehearsal) if settings.strict && rehearsal
+        Coverage.before_fork
+        flush
+        strict&.before_fork { settle_in(plug, 2, @generation + 1) }
+        signal = @line.go_on
+        return signal if signal
 
         @generation += 1
         @ancestors << pid
-        @refork = refork
-        report(refork.take_over, plug)
+        @strict = strict
+        @reforked = true
+        nil
+      ensure
+        strict&.leave_alone unless @strict
+      end
+
+      # Called in the heir, at once.
+      def take_over(plug)
+        settle_in(plug, 1, @generation)
+        Coverage.take_over
+        plug.after_refork
+        report([*inheritance(plug), *@strict&.rehearse], plug)
+      end
+
+      # As in a new worker, except for the seed: it differs from the parent's, and is the same in each run.
+      def settle_in(plug, slot, generation)
+        ForkSafety.after_fork
+        ForkSafety::Libraries.settle
+        Random.srand((plug.seed * 65_536) + (generation * 16) + slot)
+        Testing.hooks.after_fork(slot, generation)
+      end
+
+      # What the library table and the audit find in a new generation. An inherited connection that no process uses is
+      # not a fault yet, so each finding is a warning at most. Strict mode sees which process uses it.
+      def inheritance(plug)
+        config = Testing.hooks.config
+        found = ForkSafety::Audit.run(forks: false, own: own(plug), keep: config&.keep_io.to_a).findings
+        found = ForkSafety::Libraries.findings(prepared: config&.prepared_library.to_a) + found if @generation == 1
+        found = found.reject { |one| one.severity == :note || suite?(one.location) }
+        found.map { |one| ForkSafety::Finding.new(one.kind, **one.to_h.except(:kind), severity: :warning) }
+      end
+
+      def own(plug) = [*@line.ios, *@strict&.ios, *plug.outputs.grep(IO).reject(&:closed?)]
+
+      def suite?(location)
+        location && (DISTRIBUTION.match?(location) || Places.suite?(location[/\A(.+):\d+\z/, 1] || location))
+      end
+
+      # Flushes the IOs, so that nothing is written twice, or lost with a process that is killed.
+      def flush
+        ObjectSpace.each_object(IO) do |io|
+          io.flush if !io.closed? && [File, IO].include?(io.class)
+        rescue IOError, SystemCallError
+          next # read-only, or closed
+        end
       end
 
       # Called in a process that takes over from its crashed heir.
@@ -156,6 +194,29 @@ module Pando
                   "#{plug.after_a_crash(settings.every)}"
         warn "pando: #{message}"
         plug.fail("generation #{@generation + 1}", message, nil)
+      end
+    end
+
+    # Stores the name of the running test so that it survives the process: in an unlinked file that all generations
+    # have open. Reads and writes start at its beginning, regardless of the shared position.
+    class Progress
+      SIZE = 512
+      private_constant :SIZE
+
+      def initialize
+        @io = Tempfile.create("pando-testing")
+        File.unlink(@io.path)
+        Pando.keep_io(@io)
+      end
+
+      def note(test)
+        @io.pwrite(test.b[0, SIZE].ljust(SIZE, "\0"), 0)
+      end
+
+      def running
+        @io.pread(SIZE, 0).delete("\0").force_encoding(Encoding::UTF_8).scrub
+      rescue EOFError
+        ""
       end
     end
   end

@@ -1,12 +1,10 @@
 # frozen_string_literal: true
 
+require "json"
 require "socket"
-require "pando/testing/places"
-require "pando/testing/strict/draws"
+require "pando/testing/strict/copies"
 require "pando/testing/strict/exits"
 require "pando/testing/strict/inheritance"
-require "pando/testing/strict/pids"
-require "pando/testing/strict/twin"
 
 module Pando
   module Testing
@@ -18,11 +16,8 @@ module Pando
     #   3. The twin leaves as a worker does, through the app's at_exit blocks, while the heir lives on.
     #
     # Meanwhile the forking process does nothing. If its descriptors change, its children have changed them.
-    #
-    # @api private
     class Strict
       # Call it before the app is loaded.
-      # @return [nil]
       def self.install
         Exits.install
         Draws.install
@@ -30,7 +25,7 @@ module Pando
 
       def initialize(session, plug, rehearsal)
         @session = session
-        @settings = session.settings
+        @patience = session.settings.patience
         @rehearsal = rehearsal
         @inheritance = Inheritance.new(plug.outputs, Testing.hooks.config&.keep_io.to_a)
         @draws = Draws.new
@@ -40,7 +35,6 @@ module Pando
 
       # Called in the forking process.
       # @yield in the twin: prepares the new process
-      # @return [nil]
       def before_fork(&settle)
         @channel, its = UNIXSocket.pair
         @session.line.fork_aside do
@@ -51,48 +45,99 @@ module Pando
         nil
       end
 
-      # @return [Array<IO>] Pando's own IOs
       def ios = [@channel].compact
 
       # Called in the heir.
-      # @return [Array<ForkSafety::Finding>]
       def rehearse
         @inheritance.watch
-        @twin = Twin::Handle.new(@channel, @settings.patience)
-        [*@locks, *@twin.rehearse]
+        @pid = answer&.fetch("pid")
+        [*@locks, *judge(ask("rehearse"))]
       end
 
       # Called in the heir, after it has run the same test itself.
-      # @return [Array<ForkSafety::Finding>]
       def after_first_test
-        [*used, *Pids.findings(@forkers), *@twin.leave]
+        found = [*used, *Pids.findings(@forkers)]
+        facts = ask("leave") || {}
+        @channel.close
+        found + facts.fetch("deleted", []).map { |path, site| deleted(path, site) }
       end
 
       # Called in the heir, at any time.
-      # @return [Array<ForkSafety::Finding>]
       def used = [*@inheritance.used, *@draws.findings]
 
       # Called if there is no heir after all.
-      # @return [nil]
       def leave_alone
         @channel&.close
         nil
       end
 
-      # The locks that background threads hold when their process is forked.
-      #
-      # @api private
-      module Locks
-        # @return [Array<ForkSafety::Finding>] one for all locks: Ruby does not tell which thread holds which
-        def self.findings
-          held = ObjectSpace.each_object(Thread::Mutex).count { |mutex| mutex.locked? && !mutex.owned? }
-          return [] if held.zero?
+      private
 
-          places = (Thread.list - [Thread.main]).filter_map { |thread| Places.of(thread) }
-          message = "A background thread held a lock during the refork, and the child does not have the thread. " \
-                    "Background threads were at #{places.join(", ")}."
-          [ForkSafety::Finding.new(:lock_held, subject: "Mutex", location: places.first, message: message)]
+      # @return [Hash, nil] what the twin tells; nil: it does not answer any more
+      def ask(what)
+        @channel.puts(what)
+        answer
+      rescue SystemCallError, IOError
+        nil # it has ended
+      end
+
+      def answer
+        line = @channel.wait_readable(@patience) && @channel.gets
+        line ? JSON.parse(line) : kill
+      end
+
+      def kill
+        Process.kill(:KILL, @pid) if @pid
+        nil
+      rescue Errno::ESRCH
+        nil
+      end
+
+      def judge(facts)
+        if facts.nil?
+          [twin_failed("The next test did not end in a second process forked from the same parent " \
+                       "(within #{@patience.round} s, or it crashed).")]
+        elsif facts["wrong"]
+          [twin_failed("The next test fails in a second process forked from the same parent: #{facts["wrong"]}")]
         end
+      end
+
+      def twin_failed(message) = ForkSafety::Finding.new(:twin_failed, subject: "test", message: message)
+
+      def deleted(path, site)
+        ForkSafety::Finding.new(:file_deleted, subject: File.basename(path), location: site, message:
+          "A second process deleted #{path} when it ended, although another process had made the file.")
+      end
+
+      # The process that runs one test before the heir does, and then exits. The heir sends it one line per command.
+      class Twin
+        # @param rehearsal [Proc] runs the test; returns an error message or nil
+        def initialize(channel, rehearsal)
+          @channel = channel
+          @rehearsal = rehearsal
+        end
+
+        def live
+          Pando.keep_io(@channel)
+          tell(pid: Process.pid)
+          [$stdout, $stderr].each { |io| io.reopen(File::NULL, "w") }
+          yield
+          obey { { wrong: @rehearsal.call } }
+          obey { { deleted: Exits.run } }
+          nil
+        end
+
+        private
+
+        def obey
+          @channel.gets or exit!(0) # the heir has ended
+          tell(yield)
+        rescue Exception => error # rubocop:disable Lint/RescueException
+          tell(wrong: "#{error.class}: #{error.message}")
+          exit!(1)
+        end
+
+        def tell(facts) = @channel.puts(JSON.generate(facts))
       end
     end
   end

@@ -7,8 +7,6 @@ module Pando
   module Testing
     # The threads that a run has lost to forks, because nothing started them again in a later generation. They are
     # identified by the line that created them. Each generation has the list of its ancestors.
-    #
-    # @api private
     class Threads
       # The next use, or the plug, starts these again.
       HARMLESS = %r{/minitest/parallel\.rb|/timeout\.rb|/drb/|/resolv\.rb|/monitor\.rb}
@@ -26,7 +24,6 @@ module Pando
       end
 
       # Called in the forking process, before the fork.
-      # @return [nil]
       def before_fork
         note
         @lost |= self.class.sites
@@ -34,7 +31,6 @@ module Pando
       end
 
       # Called after the last test of the run.
-      # @return [Array<ForkSafety::Finding>]
       def findings
         note
         (@lost - @restarted).map do |site|

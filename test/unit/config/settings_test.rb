@@ -38,6 +38,6 @@ class SettingsTest < Minitest::Test
   def test_hints_for_foreign_names_are_for_names_that_pando_does_not_have
     names = [*Settings.all.map(&:name), *Settings.file_names, *Pando::Hooks::NAMES].map(&:name)
 
-    assert_empty names & [*Pando::Compat::Names::SETTINGS.keys, *Pando::Compat::Names::NO_EQUAL.keys]
+    assert_empty names & Pando::Compat::Names::SETTINGS.keys
   end
 end

@@ -101,7 +101,7 @@ module Pando
               check: lambda { |policy, _|
                 next unless policy.is_a?(Hash) && Platform.linux?
 
-                require "pando/fork_safety/process_state/reading"
+                require "pando/fork_safety/process_state"
                 names = ForkSafety::ProcessState::Names
                 wrong = policy[:allow].find { |one| !names.known?(one) } or next
                 "allow: has #{wrong.inspect}, which Pando does not check." \

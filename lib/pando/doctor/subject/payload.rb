@@ -79,7 +79,7 @@ module Pando
           require "pando/doctor/subject/handler"
           require "pando/doctor/subject/rails_app"
           require "pando/fork_safety/libraries"
-          require "pando/sys/code_region"
+          require "pando/sys/mapping"
           require "pando/fork_safety"
           @before_load = open_descriptors
           remember_tasks

@@ -48,7 +48,6 @@ module Pando
         # @return [Array<Integer>, nil] pids of living processes that have it open too; nil: it was not inherited
         attr_accessor :shared_with
 
-        # @param row [Array] of Sys.descriptors
         def initialize(row)
           @number, @target, @flags, @position, @reserved, @domain, @stream, @listening, @hung_up, @local, @peer = row
           @type = classify
@@ -100,6 +99,19 @@ module Pando
         def local
           @local_name = @local && name_of(@local) unless defined?(@local_name)
           @local_name
+        end
+
+        # @param patterns [Array<String>] of descriptors that were declared harmless, by the address of their peer or by
+        #   their path: "10.0.0.5:6379", "[::1]:6379", "*:8125", "/run/collector.sock", "/srv/data/*". The syntax is
+        #   that of File.fnmatch without brackets; a star matches slashes too.
+        def kept_by?(patterns)
+          return false if patterns.empty?
+
+          names = socket? ? [peer, local].compact : [target]
+          patterns.any? do |pattern|
+            plain = pattern.gsub(/[\[\]]/) { |bracket| "\\#{bracket}" }
+            names.any? { |name| File.fnmatch(plain, name) }
+          end
         end
 
         # @return [String] what it is, in words; the same in each run

@@ -24,30 +24,27 @@ module Pando
         REPORTS = 12
         private_constant :WINDOW, :STEADY, :STEPS, :SLOW, :REPORTS
 
-        # @param own [Array<IO>] descriptors that the caller takes care of
-        # @param clock [#call] seconds
-        # @param count [#call] how many descriptors there are
         def initialize(own: [], clock: Sys.method(:now), count: Sys.method(:descriptor_count))
           @own = own.map(&:fileno)
           @clock = clock
           @count = count
           @next_at = clock.call
           @counts = []
-          @known = targets
+          @known = Sys.descriptors.to_h { |number, target| [[number, target], true] }
           @first = @known.size
           @reports = 0
           @told = 0
         end
 
         # Call it now and then; it does nothing before its time.
-        # @return [Finding, nil] what grows
         def check
           now = @clock.call
           return if now < @next_at || @reports >= REPORTS
 
           @next_at = now + PERIOD
           @counts = [*@counts.last(WINDOW), @count.call]
-          tell if (steady? || slow?) && doubled?
+          added = @counts.last - @first
+          tell(added) if (steady? || added >= SLOW) && added >= @told * 2
         rescue SystemCallError
           nil # /proc cannot be read now
         end
@@ -60,11 +57,8 @@ module Pando
           steps >= STEPS && falls <= 1 && @counts.last - @counts.first >= STEADY
         end
 
-        def slow? = @counts.last - @first >= SLOW
-        def doubled? = @counts.last - @first >= @told * 2
-        def targets = Sys.descriptors.to_h { |number, target| [[number, target], true] }
-
-        def tell
+        # @param more [Integer] descriptors than at first
+        def tell(more)
           inventory = Inventory.new(own: @own)
           added = inventory.descriptors.reject { |one| @known[[one.number, one.target]] || one.owner != :native }
           inventory.attribute(added)
@@ -72,7 +66,7 @@ module Pando
           return unless group
 
           @reports += 1
-          @told = @counts.last - @first
+          @told = more
           finding(group, of_kind, added.size)
         end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/fork_safety/audit/descriptor"
+require "pando/fork_safety/descriptors"
 require "pando/sys"
 
 module Pando
@@ -8,10 +9,7 @@ module Pando
     module Audit
       # The descriptors of a process just before it forked. The child finds this note in its memory. So it
       # knows what it inherited without looking at another process, which may be forbidden.
-      #
-      # @api private
       class Census
-        # @return [Integer] the forker
         attr_reader :pid
 
         def initialize
@@ -24,7 +22,6 @@ module Pando
         # @return [Boolean] this process is the forker's child, not the forker
         def inherited? = pid != Process.pid
 
-        # @param descriptor [Descriptor] of the child
         # @return [Array<Integer>, nil] the forker's pid, if both have it open now; [] if the forker has
         #   closed it; nil if it was not inherited
         def sharers(descriptor)
@@ -34,84 +31,40 @@ module Pando
           number ||= descriptor.number if @targets[descriptor.number] == descriptor.target
           return unless number
 
-          case held?(number, descriptor)
-          when :another then nil
-          when false then []
-          else [pid]
-          end
-        end
-
-        private
-
-        # If it cannot be found out, the descriptor counts as held. Two files or event sources may have one
-        # name, so the kernel is asked whether they are the same open file.
-        def held?(number, descriptor)
           theirs = Sys.descriptor_of(pid, number)
-          return true if theirs.nil?
-          return false unless theirs == descriptor.target
-          return true if descriptor.inode
+          return [pid] if theirs.nil? # it cannot be found out
+          return [] unless theirs == descriptor.target
 
-          Sys.same_open_file?(pid, number, descriptor.number) == false ? :another : true
-        end
-      end
-
-      # Descriptors that were declared harmless, by the address of their peer or by their path:
-      # "10.0.0.5:6379", "[::1]:6379", "*:8125", "/run/collector.sock", "/srv/data/*". The syntax is that of
-      # File.fnmatch without brackets; a star matches slashes too.
-      #
-      # @api private
-      class Patterns
-        # @param patterns [Array<String>]
-        def initialize(patterns)
-          @patterns = patterns.map { |pattern| pattern.gsub(/[\[\]]/) { |bracket| "\\#{bracket}" } }
-        end
-
-        # @return [Array<Integer>] the matching descriptors of this process
-        # @raise [SystemCallError] /proc cannot be read
-        def numbers
-          return [] if @patterns.empty?
-
-          Sys.descriptors.map { |row| Descriptor.new(row) }.select { |one| match?(one) }.map(&:number)
-        end
-
-        # @param descriptor [Descriptor]
-        def match?(descriptor)
-          return false if @patterns.empty?
-
-          names = descriptor.socket? ? [descriptor.peer, descriptor.local].compact : [descriptor.target]
-          names.any? { |name| @patterns.any? { |pattern| File.fnmatch(pattern, name) } }
+          # Two files or event sources may have one name, so the kernel is asked whether they are the same open file.
+          another = descriptor.inode.nil? && Sys.same_open_file?(pid, number, descriptor.number) == false
+          another ? nil : [pid]
         end
       end
 
       # All descriptors of this process, each with its owner. Ruby offers no way from a number to its IO
       # object, so this class walks the heap, but only if there are descriptors to look up.
-      #
-      # @api private
       class Inventory
         STDIO = (0..2)
-        FILENO = IO.instance_method(:fileno)
-        CLOSED = IO.instance_method(:closed?)
-        private_constant :FILENO, :CLOSED
 
         # @return [Array<Descriptor>] by number
         attr_reader :descriptors
 
         # @param own [Array<Integer>] numbers that the caller takes care of
         # @param outside [Hash{Integer => String}] what was open before the app was loaded
-        # @param kept [#call] takes a Descriptor: whether to leave it alone
+        # @param kept [Array<Integer>] numbers to leave alone
+        # @param patterns [Array<String>] of further descriptors to leave alone, see {Descriptor#kept_by?}
         # @raise [SystemCallError] /proc cannot be read
-        def initialize(own: [], outside: {}, kept: ->(_) { false })
+        def initialize(own: [], outside: {}, kept: [], patterns: [])
           @own = own
           @outside = outside
           @kept = kept
+          @patterns = patterns
           @descriptors = Sys.descriptors.map { |row| Descriptor.new(row) }.sort_by(&:number)
           @stdio = descriptors.select { |one| STDIO.cover?(one.number) }.map(&:target)
           descriptors.each { |one| one.owner = owner(one) || :native }
         end
 
         # Finds the IO objects of these, and where they were opened.
-        # @param some [Array<Descriptor>]
-        # @return [nil]
         def attribute(some)
           return if some.empty?
 
@@ -127,22 +80,18 @@ module Pando
         end
 
         # Whether this process holds the other end of a pipe or socket pair too.
-        # @return [Boolean]
         def both_ends?(descriptor)
           return pipe_ends[descriptor.target].uniq.size == 2 if descriptor.type == :pipe
 
           peers[descriptor.inode] == true
         end
 
-        # @param numbers [Array<Integer>]
         # @return [Hash{Integer => Array<IO>}] the objects of each number that has some
         def self.ios(numbers)
           wanted = numbers.to_h { |number| [number, true] }
           ObjectSpace.each_object(IO).with_object({}) do |io, found|
-            number = FILENO.bind_call(io) unless CLOSED.bind_call(io)
+            number = Descriptors.number(io)
             (found[number] ||= []) << io if wanted[number]
-          rescue IOError
-            nil # allocated, never opened
           end
         end
 
@@ -157,13 +106,12 @@ module Pando
           return :interpreter if one.reserved?
           return :outside if @outside[one.number] == one.target
 
-          :kept if @kept.call(one)
+          :kept if @kept.include?(one.number) || one.kept_by?(@patterns)
         end
 
         # A copy of standard output, for example: then the file's position is shared on purpose.
         def stdio?(one) = one.type != :device && @stdio.include?(one.target)
 
-        # @return [Hash{String => Array<Boolean>}] of each pipe: whether it is the writing end
         def pipe_ends
           @pipe_ends ||= descriptors.select { |one| one.type == :pipe }.group_by(&:target)
                                     .transform_values { |ends| ends.map(&:write_only?) }

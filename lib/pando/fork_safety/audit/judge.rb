@@ -9,8 +9,6 @@ module Pando
       # Libraries whose objects are safe to inherit. On its next use, such a library notices the fork and opens a new
       # connection. Until then it keeps the inherited copy and leaves it alone. Or it reads a file by offset, with
       # pread(2), so that the position does not matter.
-      #
-      # @api private
       module ForkAware
         # Class => library. Each compares pids before each command.
         HOLDERS = {
@@ -27,7 +25,6 @@ module Pando
         private_constant :HOLDERS, :READERS, :DEPTH, :LIMIT
 
         class << self
-          # @param ios [Array<IO>] the objects of one descriptor
           # @return [String, nil] the library that holds one of them
           def library(ios)
             return if ios.empty?
@@ -35,7 +32,6 @@ module Pando
             holders.find { |holder, _| reaches?(holder, ios) }&.last
           end
 
-          # @param ios [Array<IO>] the objects of one descriptor
           # @return [Boolean] whether one of them is a file that its library reads by offset
           def reads_by_offset?(ios)
             readers = READERS.filter_map { |name, mark| Libraries::Constants.find(name) if Libraries::Constants.find(mark) }
@@ -97,7 +93,6 @@ module Pando
         # @return [String, nil] why the descriptors could not be read
         attr_reader :error
 
-        # @param verdicts [Array<Array(Finding, Descriptor)>]
         def initialize(verdicts:, descriptors: [], threads: [], seconds: 0.0, error: nil)
           @subjects = verdicts.to_h.compare_by_identity
           @findings = @subjects.keys.sort_by.with_index { |one, at| [Finding::SEVERITIES.index(one.severity), at] }
@@ -119,20 +114,15 @@ module Pando
       end
 
       # Decides which descriptors are dangerous. docs/audit.md has the rules for users.
-      #
-      # @api private
       class Judge
-        # @param inventory [Inventory]
         # @param forks [Boolean] this process is going to be forked: its children will have what it has
         def initialize(inventory, forks:)
           @inventory = inventory
           @forks = forks
         end
 
-        # @return [Array<Descriptor>] those that need a closer look
         def suspects = @suspects ||= @inventory.descriptors.select { |one| suspect?(one) }
 
-        # @return [Array<Array(Finding, Descriptor)>]
         def verdicts
           suspects.filter_map do |one|
             finding = judge(one)
@@ -150,35 +140,30 @@ module Pando
 
         def judge(one)
           case one.type
-          when :connection then one.inherited? ? inherited_connection(one) : own_connection(one)
+          when :connection then connection(one)
           when :pipe then pipe(one)
           when :file then file(one)
-          else event_source(one)
+          else
+            finding(:shared_event_source, one,
+                    "The #{one.type} is inherited: each process takes events from the others")
           end
         end
 
-        def inherited_connection(one)
+        def connection(one)
+          unless one.inherited?
+            return finding(:open_connection, one, "The #{one.label} is open in a process that is going to be forked")
+          end
           return if one.shared_with.empty? # no other process has it any more
 
-          library = ForkAware.library(one.ios)
-          return stale(one, library) if library
-          return self_pair(one) if @inventory.both_ends?(one)
-
-          finding(:shared_socket, one, "The #{one.label} is open in this process and in the one it was forked from")
-        end
-
-        def stale(one, library)
-          finding(:shared_socket, one, "The #{one.label} is an inherited copy, which #{library} replaces on its " \
-                                       "next use", severity: :note, advice: "There is nothing to do.")
-        end
-
-        def self_pair(one)
-          finding(:shared_socket, one, "Both ends of a socket pair are open in this process and in the one it was " \
-                                       "forked from: one may take what the other wrote", severity: :note)
-        end
-
-        def own_connection(one)
-          finding(:open_connection, one, "The #{one.label} is open in a process that is going to be forked")
+          if (library = ForkAware.library(one.ios))
+            finding(:shared_socket, one, "The #{one.label} is an inherited copy, which #{library} replaces on its " \
+                                         "next use", severity: :note, advice: "There is nothing to do.")
+          elsif @inventory.both_ends?(one)
+            finding(:shared_socket, one, "Both ends of a socket pair are open in this process and in the one it was " \
+                                         "forked from: one may take what the other wrote", severity: :note)
+          else
+            finding(:shared_socket, one, "The #{one.label} is open in this process and in the one it was forked from")
+          end
         end
 
         def pipe(one)
@@ -198,10 +183,6 @@ module Pando
           severity = :note if one.write_only? || ForkAware.reads_by_offset?(one.ios)
           finding(:shared_position, one, "The #{one.label} is open at byte #{one.position}: all processes that " \
                                          "inherit it move one position", severity: severity)
-        end
-
-        def event_source(one)
-          finding(:shared_event_source, one, "The #{one.type} is inherited: each process takes events from the others")
         end
 
         def finding(kind, one, message, severity: nil, advice: nil)

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
+require "pando/fork_safety/audit/sites"
 require "pando/fork_safety/finding"
 require "pando/fork_safety/libraries"
-require "rbconfig"
 
 module Pando
   module ForkSafety
@@ -17,12 +17,8 @@ module Pando
         SHORT = 120
         APPLICATION = "the application"
         RUBY = "Ruby's standard library"
-        STANDARD = RbConfig::CONFIG.values_at("rubylibdir", "sitelibdir", "vendorlibdir").compact
-                                   .map { |path| "#{path}/" }.freeze
-        private_constant :LONGEST, :SHORT, :APPLICATION, :RUBY, :STANDARD
+        private_constant :LONGEST, :SHORT, :APPLICATION, :RUBY
 
-        # @param location [String, nil] "file:line"; nil for a thread of C code
-        # @param name [String, nil] of the thread
         # @return [String] the same for all threads of one origin, in every process
         def self.key(location, name = nil)
           text = location || "C code (#{name || "no name"})"
@@ -33,11 +29,8 @@ module Pando
         attr_reader :key
         # @return [String, nil] the gem's name; nil: the thread belongs to the app or to Ruby
         attr_reader :gem_name
-        # @return [String, nil] as the app named the thread
         attr_reader :name
 
-        # @param location [String, nil] "file:line"
-        # @param name [String, nil] of the thread
         # @param directory [String] the app's
         def initialize(location, name = nil, directory: Dir.pwd)
           @key = self.class.key(location, name)
@@ -52,7 +45,7 @@ module Pando
         def owner
           return [@specification.name, @specification.version].join(" ") if @specification
 
-          standard? ? RUBY : APPLICATION
+          @location && Sites.standard?(@location) ? RUBY : APPLICATION
         end
 
         # @return [String] "file:line", relative to the directory of its owner
@@ -79,8 +72,6 @@ module Pando
             "To accept the loss, set fork_safety threads: { allow: [#{(gem_name || place).inspect}] }."
         end
 
-        # @param pattern [String] a gem's name, or a path or the end of one, with or without the line
-        # @return [Boolean]
         def match?(pattern)
           gem_name == pattern || "/#{@location}".match?(%r{/#{Regexp.escape(pattern.delete_prefix("/"))}(?=[/:]|\z)})
         end
@@ -94,8 +85,6 @@ module Pando
           owners = Gem.loaded_specs.each_value.select { |one| @location.start_with?("#{one.full_gem_path}/") }
           owners.max_by { |one| one.full_gem_path.size }
         end
-
-        def standard? = !@location.nil? && @location.start_with?(*STANDARD)
       end
 
       # A Ruby thread that is alive beside the thread that forks. No child has it.
@@ -113,7 +102,6 @@ module Pando
         # Ruby 3.1 and later: #<Thread:0x0001@name /path/file.rb:7 sleep_forever>. A path's bytes may not be
         # valid in the locale, so they are used as they are.
         #
-        # @param thread [Thread]
         # @return [String, nil] "file:line" of the block it runs, in UTF-8; nil for a thread of C code
         def self.site(thread)
           text = INSPECT.bind_call(thread).b
@@ -121,14 +109,10 @@ module Pando
           text[/\A#<\S+ (.+:\d+) \w+>\z/n, 1]&.force_encoding(Encoding::UTF_8)&.scrub
         end
 
-        # @return [Thread]
-        attr_reader :thread
         # @return [String, nil] "file:line" of the block it runs; nil for a thread of C code
         attr_reader :location
-        # @return [String, nil] as the app named it
-        attr_reader :name
+        attr_reader :thread, :name
 
-        # @param thread [Thread]
         def initialize(thread)
           @thread = thread
           @name = thread.name
@@ -145,19 +129,16 @@ module Pando
           "#{library} starts it again in each child" if library
         end
 
-        # @return [ThreadOrigin]
         def origin = @origin ||= ThreadOrigin.new(location, name)
 
         # @return [String] see {ThreadOrigin.key}
         def key = ThreadOrigin.key(location, name)
 
-        # @return [String] what to do about the loss
         def advice = origin.advice(origin.gem_name && Libraries.advice(origin.gem_name))
 
         # @return [String] the same in each run
         def label = name ? "thread #{name.inspect}" : "a thread"
 
-        # @return [Finding, nil]
         def finding
           return if excuse
 

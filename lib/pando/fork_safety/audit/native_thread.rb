@@ -7,47 +7,8 @@ require "rbconfig"
 module Pando
   module ForkSafety
     module Audit
-      # The names of native libraries' threads, and the files of these libraries.
-      #
-      # @api private
-      module NativeLibraries
-        # `excuse`: why it is harmless that a child lacks its threads.
-        Known = Struct.new(:name, :comm, :object, :excuse)
-        PREPARED = "it prepares itself for a fork (pthread_atfork)"
-        private_constant :Known, :PREPARED
-
-        TABLE = [
-          Known.new("grpc", /\A(?:grpc|default-exec|resolver-exec|timer_manager|event_engine)/, /grpc/),
-          Known.new("librdkafka", /\Ardk:/, /rdkafka/),
-          Known.new("jemalloc", /\Ajemalloc_bg_thd/, /libjemalloc/, PREPARED),
-          Known.new("libvips", /\A(?:libvips|vips|worker|sink_|background|wbuffer)/, /libvips/),
-          Known.new("glib", /\A(?:gmain|gdbus|pool-|dconf)/, /libg(?:lib|io)-/),
-          Known.new("libuv", /\Alibuv-/, /libuv/),
-          Known.new("OpenBLAS", /\Aopenblas/i, /openblas/, PREPARED),
-          Known.new("OpenMP", /\Aomp/i, /lib(?:gomp|omp|iomp5)/),
-          Known.new("libcurl", /\Acurl/i, /libcurl/),
-          Known.new("V8", /\A(?:V8 |libv8|node)/, /(?:mini_racer|libv8|libnode)/),
-          Known.new("ZeroMQ", /\AZMQbg/, /libzmq/),
-          Known.new("Rust's tokio", /\Atokio/, nil),
-          Known.new("datadog", /\Add(?:prof|trace|_)/, /(?:ddtrace|datadog|libdatadog)/)
-        ].each(&:freeze).freeze
-
-        # The file is better evidence than a name.
-        # @param comm [String] @param object [String, nil]
-        # @return [Known, nil]
-        def self.find(comm, object)
-          file = File.basename(object) if object
-          TABLE.find { |known| file && known.object&.match?(file) } || (named(comm) unless file)
-        end
-
-        def self.named(comm) = TABLE.find { |known| known.comm.match?(comm) }
-        private_class_method :named
-      end
-
       # Finds the shared object that a thread of this process belongs to, from the addresses on its stack. The
       # outermost address that is not in the C library is where the thread began.
-      #
-      # @api private
       class ThreadStack
         # The most bytes of a stack to read, and words of the record at its base.
         DEPTH = 524_288
@@ -60,22 +21,22 @@ module Pando
         private_constant :DEPTH, :RECORD, :TRIES, :COMMON, :RUBY
 
         def initialize
-          @code = []
-          @data = []
-          Sys::Mapping.parse(File.read("/proc/self/maps")).each { |one| add(one) }
-          @lowest = @code.map { |range, _| range.begin }.min
-          @highest = @code.map { |range, _| range.end }.max
+          @code = @stacks = @ruby = []
+          mappings = Sys::Mapping.parse(File.read("/proc/self/maps"))
+          @code = mappings.select { |one| one.code? && !one.anonymous? }
+          @stacks = mappings.select { |one| one.rights == "rw-p" }
+          @lowest = @code.map(&:from).min
+          @highest = @code.map(&:to).max
           @ruby = [File.realpath("/proc/self/exe"), "#{RbConfig::CONFIG["rubyarchdir"]}/"]
         rescue SystemCallError
-          @ruby ||= []
+          nil
         end
 
-        # @param id [Integer] of a thread
         # @return [String, nil] path of the object; nil: the thread is running, or the object is unknown
         def object(id)
           pointer = pointer(id)
-          stack = pointer && @data.find { |range| range.cover?(pointer) }
-          stack && outermost(words(pointer, stack.end), pointer)
+          stack = pointer && @stacks.find { |one| one.cover?(pointer) }
+          stack && outermost(words(pointer, stack.to), pointer)
         rescue SystemCallError
           nil
         end
@@ -84,13 +45,6 @@ module Pando
         def ruby?(object) = !object.nil? && (RUBY.match?(object) || object.start_with?(*@ruby))
 
         private
-
-        def add(mapping)
-          range = mapping.from...mapping.to
-          if mapping.rights.start_with?("r-x") then @code << [range, mapping.name] unless mapping.anonymous?
-          elsif mapping.rights == "rw-p" then @data << range
-          end
-        end
 
         # The stack pointer, which the kernel shows for threads that wait (proc(5)).
         def pointer(id)
@@ -114,8 +68,8 @@ module Pando
           words.reverse_each do |word|
             next if word < @lowest || word >= @highest
 
-            _, path = @code.find { |range, _| range.cover?(word) }
-            return path if path && !COMMON.match?(path)
+            code = @code.find { |one| one.cover?(word) }
+            return code.name if code && !COMMON.match?(code.name)
           end
           nil
         end
@@ -124,56 +78,70 @@ module Pando
       # A thread of this process that Ruby did not start: it belongs to a native library. No child has it,
       # and a lock that it holds at the fork stays locked there for ever.
       class NativeThread
+        # A library, the names of its threads, its file, and why it is harmless that a child lacks its threads.
+        Known = Struct.new(:name, :comm, :object, :excuse)
+        PREPARED = "it prepares itself for a fork (pthread_atfork)"
+        LIBRARIES = [
+          Known.new("grpc", /\A(?:grpc|default-exec|resolver-exec|timer_manager|event_engine)/, /grpc/),
+          Known.new("librdkafka", /\Ardk:/, /rdkafka/),
+          Known.new("jemalloc", /\Ajemalloc_bg_thd/, /libjemalloc/, PREPARED),
+          Known.new("libvips", /\A(?:libvips|vips|worker|sink_|background|wbuffer)/, /libvips/),
+          Known.new("glib", /\A(?:gmain|gdbus|pool-|dconf)/, /libg(?:lib|io)-/),
+          Known.new("libuv", /\Alibuv-/, /libuv/),
+          Known.new("OpenBLAS", /\Aopenblas/i, /openblas/, PREPARED),
+          Known.new("OpenMP", /\Aomp/i, /lib(?:gomp|omp|iomp5)/),
+          Known.new("libcurl", /\Acurl/i, /libcurl/),
+          Known.new("V8", /\A(?:V8 |libv8|node)/, /(?:mini_racer|libv8|libnode)/),
+          Known.new("ZeroMQ", /\AZMQbg/, /libzmq/),
+          Known.new("Rust's tokio", /\Atokio/, nil),
+          Known.new("datadog", /\Add(?:prof|trace|_)/, /(?:ddtrace|datadog|libdatadog)/)
+        ].each(&:freeze).freeze
         TASKS = "/proc/self/task"
-        private_constant :TASKS
-
-        # @return [Array<NativeThread>] without Ruby's own threads, and those that end meanwhile
-        def self.all
-          rubys = Thread.list.filter_map(&:native_thread_id)
-          strangers = Dir.children(TASKS).map(&:to_i) - rubys
-          return [] if strangers.empty?
-
-          stacks = ThreadStack.new
-          settled(strangers.filter_map { |id| find(id, stacks) }, stacks)
-        rescue SystemCallError
-          []
-        end
-
-        def self.find(id, stacks)
-          comm = File.read("#{TASKS}/#{id}/comm").chomp.scrub("?")
-          object = stacks.object(id)
-          new(id, comm, object) unless object ? stacks.ruby?(object) : rubyish?(comm)
-        rescue SystemCallError
-          nil # it has ended
-        end
-        private_class_method :find
-
-        # Looks again at a thread that is running. A thread that Ruby has just ended still runs for a moment, under its
-        # own name. Then it is gone, or Ruby keeps it for the next Thread.new, which its stack shows.
-        def self.settled(threads, stacks)
-          deadline = Sys.now + PATIENCE
-          while !threads.all?(&:object) && Sys.now < deadline
-            sleep(PAUSE)
-            threads = threads.filter_map { |thread| thread.object ? thread : find(thread.id, stacks) }
-          end
-          threads
-        end
-        private_class_method :settled
-
-        # Seconds.
+        # Seconds to look again at threads that are running, and between two looks.
         PATIENCE = 0.5
         PAUSE = 0.001
-        private_constant :PATIENCE, :PAUSE
-
         # If the stack does not identify a thread, its name may. A thread with the name of the process, or with one that
         # Ruby gives ("file.rb:7", or "long_file_nam*" if that has more than 15 bytes), is most likely Ruby's.
         RUBYS_NAME = /:\d*\z|\A.{14}\*\z/
-        private_constant :RUBYS_NAME
+        private_constant :Known, :PREPARED, :LIBRARIES, :TASKS, :PATIENCE, :PAUSE, :RUBYS_NAME
 
-        def self.rubyish?(comm) = comm == File.read("/proc/self/comm").chomp.scrub("?") || comm.match?(RUBYS_NAME)
-        private_class_method :rubyish?
+        class << self
+          # @return [Array<NativeThread>] without Ruby's own threads, and those that end meanwhile
+          def all
+            rubys = Thread.list.filter_map(&:native_thread_id)
+            strangers = Dir.children(TASKS).map(&:to_i) - rubys
+            return [] if strangers.empty?
 
-        # @return [Integer] the kernel's id
+            stacks = ThreadStack.new
+            settled(strangers.filter_map { |id| find(id, stacks) }, stacks)
+          rescue SystemCallError
+            []
+          end
+
+          private
+
+          def find(id, stacks)
+            comm = File.read("#{TASKS}/#{id}/comm").chomp.scrub("?")
+            object = stacks.object(id)
+            new(id, comm, object) unless object ? stacks.ruby?(object) : rubyish?(comm)
+          rescue SystemCallError
+            nil # it has ended
+          end
+
+          # A thread that Ruby has just ended still runs for a moment, under its own name. Then it is gone, or Ruby
+          # keeps it for the next Thread.new, which its stack shows.
+          def settled(threads, stacks)
+            deadline = Sys.now + PATIENCE
+            while !threads.all?(&:object) && Sys.now < deadline
+              sleep(PAUSE)
+              threads = threads.filter_map { |thread| thread.object ? thread : find(thread.id, stacks) }
+            end
+            threads
+          end
+
+          def rubyish?(comm) = comm == File.read("/proc/self/comm").chomp.scrub("?") || comm.match?(RUBYS_NAME)
+        end
+
         attr_reader :id
         # @return [String] what it calls itself, at most 15 bytes (PR_SET_NAME, prctl(2))
         attr_reader :comm
@@ -184,19 +152,17 @@ module Pando
           @id = id
           @comm = comm
           @object = object
-          @known = NativeLibraries.find(comm, object)
+          file = File.basename(object) if object # better evidence than a name
+          @known = LIBRARIES.find { |known| file ? known.object&.match?(file) : known.comm.match?(comm) }
         end
 
         # @return [String, nil] the library, if known
         def library = @known&.name || (object && File.basename(object))
 
-        # @return [String, nil] why its loss is harmless
         def excuse = @known&.excuse
 
-        # @return [String] the same in each run
         def label = ["native thread #{comm.sub(/\d+\z/, "").inspect}", *("of #{library}" if library)].join(" ")
 
-        # @return [Finding, nil]
         def finding
           return if excuse
 
@@ -204,7 +170,6 @@ module Pando
           Finding.new(:native_thread, subject: label, message: message, details: to_h)
         end
 
-        # @return [Hash{Symbol => Object}] for JSON
         def to_h = { type: :native, comm: comm, library: library, object: object, excuse: excuse }.compact
       end
     end

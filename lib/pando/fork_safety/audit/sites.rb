@@ -9,8 +9,6 @@ module Pando
     module Audit
       # Records where the IO objects of this process are made. ObjectSpace.trace_object_allocations does the
       # same, but slows down every allocation. This class costs time only when an IO is made.
-      #
-      # @api private
       module Sites
         # Methods that make an IO without calling its `initialize`.
         MAKERS = %i[for_fd popen pair socketpair accept accept_nonblock sysaccept].freeze
@@ -25,49 +23,9 @@ module Pando
         NOTE = :@pando_made_at
         private_constant :MAKERS, :CLASSES, :DEPTH, :LIBRARY, :GEM, :OURS, :NOTE
 
-        @on = @installed = false
-
         class << self
-          # Traces from now on, in this process and its children.
-          # @return [nil]
+          # Traces from now on, in this process and its children. A prepended module cannot be removed again.
           def trace
-            install
-            @on = true
-            nil
-          end
-
-          # @return [nil]
-          def pause
-            @on = false
-            nil
-          end
-
-          def on? = @on
-
-          # @param io [IO]
-          # @return [String, nil] "file:line"
-          def of(io) = io.instance_variable_get(NOTE)
-
-          # @param backtrace [Array<String>, nil]
-          # @return [String, nil] its first line that belongs neither to a library nor to Pando
-          def application_line(backtrace)
-            backtrace&.find { |line| application?(line) && !line.b.start_with?(OURS) }
-          end
-
-          # @param made [Object] the return value of a maker
-          def note(made)
-            return unless @on
-
-            case made
-            when IO then mark(made)
-            when Array then made.grep(IO) { |io| mark(io) }
-            end
-          end
-
-          private
-
-          # A prepended module cannot be removed again.
-          def install
             return if @installed
 
             @installed = true
@@ -76,11 +34,42 @@ module Pando
               watch(one)
               one.prepend(Born) if one.private_method_defined?(:initialize, false)
             end
+            nil
           end
+
+          def of(io) = io.instance_variable_get(NOTE)
+
+          # @return [String, nil] its first line that belongs neither to a library nor to Pando
+          def application_line(backtrace)
+            backtrace&.find { |line| application?(line) && !line.b.start_with?(OURS) }
+          end
+
+          # Whether it belongs to Ruby itself.
+          def standard?(path) = path.b.start_with?(*LIBRARY)
+
+          def note(made)
+            case made
+            when IO then mark(made)
+            when Array then made.grep(IO) { |io| mark(io) }
+            end
+          end
+
+          private
 
           def watch(one)
             names = MAKERS.select { |name| one.method_defined?(name, false) }
-            one.prepend(Maker.new(names)) if names.any?
+            one.prepend(maker(names)) if names.any?
+          end
+
+          # Records what the methods of these names return.
+          def maker(names)
+            Module.new do
+              names.each do |name|
+                define_method(name) do |*arguments, **options, &block|
+                  super(*arguments, **options, &block).tap { |made| Sites.note(made) }
+                end
+              end
+            end
           end
 
           # A two-way IO.popen has a second IO inside.
@@ -102,7 +91,6 @@ module Pando
           end
 
           def application?(path) = !standard?(path) && !GEM.match?(path.b)
-          def standard?(path) = path.b.start_with?(*LIBRARY)
         end
 
         # Records an IO once it is set up.
@@ -112,19 +100,7 @@ module Pando
             Sites.note(self)
           end
         end
-
-        # Records what the methods of these names return.
-        class Maker < Module
-          def initialize(names)
-            super()
-            names.each do |name|
-              define_method(name) do |*arguments, **options, &block|
-                super(*arguments, **options, &block).tap { |made| Sites.note(made) }
-              end
-            end
-          end
-        end
-        private_constant :Born, :Maker
+        private_constant :Born
       end
     end
   end

@@ -4,8 +4,6 @@ module Pando
   module ForkSafety
     module Libraries
       # ActiveRecord's connections, of all roles and shards.
-      #
-      # @api private
       module ActiveRecordPools
         MEMORY = /\A(?:|:memory:|file::memory:.*|file:.*mode=memory.*)\z/
         private_constant :MEMORY
@@ -13,9 +11,7 @@ module Pando
         class << self
           # Closes them; each opens again when it is needed. Databases in memory would be lost, so they stay open.
           #
-          # @yieldparam config [ActiveRecord::DatabaseConfigurations::DatabaseConfig]
           # @yieldreturn [Boolean] whether to close the connections to this database; without a block: all
-          # @return [nil]
           def disconnect
             pools.each do |pool|
               config = pool.db_config
@@ -31,15 +27,11 @@ module Pando
           def connected = pools.select(&:connected?).map(&:db_config)
 
           # Opens a connection to each of these databases and leaves it in its pool.
-          #
-          # @param configs [Array<ActiveRecord::DatabaseConfigurations::DatabaseConfig>]
-          # @return [nil]
           def connect(configs)
             pools.each { |pool| pool.with_connection(&:verify!) if configs.include?(pool.db_config) }
             nil
           end
 
-          # @param threads [Integer] that use them at once
           # @return [Hash{String => Integer}] connections of each pool that has fewer, by the name of its database
           def smaller_than(threads)
             return {} unless defined?(ActiveRecord) && !ActiveRecord.autoload?(:Base)

@@ -13,8 +13,6 @@ module Pando
       #
       # Lives in molds, workers and services. The parts are private to Action Cable, but their names have been the same
       # from 5.0 to 8.1.
-      #
-      # @api private
       module CableServer
         # Seconds for the threads to end before a fork.
         LONGEST = 2.0
@@ -45,7 +43,6 @@ module Pando
           # Stops all threads and closes the selector. Whatever is used afterwards starts again. It first writes the
           # broadcasts that solid_cable has queued.
           #
-          # @param seconds [Float] at most
           # @return [Array<String>] what did not end in time
           def stop(seconds = LONGEST)
             return [] unless server && running?
@@ -60,8 +57,6 @@ module Pando
 
           # In a child: forgets the inherited parts, which belong to the parent. Threads of the parent may have started
           # something between {stop} and the fork.
-          #
-          # @return [nil]
           def forget
             return unless server
 
@@ -131,7 +126,6 @@ module Pando
             executor.wait_for_termination([by - Sys.now, 0].max) || !executor.kill
           end
 
-          # @return [Array<String>]
           def stop_pubsub(adapter, by)
             return [] unless adapter
 
@@ -172,7 +166,6 @@ module Pando
             found.select { |one| one.respond_to?(:close) }
           end
 
-          # @return [Boolean]
           def stop_loop(event_loop, by)
             return true unless event_loop
 
@@ -184,7 +177,6 @@ module Pando
             stop_pool(part(:@executor, event_loop), by) && ended
           end
 
-          # @return [Boolean]
           def end_thread(thread, seconds)
             thread.nil? || !thread.join(seconds).nil? || !thread.kill.join(FORCED).nil?
           end

@@ -12,8 +12,6 @@ module Pando
       #
       # concurrent-ruby keeps no list of its executors, so this module walks the heap to find them, and reuses the list
       # for a while.
-      #
-      # @api private
       module ConcurrentExecutors
         # Seconds for which to reuse a list of executors.
         LIST = 0.1
@@ -31,7 +29,6 @@ module Pando
         @listed_at = -LIST
 
         class << self
-          # @param by [Float] monotonic seconds
           # @return [Integer] tasks that are running, waiting or due by then
           def count(by)
             refresh
@@ -84,7 +81,6 @@ module Pando
 
           def queue(pool) = pool.instance_variable_get(:@queue).to_a.dup
 
-          # @return [Array<Concurrent::ScheduledTask>]
           def scheduled
             @timers.select { |timer| own?(timer) && !DURABLE.match?(timer.class.name.to_s) }
                    .flat_map { |timer| waiting(timer) }
@@ -99,7 +95,6 @@ module Pando
 
           def scheduled_call(task) = [task.instance_variable_get(:@task), task.instance_variable_get(:@args)]
 
-          # @param task [Proc] @param arguments [Array]
           def name(task, arguments)
             first = Array(arguments).first
             kind = first.class.name

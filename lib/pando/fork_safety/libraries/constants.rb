@@ -4,16 +4,12 @@ module Pando
   module ForkSafety
     module Libraries
       # Looks for constants without loading anything.
-      #
-      # @api private
       module Constants
-        # @param path [String] "Redis::Client"
         # @return [Object, nil] nil also if it would have to be autoloaded
         def self.find(path)
           path.split("::").inject(Object) { |parent, name| child(parent, name) or break }
         end
 
-        # @param path [String]
         # @return [String, nil] the constant's VERSION, or that of the nearest enclosing module that has one
         def self.version_near(path)
           until path.empty?
@@ -33,8 +29,6 @@ module Pando
       end
 
       # The native threads of this process, see proc(5).
-      #
-      # @api private
       module Threads
         # @return [Array<String>] their names, cut to 15 bytes by the kernel
         def self.names

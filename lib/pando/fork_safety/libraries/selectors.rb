@@ -2,7 +2,6 @@
 
 require "pando/fork_safety/libraries/cable_server"
 require "pando/fork_safety/libraries/constants"
-require "pando/fork_safety/libraries/preparation"
 require "pando/fork_safety/status"
 require "pando/fork_safety/weak_set"
 
@@ -17,8 +16,6 @@ module Pando
       # ask selectors whether they are closed, but notices their #close.
       #
       # Lives in molds and workers.
-      #
-      # @api private
       module Selectors
         OBSTACLE = :nio4r
         REASON = "nio4r: a selector is open, and a child would share its epoll set"
@@ -43,8 +40,6 @@ module Pando
 
         class << self
           # From now on, notices each new selector. Finds the existing ones once.
-          #
-          # @return [nil]
           def watch
             owner = Constants.find("NIO::Selector")
             return if @watched || !owner
@@ -55,24 +50,18 @@ module Pando
             nil
           end
 
-          # @param selector [NIO::Selector]
-          # @return [nil]
           def made(selector)
             @cable.add(selector) if CableServer.starting?
             @made.add(selector)
             review
           end
 
-          # @param selector [NIO::Selector]
-          # @return [nil]
           def ended(selector)
             @closed.add(selector)
             review
           end
 
           # Sets or clears the obstacle, depending on whether a selector is open.
-          #
-          # @return [nil]
           def review
             foreign = live.reject { |selector| @cable.include?(selector) }
             foreign.any? ? ForkSafety.obstruct(OBSTACLE, REASON) : ForkSafety.clear(OBSTACLE)
@@ -83,7 +72,6 @@ module Pando
 
           # Called in a process that is about to fork, after Action Cable has closed its own.
           #
-          # @return [nil]
           # @raise [Obstructed]
           def refuse_live
             watch

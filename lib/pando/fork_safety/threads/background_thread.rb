@@ -5,75 +5,9 @@ require "pando/fork_safety/threads/native_thread"
 require "pando/sys"
 
 module Pando
+  # Threads of libraries that survive forks.
   module ForkSafety
-    # The queue of a background thread, in memory and bounded. Producers never wait. The single
-    # consumer waits until there is an item or it is interrupted.
-    #
-    # @api private
-    class Backlog
-      # @param limit [Integer]
-      def initialize(limit)
-        @limit = limit
-        @items = []
-        @lock = Mutex.new
-        @changed = ConditionVariable.new
-      end
-
-      # @return [Boolean] false: the queue is full
-      def push(item)
-        @lock.synchronize do
-          return false if @items.size >= @limit
-
-          @items << item
-          @changed.broadcast
-          true
-        end
-      end
-
-      # @param seconds [Float, nil] to wait at most; nil: for ever
-      # @yieldreturn [Boolean] whether to stop waiting
-      # @return [Object, nil] nil: stopped waiting, or nothing came
-      def pop(seconds = nil, &given_up)
-        @lock.synchronize do
-          await(seconds, given_up) { !@items.empty? }
-          @items.shift unless given_up.call
-        end
-      end
-
-      # @param seconds [Float]
-      # @yieldreturn [Boolean] whether to stop waiting
-      # @return [nil]
-      def sleep(seconds, &given_up)
-        @lock.synchronize { await(seconds, given_up) { false } }
-        nil
-      end
-
-      # Makes the consumer check whether to stop waiting.
-      def wake = @lock.synchronize { @changed.broadcast }
-
-      def size = @items.size
-
-      # @return [Array<Object>] the former items
-      def empty!
-        @lock.synchronize { @items.slice!(0..) }
-      end
-
-      private
-
-      def await(seconds, given_up)
-        deadline = seconds && (Sys.now + seconds)
-        until given_up.call || yield
-          left = deadline && (deadline - Sys.now)
-          return if left && left <= 0
-
-          @changed.wait(@lock, left)
-        end
-      end
-    end
-
     # Starts, stops and restarts a background thread. Owned by a {BackgroundThread}.
-    #
-    # @api private
     class Runner
       KILL_WITHIN = 1 # seconds
       SLICE = 0.01 # seconds between two checks of a thread that should end
@@ -81,10 +15,8 @@ module Pando
       # @return [Thread, nil] the thread that runs the block now, or ran it last
       attr_reader :thread
 
-      # @param name [String] the thread's name
       # @param stop [#call, nil] tells a block that does not call {#stopping?} to end
       # @param wake [#call] wakes a waiting block so that it calls {#stopping?}
-      # @param block [Proc] what the thread does
       def initialize(name, stop, wake, block)
         @name = name
         @stop = stop
@@ -181,8 +113,8 @@ module Pando
       end
 
       def run
-        NativeThread.name(@name)
-        @native = NativeThread.current
+        Thread.current.name = @name
+        @native = Thread.current.native_thread_id
         loop do
           @block.call
           break if over?
@@ -229,7 +161,6 @@ module Pando
       LATE = %i[refuse kill allow].freeze
       IN_CHILD = %i[drop keep].freeze
 
-      # @return [String]
       attr_reader :name
       # @return [String] "file:line" of its block
       attr_reader :location
@@ -258,8 +189,11 @@ module Pando
         @key = key || self
         @location = block.source_location.join(":")
         @queue = queue
-        @backlog = Backlog.new(limit)
-        @runner = Runner.new(@name, stop, @backlog.method(:wake), -> { block.call(self) })
+        @limit = limit
+        @items = []
+        @lock = Mutex.new # guards the items
+        @changed = ConditionVariable.new
+        @runner = Runner.new(@name, stop, method(:wake), -> { block.call(self) })
         @in_child = in_child
         @within = within
         @late = late
@@ -267,7 +201,15 @@ module Pando
 
       # @param item [Object] neither nil nor false, because {#pop} returns nil for nothing
       # @return [Boolean] false: the queue is full and the item was not added
-      def push(item) = @backlog.push(item)
+      def push(item)
+        @lock.synchronize do
+          return false if @items.size >= @limit
+
+          @items << item
+          @changed.broadcast
+          true
+        end
+      end
 
       # @return [self]
       def <<(item)
@@ -276,7 +218,7 @@ module Pando
       end
 
       # @return [Integer] waiting items
-      def size = @backlog.size
+      def size = @items.size
 
       # @return [Boolean] whether no item waits
       def empty? = size.zero?
@@ -285,14 +227,19 @@ module Pando
       #
       # @param seconds [Numeric, nil] to wait at most
       # @return [Object, nil] nil if the block should end, or nothing came in time
-      def pop(seconds = nil) = @backlog.pop(seconds) { stopping? }
+      def pop(seconds = nil)
+        @lock.synchronize do
+          await(seconds) { !@items.empty? }
+          @items.shift unless stopping?
+        end
+      end
 
       # Called in the thread: sleeps.
       #
       # @param seconds [Numeric]
       # @return [Boolean] whether the block should end; if so, returns at once
       def wait(seconds)
-        @backlog.sleep(seconds) { stopping? }
+        @lock.synchronize { await(seconds) { false } }
         stopping?
       end
 
@@ -320,18 +267,35 @@ module Pando
       def stop
         halt if alive? && !@runner.current?
         ForkSafety.unregister(key)
-        @backlog.empty!
+        empty!
       end
 
       # @api private
       # @return [Hash{Symbol => #call}] for {ForkSafety.register}
       def callbacks
-        { before: method(:before_fork), parent: method(:after_fork_in_parent), child: method(:after_fork_in_child) }
+        { before: method(:before_fork), parent: -> { @runner.resume if @resume }, child: method(:after_fork_in_child) }
       end
 
       def inspect = "#<#{self.class} #{name} (#{location}) #{alive? ? "runs" : "ended"}, #{size} waiting>"
 
       private
+
+      # Returns when the time is over, the block should end, or the given block returns true.
+      def await(seconds)
+        deadline = seconds && (Sys.now + seconds)
+        until stopping? || yield
+          left = deadline && (deadline - Sys.now)
+          return if left && left <= 0
+
+          @changed.wait(@lock, left)
+        end
+      end
+
+      # Makes a waiting block see that it should end.
+      def wake = @lock.synchronize { @changed.broadcast }
+
+      # @return [Array<Object>] the former items
+      def empty! = @lock.synchronize { @items.slice!(0..) }
 
       # Does not stop the thread that forks: it goes on in both processes.
       def before_fork
@@ -339,18 +303,12 @@ module Pando
         halt if @resume
       end
 
-      def after_fork_in_parent
-        @runner.resume if @resume
-      end
-
       def after_fork_in_child
-        drop_queue if @in_child == :drop && !Callbacks.daemon?
+        if @in_child == :drop && !Callbacks.daemon?
+          empty!
+          @queue&.clear
+        end
         @runner.renew if @resume
-      end
-
-      def drop_queue
-        @backlog.empty!
-        @queue&.clear
       end
 
       def halt
@@ -363,6 +321,36 @@ module Pando
         message = "the background thread #{name} (#{location}) did not end within #{@within} s" \
                   "#{" and could not be killed" if @late == :kill}"
         ThreadNotStopped.new(message, key: key, location: location)
+      end
+    end
+
+    class << self
+      # Starts a thread that is stopped before each fork and started again on both sides of it.
+      #
+      # With a key, it replaces the thread that has this key: Pando stops that thread, and hands its queue on.
+      #
+      # @param (see BackgroundThread#initialize)
+      # @yieldparam thread [BackgroundThread]
+      # @return [BackgroundThread]
+      # @raise (see BackgroundThread#initialize)
+      # @raise [ThreadNotStopped] the thread to be replaced did not end
+      def thread(name, **options, &block)
+        thread = BackgroundThread.new(name, **options, &block)
+        Callbacks.in_turn { install(thread) }
+        thread
+      end
+
+      # @return [Array<BackgroundThread>] all registered threads
+      def threads = Callbacks.threads
+
+      private
+
+      def install(thread)
+        former = threads.find { |other| other.key == thread.key }
+        left = former ? former.stop : []
+        Callbacks.register(Callbacks::Entry.new(thread.key, thread.callbacks, thread.location, thread: thread))
+        left.each { |item| thread.push(item) }
+        thread.start
       end
     end
   end

@@ -7,8 +7,6 @@ module Pando
     class Strict
       # The app's at_exit blocks. A twin runs them, as a worker does when it leaves. The blocks of the suite and of test
       # libraries belong to the run as a whole.
-      #
-      # @api private
       module Exits
         # Prepended to Kernel.
         module Hook
@@ -35,9 +33,6 @@ module Pando
 
         class << self
           def install
-            return if @installed
-
-            @installed = true
             Kernel.prepend(Hook)
             Kernel.singleton_class.prepend(Hook)
           end

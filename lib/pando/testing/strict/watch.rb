@@ -6,8 +6,6 @@ module Pando
   module Testing
     class Strict
       # Prepended to an inherited IO: remembers the line that first used it.
-      #
-      # @api private
       module Watch
         METHODS = %i[read readpartial read_nonblock sysread pread gets getc getbyte readline readlines readchar readbyte
                      each_line each_byte each_char ungetc recv recv_nonblock recvmsg recvmsg_nonblock recvfrom
@@ -26,7 +24,6 @@ module Pando
         class << self
           def over(io) = io.singleton_class.prepend(self)
           def note(io) = @sites[io] ||= Places.caller_site
-          # @return [String, nil] "file:line"
           def site(io) = @sites[io]
           # Forgets all uses so far.
           def reset = @sites.clear

@@ -141,11 +141,9 @@ class AuditThreadsTest < Minitest::Test
   end
 
   def test_a_name_alone_is_enough_where_the_stack_says_nothing
-    known = Audit::NativeLibraries.find("rdk:broker1", nil)
-
-    assert_equal("librdkafka", known.name)
-    assert_nil(Audit::NativeLibraries.find("rdk:broker1", "/usr/lib/libother.so"))
-    assert_nil(Audit::NativeLibraries.find("ruby", nil))
+    assert_equal("librdkafka", Audit::NativeThread.new(1, "rdk:broker1", nil).library)
+    assert_equal("libother.so", Audit::NativeThread.new(1, "rdk:broker1", "/usr/lib/libother.so").library)
+    assert_nil(Audit::NativeThread.new(1, "ruby", nil).library)
   end
 
   def test_threads_that_end_while_they_are_looked_at_are_passed_over

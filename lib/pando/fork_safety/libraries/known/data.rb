@@ -3,7 +3,6 @@
 require "pando/fork_safety/libraries/cable_server"
 require "pando/fork_safety/libraries/concurrent_executors"
 require "pando/fork_safety/libraries/selectors"
-require "pando/fork_safety/libraries/web_sockets"
 require "rbconfig"
 
 Pando::ForkSafety::Libraries::Known.define do
@@ -43,7 +42,24 @@ Pando::ForkSafety::Libraries::Known.define do
     fine note: "It has no thread and no socket of its own. When a worker leaves, Pando closes the WebSockets that it " \
                "serves (docs/live.md).",
          source: "https://github.com/faye/websocket-driver-ruby/blob/0.8.0/lib/websocket/driver.rb"
-    hang_up { |stopping| Pando::ForkSafety::Libraries::WebSockets.close(stopping) }
+    # Close codes (RFC 6455 section 7.4.1, and IANA's registry for 1012), with their reasons for the client.
+    going_away = [1001, "the server stops"]
+    restart = [1012, "the server restarts: connect again"]
+    hang_up do |stopping|
+      code, reason = stopping ? going_away : restart
+      # The application's own outgoing connections are left to it.
+      served = ObjectSpace.each_object(WebSocket::Driver).select do |driver|
+        driver.state == :open && !driver.is_a?(WebSocket::Driver::Client)
+      rescue StandardError
+        false # it is being made
+      end
+      served.each do |driver|
+        driver.close(reason, code)
+      rescue StandardError
+        nil # the client has gone
+      end
+      served.any?
+    end
   end
 
   # Rails, and libraries that a default Rails app loads.

@@ -2,10 +2,10 @@
 
 require "test_helper"
 require "pando/server/jit"
-require "pando/sys/code_region"
+require "pando/sys/mapping"
 
 # The room that a process has for compiled code, as its memory map shows it.
-class SysCodeRegionTest < Minitest::Test
+class SysMappingTest < Minitest::Test
   Region = Pando::Sys::CodeRegion
   MAPS = <<~MAPS
     10000000-10003000 r-xp 00000000 00:00 0

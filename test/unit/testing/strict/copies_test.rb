@@ -4,7 +4,7 @@ require "test_helper"
 require "pando/testing/strict"
 
 # What in constants is taken for the pid of a process of before the refork.
-class StrictPidsTest < Minitest::Test
+class StrictCopiesTest < Minitest::Test
   PID = 987_654
 
   module Holder

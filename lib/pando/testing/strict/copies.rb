@@ -1,11 +1,51 @@
 # frozen_string_literal: true
 
+require "pando/testing/places"
+
 module Pando
   module Testing
     class Strict
+      # Finds the random number generators that a fork copied and that were used afterwards: each child gets the same
+      # numbers from them.
+      class Draws
+        # Prepended to Random's class: remembers the line that made a generator.
+        module Made
+          def new(...)
+            super.tap { |generator| Draws.sites[generator] = Places.caller_site }
+          end
+        end
+
+        @sites = {}.compare_by_identity # a WeakMap would hold the lines weakly too
+
+        class << self
+          attr_reader :sites
+
+          def install = Random.singleton_class.prepend(Made)
+        end
+
+        def initialize
+          @before = ObjectSpace.each_object(Random).reject { |one| harmless?(one) }.map { |one| [one, one.dup] }
+        end
+
+        def findings
+          @before.filter_map do |generator, copy|
+            next if generator == copy
+
+            ForkSafety::Finding.new(
+              :random_copied, subject: "Random", location: self.class.sites[generator],
+                              message: "Numbers were drawn from a generator made before the refork: each process " \
+                                       "gets the same numbers."
+            )
+          end
+        end
+
+        private
+
+        # This generator is used for names of temporary files: if a file exists, Ruby tries the next name.
+        def harmless?(generator) = defined?(Dir::Tmpname::RANDOM) && Dir::Tmpname::RANDOM.equal?(generator)
+      end
+
       # Constants that are, or contain, the pid of an earlier process of the run.
-      #
-      # @api private
       module Pids
         LONGEST = 200   # the most bytes of a string to search
         SMALLEST = 1000 # a smaller number in a string may be any number
@@ -17,8 +57,6 @@ module Pando
         private_constant :LONGEST, :SMALLEST, :SINGLETON, :CONSTANTS, :AUTOLOAD, :GET, :PLACE, :NAME
 
         class << self
-          # @param pids [Array<Integer>]
-          # @return [Array<ForkSafety::Finding>]
           def findings(pids)
             quietly do
               owners = ObjectSpace.each_object(Module).reject { |one| SINGLETON.bind_call(one) }
@@ -66,6 +104,20 @@ module Pando
           ensure
             Warning[:deprecated] = before
           end
+        end
+      end
+
+      # The locks that background threads hold when their process is forked.
+      module Locks
+        # @return [Array<ForkSafety::Finding>] one for all locks: Ruby does not tell which thread holds which
+        def self.findings
+          held = ObjectSpace.each_object(Thread::Mutex).count { |mutex| mutex.locked? && !mutex.owned? }
+          return [] if held.zero?
+
+          places = (Thread.list - [Thread.main]).filter_map { |thread| Places.of(thread) }
+          message = "A background thread held a lock during the refork, and the child does not have the thread. " \
+                    "Background threads were at #{places.join(", ")}."
+          [ForkSafety::Finding.new(:lock_held, subject: "Mutex", location: places.first, message: message)]
         end
       end
     end
