@@ -19,6 +19,10 @@ module Pando
     class Connection
       def initialize(context)
         @context = context
+        @reader = context.reader
+        @worker = context.worker
+        @record = context.record
+        @limits = context.limits
         @spare_request = Request.new
       end
 
@@ -27,7 +31,7 @@ module Pando
         @client = client
         @environment = environment
         @closed = false
-        @context.reader.read_head(client) ? handle : close
+        reader.read_head(client) ? handle : close
       rescue Refused => e
         refuse(e)
       rescue NoProxy => e
@@ -43,9 +47,7 @@ module Pando
 
       private
 
-      def reader = @context.reader
-      def worker = @context.worker
-      def record = @context.record
+      attr_reader :reader, :worker, :record, :limits
 
       # The head is read.
       def handle
@@ -67,7 +69,7 @@ module Pando
         env = @environment.build(parser, reader.buffer, @client.remote)
         @client.introduce(env, reader)
         env["rack.hijack"] = env["pando.client"] = ClientHandle.new(@client, env)
-        env["rack.early_hints"] = EarlyHints.new(@client) if @context.limits.early_hints && parser.minor.positive?
+        env["rack.early_hints"] = EarlyHints.new(@client) if limits.early_hints && parser.minor.positive?
         @request = @spare_request.begin(env, parser.minor)
         raise Refused.new(501, "CONNECT is for proxies") if parser.connect?
         raise Refused.new(421, "https on a plain connection") if parser.https?
@@ -108,7 +110,6 @@ module Pando
       end
 
       def start_timeout
-        limits = @context.limits
         @started = limits.timeout ? record.job_deadline(limits.timeout, limits.hard_timeout) : Sys.now
         timeout = Timeout.new(record, limits.timeout, limits.timeout_grace, @started,
                               patience: limits.patience, streaming: limits.timeout_streaming,

@@ -11,15 +11,15 @@ module Pando
       attr_reader(*NAMES)
       # @return [Float, nil] until the worker is killed
       attr_reader :hard_timeout
+      # @return [Float] the longest wait for a client
+      attr_reader :patience
 
       def initialize(config)
         NAMES.each { |name| instance_variable_set(:"@#{name}", config.public_send(name)) }
         @hard_timeout = timeout + timeout_grace if timeout
+        @patience = [body_timeout, write_timeout].max
         freeze
       end
-
-      # @return [Float] the longest wait for a client
-      def patience = [body_timeout, write_timeout].max
 
       # @return [Boolean] whether its body is streamed; by the reactor's rule
       def streamed?(path)
