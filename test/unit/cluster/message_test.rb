@@ -135,8 +135,8 @@ class ReactorMessageTest < Minitest::Test
               lane_corrupt: :LANE_CORRUPT }
 
     assert_equal names.transform_values { |name| C.const_get(name) }, Message::KINDS
-    assert_equal({ died: C::DIED, timeout: C::TIMEOUT, suspect: C::SUSPECT, beside: C::BESIDE, left_late: C::LEFT_LATE },
-                 Message::CAUSES)
+    causes = { died: :DIED, timeout: :TIMEOUT, suspect: :SUSPECT, beside: :BESIDE, left_late: :LEFT_LATE }
+    assert_equal causes.transform_values { |name| C.const_get(name) }, Message::CAUSES
   end
 
   def test_there_and_back
