@@ -31,6 +31,7 @@ sessions = %w[admin1 member1].map do |login|
   browser.post("/admin/login", params: { user: { login: login, password: "correct horse" } },
                                headers: { "X-CSRF-Token" => token.call })
   browser.get("/")
+  abort "#{login} cannot log in" unless browser.request.env["warden"].authenticated?(:user)
   { cookie: browser.cookies.to_hash.map { |name, value| "#{name}=#{value}" }.join("; "), token: token.call }
 end
 File.write(File.join(ENV.fetch("LAB_FOLDER"), "sessions.json"), JSON.generate(sessions))
