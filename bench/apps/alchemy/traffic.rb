@@ -14,22 +14,21 @@ module Bench
       OFFICE = %w[dashboard pages pages?view=list pages/tree pages/%d pages/%d/edit pages/%d/configure pages/%d/info
                   pages/new?parent_id=2 pages/link layoutpages elements?page_version_id=%d
                   elements/new?page_version_id=%d ingredients/1/edit ingredients/2/edit nodes nodes/%d/edit nodes/new
-                  pictures pictures?page=2 pictures?size=small pictures/%d pictures/%d/edit pictures/%d/url
+                  pictures pictures?page=2 pictures?size=small pictures/%d pictures/%d/url
                   attachments attachments?page=2 attachments/%d attachments/%d/edit users users?page=2 users/new
                   users/2/edit tags tags/new tags/1/edit tags/autocomplete?term=b languages languages/new
-                  languages/1/edit sites sites/1/edit styleguide clipboard?remarkable_type=elements leave help
-                  dashboard/info].freeze
+                  languages/1/edit sites sites/1/edit styleguide clipboard?remarkable_type=elements leave help].freeze
 
-      API = %w[pages?page=1&per_page=10 pages?page=2&per_page=10 pages/nested pages/nested?page_id=2 pages/%d
+      API = %w[pages?page=1&per_page=10 pages?page=2&per_page=10 pages/nested pages/%d
                pages/company pages/products pages/notes/note-%d pages/%d/elements pages/%d/elements/article
-               pages/%d/elements/teaser elements/%d elements?page_id=%d ingredients?page_id=%d nodes
+               pages/%d/elements/teaser elements/%d elements?page_id=%d ingredients?page_id=%d
                nodes?page=1&per_page=10 attachments?page=1&per_page=20].freeze
 
       FIELD = "element[ingredients_attributes][0]"
       # Each changes something each time.
       CHANGES = {
         "PATCH" => %W[api/nodes/%d/toggle_folded admin/pages/%d/fold admin/elements/%d/publish
-                      admin/pictures/7?picture[name]=Picture+%d admin/ingredients/2?ingredient[alt_text]=Picture+%d
+                      admin/ingredients/2?ingredient[alt_text]=Picture+%d
                       admin/elements/1?#{FIELD}[id]=1&#{FIELD}[value]=%d],
         "POST" => %w[admin/pages/%d/publish admin/elements/%d/collapse admin/elements/%d/expand
                      admin/elements?element[name]=article&element[page_version_id]=%d

@@ -87,7 +87,7 @@ class Content
     @pages = Alchemy::Page.order(:id).to_a
     @pages.each do |page|
       version = page.draft_version
-      @random.rand(1..3).times { article(version) }
+      @random.rand(1..2).times { article(version) }
       teaser(version)
       gallery(version) if (page.id % 4).zero?
     end

@@ -32,7 +32,7 @@ sessions = %w[admin1 member1].map do |login|
                                headers: { "X-CSRF-Token" => token.call })
   browser.get("/")
   abort "#{login} cannot log in" unless browser.request.env["warden"].authenticated?(:user)
-  { cookie: browser.cookies.to_hash.map { |name, value| "#{name}=#{value}" }.join("; "), token: token.call }
+  { cookie: browser.cookies.to_hash.map { |name, value| "#{name}=#{CGI.escape(value)}" }.join("; "), token: token.call }
 end
 File.write(File.join(ENV.fetch("LAB_FOLDER"), "sessions.json"), JSON.generate(sessions))
 
