@@ -15,9 +15,10 @@ module Pando
   # cluster/payload.rb).
   #
   # This file comes first: the other files of the layer do not require again what it requires. The parts of the
-  # monitor have methods with the same meaning. `reconcile` and `proceed` are called at each turn of the monitor's loop,
-  # and `due` says when the part needs the next turn at the latest (on Sys.now; nil: it waits for nothing). `to_state`
-  # and `from_state` carry its facts over an upgrade of the monitor, see Upgrade::State.
+  # monitor have methods with the same meaning. `reconcile` and `proceed` are called at each turn of the monitor's loop;
+  # Monitor#take_turn says which of them only until the server stops. `due` says when the part needs the next turn at
+  # the latest (on Sys.now; nil: it waits for nothing). `to_state` and `from_state` carry its facts over an upgrade of
+  # the monitor, see Upgrade::State.
   #
   # @api private except Worker, Service and Mold, which hooks are given
   module Cluster

@@ -7,6 +7,9 @@ require "pando/doctor/report"
 module Pando
   # `pando doctor`: starts a server of its own with the user's application and configuration, lets it serve and refork,
   # watches its processes from inside and outside, and reports what a fork would break.
+  #
+  # Public are {.examine}, {Request}, {RequestList}, {Baseline}, {Report}, {NotExamined}, the methods of {LazyState} and
+  # its Result; all else in Doctor is internal.
   module Doctor
     # @param config [Config]
     # @param requests [Array<Request>, :routes] @param reforks [Integer]

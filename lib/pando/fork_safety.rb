@@ -13,8 +13,8 @@ module Pando
   # services load it; the monitor does not. A library may load it too, with or
   # without the server.
   #
-  # Public are its methods, {Audit}, {BackgroundThread}, {Finding}, {ForkCheck}, {Libraries}, {SelfCheck} and the
-  # errors; all else in ForkSafety is internal.
+  # Public are its methods, {BackgroundThread}, {Finding}, {ForkCheck}, the errors, the methods of {Audit}, {Libraries}
+  # and {SelfCheck}, and what these methods return; all else in ForkSafety is internal.
   module ForkSafety
     # Replaces what a forked child must not share with its siblings, then lets the libraries do the same. Called in each
     # final child of the server, before the user's hooks.

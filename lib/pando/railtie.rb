@@ -26,7 +26,7 @@ module Pando
     ActiveSupport.on_load(:action_dispatch_system_test_case) { require "pando/capybara" }
 
     class << self
-      # All of these are Pando's own: no part of the public API.
+      # @!group Pando's own: no part of the public API
 
       # @return [Boolean] whether to write Rails' log to the terminal as well: in development, as `bin/rails server`
       #   does, and if RAILS_LOG_TO_STDOUT is set

@@ -23,6 +23,8 @@ module Pando
     # @api public
     attr_accessor :role
 
+    # @param config [Config]
+    # @api public
     def initialize(config)
       @config = config
       @inherited = Cluster::Listening::Inherited.none

@@ -27,7 +27,6 @@ module Pando
       # Called by a plug, before the app is loaded.
       #
       # @api private
-      # @return [nil]
       def begin
         ForkSafety::Audit.begin
         ForkSafety::Audit.trace

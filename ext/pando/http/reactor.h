@@ -61,9 +61,9 @@ struct pando_reactor_config {
     uint64_t response_memory;          /* the part of one client's response that may wait in memory; the rest waits on
                                         * disk */
     uint64_t response_total;           /* the same for all clients together */
-    uint64_t spool_total;              /* on disk, bodies and answers together */
+    uint64_t spool_total;              /* on disk, bodies and responses together */
     int spool_in_memory;               /* the spool directory is in memory: its files count as memory */
-    uint64_t buffer_memory;            /* for heads, bodies and answers together */
+    uint64_t buffer_memory;            /* for heads, bodies and responses together */
 
     uint32_t header_timeout;           /* from the first byte to the empty line */
     uint32_t body_timeout;             /* of a pause; also of all pauses together, less one second for each KiB

@@ -1,5 +1,5 @@
-/* Heavy requests. A path is heavy when one of its answers has filled response_memory and gone on to a file, because the
- * client took it slowly. While clients together leave much unread, at most half of the workers serve heavy requests,
+/* Heavy requests. A path is heavy when one of its responses has filled response_memory and gone on to a file, because
+ * the client took it slowly. While clients together leave much unread, at most half of the workers serve heavy requests,
  * and after each reader that is cut for lack of room no heavy request is served for a moment. All other requests
  * overtake them, so that a crowd of slow readers waits for itself. Runs in the reactor. */
 #include "reactor_private.h"

@@ -12,7 +12,7 @@ module Pando
       ONLY = "web"
       ROLES = %w[worker mold reactor service admin].freeze
       OUTCOMES = %w[exited failed killed lost].freeze
-      # Of the counts in records of answers.
+      # Of the counts in `responses` records.
       CLASSES = %w[unknown 1xx 2xx 3xx 4xx 5xx].freeze
       REFORKS = %w[started finished refused withheld].freeze
       # Reasons to kill a worker, and parts of a new generation that may fail: see Cluster::Tally.

@@ -80,7 +80,7 @@ module Pando
       end
 
       def choose_environment
-        return unless flags[:requests] == "routes" # one may do more than read
+        return unless flags[:requests] == "routes" # a GET route may do more than read
 
         if config.default?(:environment)
           @arguments = ["-e", ROUTES_ENVIRONMENT, *@arguments]

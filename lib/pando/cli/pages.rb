@@ -30,6 +30,7 @@ module Pando
         recording = record
         write_report(report(recording))
         reason = recording.facts["cut_short"]
+        # The report has been written all the same.
         reason ? report_failure("the recording is incomplete: #{reason}") : CLI::OK
       rescue Pando::Pages::Recording::Broken => e
         report_failure(e.message)

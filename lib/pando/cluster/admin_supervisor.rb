@@ -18,6 +18,7 @@ module Pando
     class AdminSupervisor
       include Brief
 
+      # Names of records in an upgrade's state.
       LISTENER = "admin_listener"
       PROCESS = "admin"
       HISTORY = "admin_history"
@@ -27,8 +28,10 @@ module Pando
       STANDSTILL = 15.0
       # Seconds that it may take to die of SIGKILL at the end of the server.
       DEATH = 1.0
+      # Records that are read in one turn.
       AT_ONCE = 32
-      # The longest waits before the next start. A process that never becomes ready will hardly do so the next time.
+      # The longest waits before the next start. Whatever kills a process that works comes from outside. One that never
+      # becomes ready will hardly do so the next time.
       LIMITS = { lost: { limit: 0.5, free: 3 }, failed: { limit: 30.0, free: 1 } }.freeze
       # Variables for Ruby that the monitor was started with, and that the admin process must not obey.
       UNSET = %w[RUBYOPT RUBYLIB RUBY_YJIT_ENABLE BUNDLE_GEMFILE].freeze
@@ -71,7 +74,7 @@ module Pando
         @spec = @next
         tell_exposed
         @fresh = []
-        @unwanted = true if @process && changed
+        @unwanted = true if @process && changed # #reconcile kills it, in this turn
       end
 
       def give_up

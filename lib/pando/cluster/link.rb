@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/service_notes"
+
 module Pando
   module Cluster
     # One end of the socket pair between monitor and child (AF_UNIX, SOCK_SEQPACKET), which exists before the child.

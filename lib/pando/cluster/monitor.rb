@@ -84,6 +84,7 @@ module Pando
       # @return [Boolean] whether every worker of every pool is ready, and the reactor if there is one
       def complete? = pools.complete? && !reactors.heard_at(Sys.now).nil?
 
+      # Asked while the pools are being built.
       def several_pools? = @companions.any?
 
       # All workers that serve clients: their pools come first.

@@ -93,7 +93,8 @@ module Pando
 
     # The evaluation of a new generation against the one before.
     module Canary
-      # What a new generation must do before it replaces the old one.
+      # What a new generation must do before it replaces the old one. It stands here because the layer above makes it
+      # without loading the canary.
       #
       #   requests  that its first worker must serve
       #   seconds   that it must serve

@@ -6,6 +6,7 @@ require "pando/cluster/deadlines"
 require "pando/cluster/signals"
 require "pando/cluster/generations"
 require "pando/cluster/generations/mold_releaser"
+require "pando/cluster/listening/direct_mode"
 require "pando/cluster/listening/listeners"
 require "pando/cluster/memory/guard"
 require "pando/cluster/memory/sizing"
@@ -33,7 +34,7 @@ module Pando
       def_delegators :@monitor, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
 
       # @param first [Pool, nil] nil: this is the first one
-      def initialize(monitor, plan, roster, number, first = nil)
+      def initialize(monitor, plan, roster, number, first)
         @monitor = monitor
         @name = plan.name
         @payload = plan.payload

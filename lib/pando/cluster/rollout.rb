@@ -74,7 +74,8 @@ module Pando
       end
 
       # A worker crashes in its request, and has not ended yet, since Ruby writes its crash report. On busy CPUs that
-      # takes long, so at most as many such workers as there are slots are replaced before they end.
+      # takes long, so at most as many such workers as there are slots are replaced before they end. If the worker lives
+      # after all, it leaves.
       def worker_crashing(child)
         return unless child.worker? && child.ready? && child.row.busy_since
         return if @roster.workers.count { |worker| worker.leaving? && !worker.draining? } >= size

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/restart_throttles"
-require "pando/cluster/service"
+require "pando/cluster/service_notes"
 
 module Pando
   module Cluster

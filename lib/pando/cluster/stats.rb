@@ -4,7 +4,8 @@ require "pando/version"
 
 module Pando
   module Cluster
-    # Reads the workers of one pool from the scoreboard. Made by Pando.stats_hash for each answer.
+    # Reads the workers of one pool from the scoreboard, in any process that has the application. Made by
+    # Pando.stats_hash for each answer.
     class Stats
       def initialize(scoreboard, pool, jobs: false)
         @scoreboard = scoreboard

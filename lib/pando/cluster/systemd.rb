@@ -66,7 +66,7 @@ module Pando
         state.add("systemd", path: @path, watchdog: @watchdog, **serialized_fields) if @socket
       end
 
-      # It is restored before all others, see .taken_up.
+      # It is restored while the monitor is built, before State::OWNERS are: see .taken_up.
       def from_state(_state) = nil
 
       def close

@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
 module Pando
+  # What `pando init`, and the hints for users of other servers, know about these servers.
+  #
+  # @api private
   module Compat
     # Pando's replacements for settings and flags of Puma, Pitchfork and Unicorn: for hints in error messages, and for
     # the reasons that `pando init` gives for a line that it leaves out.

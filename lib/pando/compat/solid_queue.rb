@@ -1,22 +1,9 @@
 # frozen_string_literal: true
 
+require "pando/compat/lock_file"
+
 module Pando
   module Compat
-    # Finds out which gems an application has by reading its Gemfile.lock, without loading anything.
-    module LockFile
-      module_function
-
-      def names?(directory, gem, env: ENV)
-        gemfile = env["BUNDLE_GEMFILE"].to_s
-        files = [*("#{gemfile}.lock" unless gemfile.empty?), File.join(directory, "Gemfile.lock"),
-                 File.join(directory, "gems.locked")]
-        file = files.find { |path| File.file?(path) } or return false
-        File.read(file).match?(/^ {4}#{Regexp.escape(gem)} \(/)
-      rescue SystemCallError
-        false
-      end
-    end
-
     # SOLID_QUEUE_IN_PUMA, by which a Rails application asks its web server to run its jobs. Pando runs them in a node
     # next to the workers.
     module SolidQueue

@@ -49,6 +49,13 @@ module Pando
           Ripper.sexp(text)&.at(1)&.reject { |one| one.first == :void_stmt }
         end
 
+        # @return [Array<String>] the statements of a line
+        def parts(text)
+          cut = tokens(text).slice_when { |one, _| one.kind == :on_semicolon && one.depth.zero? }
+          texts = cut.map { |part| part.map(&:text).join.sub(/;\s*\z/, "") }
+          texts.reject { |part| statements(part).to_a.empty? }
+        end
+
         # @return [Array<Token>] whose texts, joined, are the whole text
         def tokens(text)
           depth = 0

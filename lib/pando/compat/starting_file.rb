@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/compat/solid_queue"
+require "pando/compat/lock_file"
 
 module Pando
   module Compat

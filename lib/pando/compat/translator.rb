@@ -93,7 +93,7 @@ module Pando
 
       def code(rows)
         statements = Source.statements(text(rows))
-        return put(rows, whole(Statement.new(text(rows)))) if statements.size > 1
+        return several(rows) if statements.size > 1
         return branches(rows) if Branches.of?(statements.first) && rows.size > 1
 
         put(rows, translated(text(rows)))
@@ -138,6 +138,21 @@ module Pando
 
         reason = @scope.trouble(statement.text)
         reason ? refused(reason) : Settings::Result.new(statement.text)
+      end
+
+      # Several statements on one line.
+      def several(rows)
+        results = Source.parts(text(rows)).map { |part| [part, translated(part)] }
+        return put(rows, Settings::Result.new(text(rows))) if results.all? { |part, result| part == result.text }
+
+        indent = @lines[rows.begin][/\A\s*/]
+        lines = results.flat_map { |part, result| lines_of(part, result) }.map { |line| "#{indent}#{line}" }
+        @out.instead(lines, @originals[rows])
+      end
+
+      def lines_of(part, result)
+        result.left_out? ? @scope.lose(part) : @scope.keep(part)
+        result.left_out? ? ["# pando: #{result.remark}", "# #{part.strip}"] : [result.text.strip]
       end
 
       # A condition with its branches. If they cannot be separated by lines, the condition is translated as a whole.

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/config/recorder"
-require "pando/config/settings"
 
 # `self` in a config file: a method for each setting and each hook, and `on`, `service`, `pool` and `node`. Each method
 # passes its arguments and the line that called it on to the Recorder.

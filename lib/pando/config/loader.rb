@@ -9,6 +9,7 @@ module Pando
   class Config
     # The values of each setting from each source. A flag beats the config file,
     # the file beats an environment variable, the variable beats the default.
+    # Owned by a Loader.
     #
     # @api private
     class Values
@@ -151,6 +152,7 @@ module Pando
       end
 
       def read_file
+        # They need no directory: nothing is resolved here.
         return @statements.each { |word, said| repeat(word, said) } if @statements
 
         file = RubyFile.new(@config_file, recorder)

@@ -31,7 +31,8 @@ module Pando
                           :exclusive, :shared, :refork, :memory, :surge, :unavailable, :canary, :options, :source,
                           keyword_init: true)
 
-    # A `node` line of a config file: its keywords, and the NodeKind that it declares.
+    # A `node` line of a config file: its keywords, and the NodeKind that it declares. Keywords that are not in KEYWORDS
+    # belong to the runner.
     #
     # @api private
     class NodeLine

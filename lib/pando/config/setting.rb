@@ -5,7 +5,8 @@ require "pando/config/types"
 module Pando
   class Config
     # Some defaults depend on the environment, and on whether the application is a Rails app. A setting declares them
-    # under the names below: `default: :auto, development: 1`.
+    # under the names below: `default: :auto, development: 1`. Values asks for the one that applies, in each process
+    # that loads the configuration.
     #
     # @api private
     module Situation

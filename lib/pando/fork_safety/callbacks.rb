@@ -5,7 +5,7 @@ require "pando/fork_safety/sections"
 require "pando/native"
 
 module Pando
-  # What a library registers once, when it is loaded. See also {ForkSafety.thread}.
+  # (see fork_safety.rb)
   module ForkSafety
     # A callback raised before a fork, so the fork did not take place. The `cause` is its error.
     class ForkRefused < Error

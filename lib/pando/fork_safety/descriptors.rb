@@ -96,6 +96,8 @@ module Pando
         # @return [Integer, nil] nil: it is closed, or was never opened
         def number(io)
           FILENO.bind_call(io) if open?(io)
+        rescue IOError
+          nil # another thread has just closed it
         end
 
         private

@@ -71,8 +71,8 @@ module Pando
         end
 
         # Runs the block, which forks, and around it the preparation of the loaded libraries: before the fork, and
-        # then in parent and child, even if the block raises. It must be innermost: after the user's hooks before a
-        # fork, and before the user's hooks after a fork. The child does its part in {settle}.
+        # then in the parent, even if the block raises. The child must call {settle}, which does its part. It must be
+        # innermost: after the user's hooks before a fork, and before the user's hooks after a fork.
         #
         # @param strict [Boolean] whether to refuse the fork, now and for good, if a library cannot be prepared.
         #   Otherwise the fork goes on without the preparation.
@@ -82,8 +82,10 @@ module Pando
         # @return the return value of the block, in both processes
         # @raise [Unsafe] with strict; nothing was forked
         def around_fork(strict: false, prepared: [], on_failure: nil, &fork)
-          @preparation = Preparation.new(Known.loaded, on_failure, prepared: prepared)
-          @preparation.around(strict, &fork)
+          preparation = Preparation.new(Known.loaded, on_failure, prepared: prepared)
+          preparation.around(strict, &fork)
+        ensure
+          @preparation = preparation if preparation&.child?
         end
 
         # Does the child's part of {around_fork}.
@@ -170,12 +172,13 @@ module Pando
           @libraries.each { |library| prepare(library, strict) if library.handled? }
           yield
         ensure
-          recover(:in_parent) if Process.pid == @forker
+          recover(:in_parent) unless child?
         end
 
-        def settle
-          recover(:in_child) unless Process.pid == @forker
-        end
+        def settle = recover(:in_child)
+
+        # @return [Boolean] whether this process was forked in the block of {around}
+        def child? = Process.pid != @forker
 
         private
 

@@ -39,6 +39,9 @@ module Pando
           end
         end
 
+        # Called by Callbacks::ForkHook.
+        # @yield forks, while no thread is inside
+        # @raise [ForkPrevented]
         def shut_out(&fork)
           thread = Thread.current
           return yield if FORKING.key?(thread)

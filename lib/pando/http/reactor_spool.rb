@@ -5,7 +5,7 @@ require "tmpdir"
 
 module Pando
   module HTTP
-    # The directory for bodies and answers that are too large for the reactor's memory: where it is, and the warnings
+    # The directory for bodies and responses that are too large for the reactor's memory: where it is, and the warnings
     # about it at the start. Owned by {ReactorSetup}, in the monitor; `pando --check` makes one, too.
     class ReactorSpool
       MOUNTS = "/proc/self/mountinfo"

@@ -107,6 +107,7 @@ module Pando
           env["pando.listener"] = listener
           @app.call(env)
         end
+        # The SoftTimeout is not installed: its signal would reach the main thread only.
         WorkerContext.for(NoWorker, app, @limits, SocketReader.new(@limits), SoftTimeout.new(NoWorker))
       end
 

@@ -85,7 +85,7 @@ module Pando
       # For logs of the environment: without the worker and all that it refers to.
       def inspect = "#<#{self.class} remaining=#{remaining&.round(3).inspect}>"
 
-      # All that follows is the server's own: no part of the public API.
+      # @!group The server's own: no part of the public API
 
       # @return [Boolean] whether RequestTimeout was raised
       def fired? = !@fired.nil?
@@ -173,8 +173,9 @@ module Pando
     end
 
     # Turns the monitor's signal into RequestTimeout, only while the application runs. The handler asks the scoreboard
-    # whether the deadline of the running request has passed, because a signal may come late. One per worker; for
-    # requests on the main thread, where the handler runs between two instructions of the request.
+    # whether the deadline of the running request has passed, because a signal may come late. One per worker, unless
+    # it is not installed and never interrupts (NoWorker). For requests on the main thread, where the handler runs
+    # between two instructions of the request.
     class SoftTimeout
       SIGNAL = "URG"
       # Lines of the backtrace that is kept.

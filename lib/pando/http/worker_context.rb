@@ -7,7 +7,7 @@ module Pando
   module HTTP
     # What a connection needs of its worker: the application, the worker object, the record of its jobs
     # (Cluster::JobRecord), {Limits}, the {RequestReader}, the {SoftTimeout}, its pid and how many forks led to it. One
-    # for each thread that serves.
+    # for each thread that serves. A {Connection} reads all but the application when it is made, and never again.
     WorkerContext = Struct.new(:app, :worker, :record, :limits, :reader, :soft_timeout, :pid, :forks) do
       def self.for(worker, app, limits, reader, soft_timeout, record: worker)
         new(app, worker, record, limits, reader, soft_timeout, Process.pid, Sys.forks)

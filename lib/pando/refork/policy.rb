@@ -10,7 +10,7 @@ module Pando
     #
     # Owned by Cluster::Generations::Reforks, in the monitor.
     class Policy
-      # @param _reforks [Integer] reforks finished since the last cold boot
+      # @param _reforks [Integer] reforks finished since the last cold boot; 0 asks about the first one
       # @return [Integer, nil] requests that a worker must have served to be promoted; nil for never
       def threshold(_reforks) = nil
 

@@ -43,10 +43,11 @@ module Pando
       def_delegator :@state, :hand_down
       # In a worker: another one has made the change with this token, too.
       def_delegator :@state, :seen, :state_seen
-      # In a worker, between two requests.
-      def_delegator :@threads, :tick, :watch
       # In a worker: forked processes lack the thread with this key.
       def_delegator :@threads, :lost, :lost_thread
+
+      # In a worker, between two requests.
+      def watch(worker) = @threads.tick(worker)
 
       # When the application has been loaded.
       def loaded

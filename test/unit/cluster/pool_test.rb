@@ -72,7 +72,7 @@ class PoolTest < Minitest::Test
     gauge = Cluster::Memory::Gauge.new
     monitor = Monitor.new(roster: @roster, shutdown: Shutdown.new(false), reload: Reload.new(false, false),
                           drain: @drain, gauge: gauge, shortage: Cluster::Memory::Shortage.new(options, gauge))
-    Cluster::Pool.new(monitor, plan, @roster, 0)
+    Cluster::Pool.new(monitor, plan, @roster, 0, nil)
   end
 
   def boot

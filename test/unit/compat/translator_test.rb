@@ -201,9 +201,9 @@ class CompatTranslatorTest < Minitest::Test
   end
 
   def test_several_statements_in_a_line
-    assert_equal "if ENV[\"A\"]\n  # pando: port is a setting within another statement: write it in a line of its " \
-                 "own.\n  # port 1; x = 2; min_threads x\n  y = 2; z = y\nend\n",
-                 body("if ENV[\"A\"]\n  port 1; x = 2; min_threads x\n  y = 2; z = y\nend\n")
+    assert_equal "if ENV[\"A\"]\n  # was: port 1; x = 2; min_threads x\n  #{listen(1)}\n  x = 2\n  # pando: " \
+                 "#{Pando::Compat::Names::ALL_THREADS}\n  # min_threads x\nend\n",
+                 body("if ENV[\"A\"]\n  port 1; x = 2; min_threads x\nend\n")
   end
 
   def test_a_condition_that_cannot_be_asked_is_a_comment_as_a_whole

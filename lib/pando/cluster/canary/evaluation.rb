@@ -2,6 +2,7 @@
 
 require "pando/cluster/canary/comparison"
 require "pando/cluster/canary/trial"
+require "pando/cluster/options"
 
 module Pando
   module Cluster

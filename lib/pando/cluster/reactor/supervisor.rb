@@ -213,6 +213,7 @@ module Pando
       # Detects that a pool is alive and answers no requests, whatever the reason: requests wait, none is answered,
       # and an idle worker with a heartbeat takes none of them. A slow machine does not explain that, since an idle
       # worker looks for requests with each heartbeat. While some are answered, a fast worker may simply get them all.
+      # Owned by the Supervisor.
       class Progress
         # An idle worker: its number of requests when it was first seen idle, its last heartbeat, and the number of
         # checks that found a new heartbeat.

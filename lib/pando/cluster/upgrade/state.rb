@@ -131,7 +131,8 @@ module Pando
         def one(word) = any(word) || raise(Unreadable, "it has no record #{word}")
       end
 
-      # The descriptors that an image of the monitor has left to this one: open under the numbers in its state.
+      # The descriptors that an image of the monitor has left to this one: open under the numbers in its state,
+      # without close-on-exec.
       class Descriptors
         # @raise [SystemCallError] one is not open
         def self.close_on_exec(numbers, value)

@@ -203,7 +203,7 @@ module Pando
       end
     end
 
-    # What this kernel and this Ruby offer for sharing memory and for checking forks.
+    # What this kernel and this Ruby offer for sharing memory and for checking forks. Asked once, in the first mold.
     module Features
       PAGEMAP_SCAN = 0xc0606610 # an ioctl of Linux 6.7
 

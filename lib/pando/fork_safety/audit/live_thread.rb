@@ -29,6 +29,7 @@ module Pando
         attr_reader :key
         # @return [String, nil] the gem's name; nil: the thread belongs to the app or to Ruby
         attr_reader :gem_name
+        # @return [String, nil] as the app named the thread
         attr_reader :name
 
         # @param directory [String] the app's
@@ -72,6 +73,7 @@ module Pando
             "To accept the loss, set fork_safety threads: { allow: [#{(gem_name || place).inspect}] }."
         end
 
+        # @param pattern [String] a gem's name, or a path or the end of one, with or without the line
         def match?(pattern)
           gem_name == pattern || "/#{@location}".match?(%r{/#{Regexp.escape(pattern.delete_prefix("/"))}(?=[/:]|\z)})
         end

@@ -142,6 +142,7 @@ module Pando
           def rubyish?(comm) = comm == File.read("/proc/self/comm").chomp.scrub("?") || comm.match?(RUBYS_NAME)
         end
 
+        # @return [Integer] the kernel's id
         attr_reader :id
         # @return [String] what it calls itself, at most 15 bytes (PR_SET_NAME, prctl(2))
         attr_reader :comm
@@ -159,6 +160,7 @@ module Pando
         # @return [String, nil] the library, if known
         def library = @known&.name || (object && File.basename(object))
 
+        # @return [String, nil] why its loss is harmless
         def excuse = @known&.excuse
 
         def label = ["native thread #{comm.sub(/\d+\z/, "").inspect}", *("of #{library}" if library)].join(" ")

@@ -5,7 +5,7 @@ require "pando/fork_safety/threads/native_thread"
 require "pando/sys"
 
 module Pando
-  # Threads of libraries that survive forks.
+  # (see fork_safety.rb)
   module ForkSafety
     # Starts, stops and restarts a background thread. Owned by a {BackgroundThread}.
     class Runner

@@ -36,7 +36,7 @@ module Pando
         # librdkafka's statistics report every few seconds. Polling is not progress: a listener goes on polling while a
         # consumer hangs.
         class Counters
-          # Messages are done, batches have failed.
+          # `progress` grows with each bit of work, `done` counts messages, `failed` batches that have raised.
           attr_reader :progress, :done, :failed
 
           def initialize

@@ -253,7 +253,7 @@ module Pando
               @config ||= configure
               # A pool never changes its size: it is as large as the mold's kind with the highest concurrency needs it.
               @config.concurrency = pool || concurrency
-              @config.default_capsule.redis_pool
+              @config.default_capsule.redis_pool # makes it, in that size
               @config.concurrency = concurrency
               @config.queues = queues unless queues.empty?
               # Sidekiq removes the blocks that it has called.

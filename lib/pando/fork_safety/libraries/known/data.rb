@@ -45,6 +45,7 @@ Pando::ForkSafety::Libraries::Known.define do
     # Close codes (RFC 6455 section 7.4.1, and IANA's registry for 1012), with their reasons for the client.
     going_away = [1001, "the server stops"]
     restart = [1012, "the server restarts: connect again"]
+    # Action Cable uses this library, too. It has told its clients to connect again before this is asked (CableServer).
     hang_up do |stopping|
       code, reason = stopping ? going_away : restart
       # The application's own outgoing connections are left to it.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "pando/swarm/process_identity"
 require "pando/swarm/runners"
 require "pando/sys"
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/events"
+require "pando/swarm/process_identity"
 require "pando/swarm/runners"
 
 module Pando
@@ -97,7 +98,7 @@ module Pando
             @deaths = deaths
           end
 
-          # Call it in a transaction that has locked the registrations.
+          # Call it in a transaction that has locked the registrations, which are all of one dead process.
           def settle(registrations)
             first = registrations.first
             return if unfinished?(first.metadata[RELEASED_SUSPECT])
