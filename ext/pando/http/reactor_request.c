@@ -236,7 +236,7 @@ void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_c
         shed(reactor, connection, &stats_of(reactor, connection)->shed_queue_time);
 }
 
-/* It is never answered any more. cut: because its worker leaves. */
+/* No worker will answer it, or finish its answer. cut: because its worker leaves. */
 static void fail(struct pando_reactor *reactor, struct pando_connection *connection, int status, int cut)
 {
     int answered = connection->request.answered, lent = connection->request.lent;

@@ -2,7 +2,6 @@
 
 require "json"
 require "pando/swarm/process_identity"
-require "pando/swarm/runners"
 require "pando/sys"
 
 module Pando

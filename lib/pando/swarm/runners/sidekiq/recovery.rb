@@ -3,7 +3,6 @@
 require "json"
 require "pando/events"
 require "pando/swarm/process_identity"
-require "pando/swarm/runners"
 require "pando/swarm/runners/sidekiq/held_jobs"
 require "pando/sys"
 

@@ -2,7 +2,6 @@
 
 require "pando/events"
 require "pando/swarm/process_identity"
-require "pando/swarm/runners"
 
 module Pando
   module Swarm

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/swarm/process_identity"
-require "pando/swarm/runners"
 require "pando/sys"
 
 module Pando
