@@ -16,9 +16,9 @@ module Bench
     GEMS = File.join(HOME, "gems")
     # As Bundler names it.
     GEM_HOME = File.join(GEMS, RUBY_ENGINE, RbConfig::CONFIG["ruby_version"])
-    # Bundler 2.3, of Ruby 3.1, does not know the option.
-    PREFER_LOCAL = ("--prefer-local" if RUBY_VERSION >= "3.3")
-    INSTALL = ["install", "--quiet", *PREFER_LOCAL].freeze
+    # Options of `bundle install`. With --prefer-local, Bundler knows no other version of a gem than the one that is
+    # there, so it may find no versions that fit together. Bundler 2.3, of Ruby 3.1, does not know the option.
+    ATTEMPTS = (RUBY_VERSION >= "3.3" ? [%w[--prefer-local], []] : [[]]).freeze
 
     # Runs the block, which installs gems, in one process at a time: Bundler does not lock their folder.
     def self.locked(&) = Cache.locked(File.join(HOME, "lock"), &)
@@ -74,7 +74,7 @@ module Bench
     def install
       log = File.join(@folder, "install.log")
       warn "installing the gems of #{File.basename(@folder)} ..."
-      return if bundler(*INSTALL, out: log)
+      return if ATTEMPTS.any? { |options| bundler("install", "--quiet", *options, out: log) }
 
       raise Failed, "bundle install in #{@folder} failed:\n#{File.read(log)}"
     end
