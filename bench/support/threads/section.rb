@@ -35,12 +35,8 @@ module Bench
       # @return [Hash{String => Boolean}] what must hold, and whether it does
       def targets = {}
 
-      # @return [Array<Hash>]
-      def to_a
-        @samples.flat_map do |name, samples|
-          samples.map { |figures| { section: self.class.name[/\w+\z/], server: name, **figures } }
-        end
-      end
+      # @return [Hash{String => Array<Hash>}] the figures of each round, by server
+      def to_h = @samples
 
       private
 
