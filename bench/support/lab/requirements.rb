@@ -104,11 +104,11 @@ module Bench
 
       def first_requests(auto)
         first = FirstRequests.new(auto)
-        same = first.of_the_same(@outcomes.beside(auto, "pando-off"))
+        same = %w[pando-off puma].map { |name| rounded(first.of_the_same(@outcomes.beside(auto, name))) }
         few = first.size < POOLED ? ", too few to say" : ""
         Line.new("p99 CPU of reforked workers' first 200 requests, of steady state's", 1.10, first.of_steady,
                  "#{first.size} requests#{few}; of warm ancestors #{rounded(first.of_steady_when_warm)}; " \
-                 "of the same requests without reforking #{rounded(same)}")
+                 "of the same requests without reforking #{same.first}, to Puma #{same.last}")
       end
 
       def rounded(value) = value&.round(2) || "-"

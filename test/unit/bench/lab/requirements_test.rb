@@ -73,6 +73,14 @@ class LabRequirementsTest < Minitest::Test
     assert_includes lines.find { |each| each.name.match?(/first 200/) }.words, "4 requests, too few to say"
   end
 
+  def test_first_requests_beside_the_same_ones_to_puma
+    auto = measured("pando-auto", raw: { targets: [0, 0, 0], cpu: [10, 30, 90], first: [0, 1], warm: [], steady: [] })
+    puma = measured("puma", raw: { targets: [0, 0, 0], cpu: [20, 40, 10] })
+    words = lines(auto, puma).find { |each| each.name.match?(/first 200/) }.words
+
+    assert_includes words, "of the same requests without reforking -, to Puma 0.75"
+  end
+
   def test_loads_of_another_size_are_not_compared
     assert_equal [nil, nil], line(lines(measured("pando-auto"), measured("puma", requests: 8000)), /as it comes/)
   end
