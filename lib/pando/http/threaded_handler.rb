@@ -107,6 +107,7 @@ module Pando
           cut_streams if @drains || Sys.now >= by - STREAMS
           rest_a_moment
         end
+        raise @error if @error
       end
 
       private
@@ -168,6 +169,9 @@ module Pando
       rescue SystemExit, SignalException => e # the application's: it wants the process to end, but others have requests
         record.job_finished
         worker.leave("a request raised #{e.class}")
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        @error ||= e # such as a HookError. #stop raises it, so that the worker ends as one without threads does
+        worker.leave("a request's thread raised #{e.class}")
       ensure
         server.lane.close
         ring
