@@ -200,7 +200,9 @@ module Pando
 
       def run_callback(callback)
         callback.call(@request.env, @status, @fields, @error)
-      rescue StandardError => e
+      rescue SystemExit, SignalException
+        raise
+      rescue Exception => e # rubocop:disable Lint/RescueException -- also NotImplementedError and LoadError
         emit("request.failed", e)
       end
 
