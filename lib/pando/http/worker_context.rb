@@ -37,6 +37,7 @@ module Pando
       def leave(_reason) = nil
       def leaving? = false
       def hook?(_name) = false
+      def run_hook(*) = nil
     end
   end
 end

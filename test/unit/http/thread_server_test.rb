@@ -21,6 +21,18 @@ class HTTPThreadServerTest < Minitest::Test
     assert_equal "/page by #{Process.pid}", get("/page").body
   end
 
+  # There is no worker, and so no hook.
+  def test_an_application_that_raises_the_timeout_itself
+    threads = Queue.new
+    serve(lambda { |_env|
+      threads << Thread.current
+      raise Pando::RequestTimeout
+    })
+
+    assert_equal "504", get("/").code
+    assert threads.pop.join
+  end
+
   def test_requests_are_served_side_by_side
     inside = Queue.new
     go_on = Queue.new
