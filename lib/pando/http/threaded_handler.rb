@@ -101,16 +101,20 @@ module Pando
       def stop(deadline = nil, by = nil)
         rest_a_moment while deadline && Sys.now < deadline && lanes.any?(&:waiting?)
         stop_threads
-        by ||= Sys.now + (@stop_timeout * USABLE)
+        await_threads(by || (Sys.now + (@stop_timeout * USABLE)))
+        raise @error if @error
+      end
+
+      private
+
+      # @param by [Float] when the worker must be gone
+      def await_threads(by)
         by -= ((by - Sys.now) / 4).clamp(0.0, PARTING) if connected?
         while awaited?(by)
           cut_streams if @drains || Sys.now >= by - STREAMS
           rest_a_moment
         end
-        raise @error if @error
       end
-
-      private
 
       def lanes = @servers.map(&:lane)
 

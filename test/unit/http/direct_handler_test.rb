@@ -228,7 +228,7 @@ class HTTPWorkTest < Minitest::Test
     end
     events = events_of { 2.times { assert_equal [200, :called], [@served.get.status, told.pop] } }
 
-    assert_equal([["boom", NotImplementedError]] * 2, events.map { |event| [event[:error].message, event[:error].class] })
+    assert_equal([NotImplementedError] * 2, events.map { |event| event[:error].class })
   end
 
   def test_the_hook_after_each_request
