@@ -14,6 +14,10 @@ module Pando
       # :warn or :error. `failed`: a `status` other than 0 makes it an error.
       Known = Struct.new(:name, :level, :keys, :help, :failed)
 
+      # Keys whose values are texts, even if they look like numbers.
+      TEXTS = %w[event environment id library location method name node path queue reason request subject
+                 version].freeze
+
       @known = {}
 
       class << self
