@@ -10,7 +10,6 @@ require "pando/http/self_test"
 require "pando/http/slow_log"
 require "pando/http/socket_client"
 require "pando/http/trusted_proxies"
-require "pando/http/worker_context"
 require "pando/refork/gc"
 require "pando/sys"
 
@@ -87,7 +86,7 @@ module Pando
 
       private
 
-      def worker = @context.worker
+      attr_reader :worker
 
       def serve_self_test(descriptor)
         @connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)

@@ -33,6 +33,7 @@ module Pando
       end
 
       def start(worker)
+        @worker = worker
         @bell = IO.for_fd(Channel.eventfd, "r+b")
         prepare_environments(multithread: true)
         @timeouts = worker.lanes.map.with_index(1) do |_, number|
@@ -40,9 +41,9 @@ module Pando
           ThreadTimeout.new(record, SlowLog.for(@slow_terms, worker, record))
         end
         @servers = worker.lanes.zip(@timeouts).map do |lane, timeout|
-          lane_server(worker, lane, timeout.record, timeout)
+          lane_server(lane, timeout.record, timeout)
         end
-        prepare_own(worker)
+        prepare_own
         run_self_test
         @collector.start(worker)
         @servers.first.lane.follow_lock(@counts_lock)
@@ -52,7 +53,7 @@ module Pando
       end
 
       def app=(app)
-        @context.app = app
+        @connection.app = app
         @servers.each { |server| server.app = app }
       end
 
@@ -119,10 +120,9 @@ module Pando
       def lanes = @servers.map(&:lane)
 
       # For requests of its own, on the main thread.
-      def prepare_own(worker)
+      def prepare_own
         timeout = SoftTimeout.new(worker)
-        @context = WorkerContext.for(worker, @app, @limits, SocketReader.new(@limits), timeout)
-        @connection = Connection.new(@context)
+        @connection = Connection.new(@app, worker, @limits, SocketReader.new(@limits), timeout)
         trap(SoftTimeout::SIGNAL) do
           timeout.interrupt
           ring
