@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require "pando/config"
 require "pando/events"
 require "pando/http/reactor_report"
 require "pando/http/reactor_spool"
@@ -159,13 +160,6 @@ module Pando
     # The settings as the reactor wants them (ext/pando/bind_reactor.c): seconds and bytes, nil for no limit. Owned by
     # {ReactorSetup}.
     class ReactorSettings
-      %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory response_memory
-         response_memory_total spool_total buffer_memory header_timeout body_timeout
-         write_timeout idle_timeout max_connections_per_address
-         retry_after stream_bodies].each do |name|
-        define_method(name) { @config.public_send(name) || nil }
-      end
-
       # In the order of the numbers that the reactor has for them.
       FORMATS = %i[common combined json].freeze
 
@@ -211,6 +205,11 @@ module Pando
 
       # Of one connection.
       def max_requests = @config.max_keepalive_requests || nil
+
+      # The others as they are.
+      (Config::Settings.all.select(&:reactor?).map(&:name) - instance_methods(false)).each do |name|
+        define_method(name) { @config.public_send(name) || nil }
+      end
     end
 
     # Starts the reactor's process: it executes the program that is built beside the extension, which shares no memory
