@@ -7,7 +7,6 @@ require "pando/http/limits"
 require "pando/http/request_reader"
 require "pando/http/socket_client"
 require "pando/http/timeout"
-require "io/nonblock"
 require "socket"
 
 module Pando
@@ -53,7 +52,6 @@ module Pando
         # The thread reads answers that are larger than a socket's buffer.
         def answer(request)
           ours, theirs = UNIXSocket.pair
-          theirs.nonblock = true
           ours.write("#{request} #{FIELDS}")
           reader = Thread.new { read(ours) }
           yield Sys.disown(theirs)

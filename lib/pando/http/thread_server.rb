@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "io/nonblock"
 require "pando/config"
 require "pando/http/connection"
 require "pando/http/environment"
@@ -77,7 +76,6 @@ module Pando
 
       def serve(socket, listener, environment)
         remote = socket.remote_address.then { |address| address.ip_address if address.ip? }
-        socket.nonblock = true
         served = Served.new(nil, socket, false)
         connection = connection(served, listener)
         served.thread = Thread.new { converse(socket, remote, connection, environment) }
