@@ -13,8 +13,6 @@ module Pando
     # else of HTTP.
     class ReactorSetup
       ONE = [1].pack("Q").freeze # what an eventfd is written (eventfd(2))
-      # The pool of all paths that no other pool has.
-      MAIN = "web"
 
       # @return [Integer] workers that may be behind one reactor at once
       def lanes = Channel::LANES
@@ -30,7 +28,7 @@ module Pando
         @channel = channel ? Channel.attach(channel) : Channel.create
         @eventfd = eventfd ? IO.for_fd(eventfd, "r+b") : self.eventfd
         @program = ReactorProgram.new(@channel)
-        @names = [(MAIN if config.pools.any?), *config.pools.map(&:name)]
+        @names = [(Config::WEB if config.pools.any?), *config.pools.map(&:name)]
         @report = ReactorReport.new(@channel, queues(config), spool: @spool.path, log: config.access_log)
       end
 
@@ -183,7 +181,7 @@ module Pando
       # @return [Array<Array(Integer, Float, Array<String>, String)>] for each pool the most requests that wait and how
       #   many seconds at most, nil for any time, its paths, and its name, nil if there is only one
       def pools
-        main = [@config, [], (ReactorSetup::MAIN if @config.pools.any?)]
+        main = [@config, [], (Config::WEB if @config.pools.any?)]
         [main, *@config.pools.map { |pool| [pool.config, pool.paths, pool.name] }].map do |config, paths, name|
           [config.max_queue, config.queue_timeout || nil, paths, name&.to_s]
         end

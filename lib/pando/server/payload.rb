@@ -23,7 +23,7 @@ module Pando
 
       # In the monitor.
 
-      def name = Kinds::WEB
+      def name = Config::WEB
 
       # Those of the first pool.
       def companions = Kinds.companions(@server)
