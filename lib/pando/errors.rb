@@ -42,7 +42,7 @@ module Pando
   # fit.
   class ForkDeclined < Error; end
 
-  # Raised in the main thread of a worker whose request outlived its soft timeout. It is not a StandardError, so that
+  # Raised in the thread that serves a request which outlived its soft timeout. It is not a StandardError, so that
   # `rescue => e` does not swallow it.
   class RequestTimeout < Exception; end # rubocop:disable Lint/InheritException
 end

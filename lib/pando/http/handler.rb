@@ -25,6 +25,7 @@ module Pando
     #   step_forward, step_back     whether this worker gets requests before the others do
     #   app=(app)                   the application from the next request on
     #   resume                      the worker was about to leave, and goes on
+    #   serve_out(listener, deadline)  in direct mode: a reload has taken out this listener; serve all that wait there
     #   stop(deadline, by)          before the worker leaves. With a deadline the server ends: serve all that waits, but
     #                               begin nothing after it. `by`: when the monitor stops waiting. Monotonic seconds
     #
@@ -62,7 +63,8 @@ module Pando
         Sys.now >= @rest_by || (told && !ForkSafety::QueuedWork.pending?)
       end
 
-      # @return [Float] seconds that {#rest?} takes, at most
+      # @return [Float] seconds after which a fork is given up if {#rest?} is still false: more than REST_TIMEOUT, since
+      #   requests come between
       def patience = REST_TIMEOUT * 5
 
       # The worker has been forked, or will not be, and serves on.
