@@ -4,8 +4,8 @@ require "pando/version"
 require "pando/errors"
 require "pando/current_role"
 
-# An application server whose single-threaded worker processes share their memory: a worker that has
-# warmed up becomes the mold that the next generation of workers is forked from.
+# An application server whose worker processes share their memory: a worker that has warmed up becomes the mold that the
+# next generation of workers is forked from.
 module Pando
 end
 

@@ -15,7 +15,16 @@ class MetricsPage
   # @return [String] with the table of today
   def markdown(text = File.read(PATH, encoding: "UTF-8"))
     before, rest = text.split(MARKS.first, 2)
-    [before, MARKS.first, "\n", Pando::Admin::Metrics.markdown, "\n", MARKS.last, rest.split(MARKS.last, 2).last].join
+    [before, MARKS.first, "\n", table, "\n", MARKS.last, rest.split(MARKS.last, 2).last].join
+  end
+
+  private
+
+  def table
+    rows = Pando::Admin::Metrics.known.map do |one|
+      "| `#{one.name}` | #{one.type} | #{one.labels.map { |label| "`#{label}`" }.join(", ")} | #{one.help} |"
+    end
+    ["| name | type | labels | meaning |", "|---|---|---|---|", *rows].join("\n") << "\n"
   end
 end
 

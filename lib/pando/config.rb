@@ -14,6 +14,10 @@ module Pando
   # The monitor loads it, and so does each mold that boots from cold: it gets #argv, and so the same settings. Forked
   # processes inherit it. There is a reader for each setting of Config::Settings. Frozen.
   class Config
+    # The name of the pool of all paths that no other pool has.
+    # @api private
+    WEB = "web"
+
     # Whether there are neither workers nor nodes.
     class NothingToRun < ConfigError; end
 

@@ -16,8 +16,22 @@ module Pando
   # The application could not be booted. CLI exits 1.
   class BootError < Error; end
 
-  # A user's hook raised. Names the hook and the line that defined it.
-  class HookError < Error; end
+  # A user's hook raised. Names the hook and the line that defined it. The original error is the `cause`.
+  class HookError < Error
+    # @return [Symbol, nil] the hook's name
+    attr_reader :hook
+    # @return [String, nil] `file:line` of its block
+    attr_reader :location
+
+    # @param message [String, nil]
+    # @param hook [Symbol, nil]
+    # @param location [String, nil]
+    def initialize(message = nil, hook: nil, location: nil)
+      super(message)
+      @hook = hook
+      @location = location
+    end
+  end
 
   # A fork was not made, because a thread is inside Pando.prevent_fork. The message says where.
   class ForkPrevented < Error
@@ -28,7 +42,7 @@ module Pando
   # fit.
   class ForkDeclined < Error; end
 
-  # Raised in the main thread of a worker whose request outlived its soft timeout. It is not a StandardError, so that
+  # Raised in the thread that serves a request which outlived its soft timeout. It is not a StandardError, so that
   # `rescue => e` does not swallow it.
   class RequestTimeout < Exception; end # rubocop:disable Lint/InheritException
 end

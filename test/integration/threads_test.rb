@@ -186,6 +186,23 @@ class ThreadsTest < Minitest::Test
     assert_empty(@server.events("requests.lost") + @server.events("worker.lost"))
   end
 
+  # The neighbour has its time here, too.
+  { "after_request_complete" => ["/fail", 'env["PATH_INFO"] == "/fail"'],
+    "after_worker_timeout" => ["/late", "env"] }.each do |hook, (path, condition)|
+    define_method("test_#{hook}_that_raises_costs_its_worker_and_is_named") do
+      start("threads 2\ntimeout 1, grace: 20\n#{hook} { |_, _, env| raise 'no good' if #{condition} }")
+      pid, = hold(1, verb: "POST") do
+        @server.request("POST", path)
+        wait_until(message: -> { status }) { running == 1 }
+      end.first
+      lost = @server.wait_past("worker.lost", pid: pid)
+
+      assert_match(/#{hook} hook at .*pando\.rb:\d+ raised RuntimeError: no good/, lost["reason"])
+      assert_empty(@server.events("requests.lost"))
+      assert_equal(200, @server.get("/").status)
+    end
+  end
+
   # A request that is over before the worker has reported ready could not have it replaced.
   def test_no_request_begins_before_the_worker_is_ready
     start("threads 2\nhealth '/health'\nafter_worker_ready { hold_until('go') }", ready: false)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "digest"
+require "fileutils"
 require "ipaddr"
 require "securerandom"
 
@@ -109,6 +110,7 @@ module Pando
         return if token && File.stat(path).then { |stat| stat.owned? && stat.mode.nobits?(0o077) }
 
         fresh = "#{path}.#{::Process.pid}"
+        FileUtils.rm_f(fresh) # a killed process with the same number may have left it
         File.open(fresh, File::WRONLY | File::CREAT | File::EXCL, 0o600) { |file| file.puts(SecureRandom.urlsafe_base64(32)) }
         File.rename(fresh, path)
       rescue SystemCallError

@@ -66,7 +66,7 @@ module Pando
         when "following" then @history.begin_after(pairs["number"].to_i)
         when "missed" then each { |one| one.missed(pairs["count"].to_i) }
         when "event"
-          event = Events::Catalogue.received(Cluster::Control::Line.typed(pairs.except("number")))
+          event = Cluster::Control::Line.event(pairs)
           text = @format.format(event)
           @history.event(event.name, text.chomp, pairs["number"].to_i)
           each { |one| one.push(event.name, "data: #{text}\n") }

@@ -31,6 +31,7 @@ module Pando
         @survey = survey
         @file = file
         @lock = Mutex.new
+        @saving = Mutex.new
         @samples = RESOLUTIONS.transform_values { [] }
         @last = {}
         @events = { true => [], false => [] }
@@ -115,10 +116,12 @@ module Pando
         true
       end
 
-      # The length comes last: a process that dies meanwhile leaves a file that does not count.
       def save
-        return unless @file
+        @saving.synchronize { write_file } if @file
+      end
 
+      # The length comes last: a process that dies meanwhile leaves a file that does not count.
+      def write_file
         text = json
         @file.pwrite(EMPTY, 0)
         @file.truncate(HEAD + text.bytesize)

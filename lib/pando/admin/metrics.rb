@@ -99,14 +99,6 @@ module Pando
           known.map { |one| one.family(source) }
         end
 
-        # @return [String] the table of docs/metrics.md
-        def markdown
-          rows = known.map do |one|
-            "| `#{one.name}` | #{one.type} | #{one.labels.map { |label| "`#{label}`" }.join(", ")} | #{one.help} |"
-          end
-          ["| name | type | labels | meaning |", "|---|---|---|---|", *rows].join("\n") << "\n"
-        end
-
         private
 
         # @param from [Hash{Symbol => Object}] a method of the source and its argument, if that gives the values

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/admin/monitor"
+require "pando/config"
 require "pando/histogram"
 
 module Pando
@@ -8,8 +9,6 @@ module Pando
     # What the table of metrics reads its values from: the monitor's records of one moment, and what the admin process
     # has measured. Made for each answer. Several values are a Hash: each by its labels, most often the pool.
     class MetricsSource
-      # The pool of a server that has no other.
-      ONLY = "web"
       ROLES = %w[worker mold reactor service admin].freeze
       OUTCOMES = %w[exited failed killed lost].freeze
       # Of the counts in `responses` records.
@@ -46,7 +45,7 @@ module Pando
 
       def start_time = MetricsSource.start_time(server["uptime"])
 
-      def pool(name) = name || ONLY
+      def pool(name) = name || Config::WEB
 
       # The labels of a process.
       def place(role, pool)

@@ -39,7 +39,7 @@ module Pando
         when "missed"
           terminal.err.puts "pando: #{pairs["count"]} events were left out, because the output was read too slowly"
         when "event"
-          terminal.out.write(format.format(Events::Catalogue.received(Cluster::Control::Line.typed(pairs))))
+          terminal.out.write(format.format(Cluster::Control::Line.event(pairs)))
           terminal.out.flush
         end
       end

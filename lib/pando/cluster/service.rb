@@ -169,11 +169,10 @@ module Pando
       private
 
       def event(word, pairs)
-        pairs = Control::Line.typed(pairs)
         case word
         when "following", "passed" then [pairs["number"].to_i, nil]
-        when "event" then [pairs["number"].to_i, Events::Catalogue.received(pairs.except("number"))]
-        when "missed" then [pairs["number"].to_i, Event.new("events.missed", { count: pairs["count"] })]
+        when "event" then [pairs["number"].to_i, Control::Line.event(pairs)]
+        when "missed" then [pairs["number"].to_i, Event.new("events.missed", { count: pairs["count"].to_i })]
         end
       end
     end

@@ -203,7 +203,7 @@ module Pando
       end
 
       # The pool of the workers has this name, see Server::Kinds.
-      def web?(config) = name == "web" && !config.workers.zero?
+      def web?(config) = name == WEB && !config.workers.zero?
 
       def refuse_web
         refuse("has the name #{name}, which the workers that serve requests have: give it another one, such as " \

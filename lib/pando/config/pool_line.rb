@@ -26,7 +26,7 @@ module Pando
       # Bytes of all paths of a server, each with its pool's number and a zero, and of a last empty one.
       ROOM = 4000
       # What the pool of all other paths and the processes of a pool are called.
-      RESERVED = %w[web mold worker reactor monitor service].freeze
+      RESERVED = [WEB, "mold", "worker", "reactor", "monitor", "service"].freeze
 
       PATHS = Types::Texts.new("a list of paths such as [\"/reports\"]", least: 1)
       # Each keyword, and the setting whose value it is in this pool.

@@ -62,7 +62,7 @@ module Pando
     # @!attribute options [Hash{Symbol => Option}] keywords that #type reads together with the value
     # @!attribute traits [Array<Symbol>] :repeatable (each line adds a value), :positional (an argument without a flag
     #   sets it), :flag_only (not in a file), :readable (a file may ask for it), :second (a keyword that may be written
-    #   as a second value, without its name)
+    #   as a second value, without its name), :reactor (the reactor reads it at its start, so a reload cannot change it)
     # @!attribute defaults [Hash{Symbol => Object}] other defaults, by the name of the Situation in which they apply
     Setting = Struct.new(:name, :type, :default, :help, :unit, :flags, :argument, :env, :meant,
                          :check, :within, :serves, :options, :traits, :defaults, keyword_init: true) do
@@ -80,6 +80,7 @@ module Pando
       def flag_only? = traits.include?(:flag_only)
       def readable? = traits.include?(:readable)
       def second? = traits.include?(:second)
+      def reactor? = traits.include?(:reactor)
 
       # @return [Symbol, nil] the keyword, if it is one of another setting
       def keyword = within && name.name.delete_prefix("#{within}_").to_sym

@@ -39,7 +39,7 @@ module Pando
       # @return [Object] the value for JSON
       def export(value) = value
 
-      # @return [String] the value as a flag writes it; #cast can read it again
+      # @return [String] the value as a flag writes it, or as near to that as possible; #cast can read it again
       def text(value) = [*export(value)].join(",")
 
       private
@@ -102,11 +102,15 @@ module Pando
         end
 
         def cast(value, **)
-          texts = value.is_a?(String) ? value.split(",") : [*value]
+          separator = value.is_a?(String) && value.end_with?("\0") ? "\0" : ","
+          texts = value.is_a?(String) ? value.split(separator) : [*value]
           texts = texts.map { |text| text.is_a?(Symbol) ? text.name : text }
           invalid(value) unless texts.size >= @least && texts.all? { |text| fit?(text) }
           texts.map(&:-@).freeze
         end
+
+        # A NUL ends each of the texts if one of them has a comma.
+        def text(value) = value.any? { |one| one.include?(",") } ? value.map { |one| "#{one}\0" }.join : super
 
         private
 
@@ -229,6 +233,8 @@ module Pando
         def write(value) = value.nil? ? "false" : @type.write(value)
 
         def export(value) = value.nil? ? false : @type.export(value)
+
+        def text(value) = value.nil? ? super : @type.text(value)
       end
     end
   end

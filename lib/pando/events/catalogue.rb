@@ -6,20 +6,24 @@ require "pando/suggestion"
 
 module Pando
   module Events
-    # Every event that Pando emits: its name, its level, its payload and one line of help. docs/events.md shows this
-    # table (a test compares them), the log takes the level from it, and the `on` of the config file is checked against
-    # it. Every process reads it, and none changes it.
+    # Every event that Pando emits: its name, its level and its payload. docs/events.md shows this table and explains
+    # each event (a test compares them), the log takes the level from it, and the `on` of the config file is checked
+    # against it. Every process reads it, and none changes it.
     module Catalogue
       # One row. `keys` are the payload's keys; any of them may be absent where it does not apply. `level` is :info,
       # :warn or :error. `failed`: a `status` other than 0 makes it an error.
-      Known = Struct.new(:name, :level, :keys, :help, :failed)
+      Known = Struct.new(:name, :level, :keys, :failed)
+
+      # Keys whose values are texts, even if they look like numbers.
+      TEXTS = %w[event environment id library location method name node path queue reason request subject
+                 version].freeze
 
       @known = {}
 
       class << self
         # @api private
-        def define(name, level, keys, help, failed: false)
-          @known[name] = Known.new(name.freeze, level, keys.freeze, help.freeze, failed).freeze
+        def define(name, level, keys, failed: false)
+          @known[name] = Known.new(name.freeze, level, keys.freeze, failed).freeze
         end
 
         # @return [Array<Known>] in the order of the docs

@@ -17,12 +17,20 @@ module Pando
     # Owned by a handler: one per worker, for one client after the other, because a request is too short for objects of
     # its own. The methods stand in the order in which a request runs through them.
     class Connection
-      def initialize(context)
-        @context = context
-        @reader = context.reader
-        @worker = context.worker
-        @record = context.record
-        @limits = context.limits
+      # The application from the next request on.
+      attr_writer :app
+
+      # @param worker [Cluster::Worker, NoWorker] @param limits [Limits] @param reader [RequestReader]
+      # @param soft_timeout [SoftTimeout, ThreadTimeout] @param record [Cluster::JobRecord] of the requests
+      def initialize(app, worker, limits, reader, soft_timeout, record: worker)
+        @app = app
+        @worker = worker
+        @limits = limits
+        @reader = reader
+        @soft_timeout = soft_timeout
+        @record = record
+        @pid = Process.pid
+        @forks = Sys.forks
         @spare_request = Request.new
       end
 
@@ -95,7 +103,7 @@ module Pando
       def call_with_timeout
         @whole = false
         @timeout = start_timeout
-        @context.soft_timeout.during(@timeout) { call_and_deliver }
+        @soft_timeout.during(@timeout) { call_and_deliver }
       rescue RequestTimeout => e
         timed_out(e)
       rescue ClientGone => e
@@ -131,14 +139,14 @@ module Pando
       end
 
       def call_application
-        @context.app.call(@request.env)
+        @app.call(@request.env)
       ensure
-        end_stray if @context.stray?
+        end_stray if Sys.forks != @forks
       end
 
       # A process that the application forked must not return as a second worker.
       def end_stray
-        Events.emit("orphan.exited", pid: Process.pid, parent: @context.pid,
+        Events.emit("orphan.exited", pid: Process.pid, parent: @pid,
                                      reason: "it was forked in a request and returned to the server: end it with exit!")
         exit!(1)
       end
@@ -200,7 +208,9 @@ module Pando
 
       def run_callback(callback)
         callback.call(@request.env, @status, @fields, @error)
-      rescue StandardError => e
+      rescue SystemExit, SignalException
+        raise
+      rescue Exception => e # rubocop:disable Lint/RescueException -- also NotImplementedError and LoadError
         emit("request.failed", e)
       end
 
@@ -250,6 +260,29 @@ module Pando
 
       # @return [Float, nil] seconds that the request has waited for the interpreter lock; nil: hardly any
       def lock_wait = record.lock_wait.round(3).nonzero?
+    end
+
+    # Stands for the worker in a process that answers requests without being one: a mold that warms itself up, and a
+    # test process that serves system tests. It records nothing.
+    module NoWorker
+      module_function
+
+      def slot = 0
+      def generation = 0
+      def refused_for(*) = nil
+      def job_started(*) = nil
+      def job_deadline(*) = Sys.now
+      def job_streams = nil
+      def job_retried = nil
+      def lock_wait = 0.0
+      def job_failed = nil
+      def job_finished = nil
+      def reader_lost(*) = nil
+      def soft_deadline_passed? = false
+      def leave(_reason) = nil
+      def leaving? = false
+      def hook?(_name) = false
+      def run_hook(*) = nil
     end
 
     # What the server needs of a request after the application may have changed the environment. Owned by a

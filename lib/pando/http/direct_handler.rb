@@ -19,10 +19,10 @@ module Pando
       PAUSE = 0.1
 
       def start(worker)
+        @worker = worker
         # So that this worker notices the monitor's death during a request, too.
         Sys.shut_when_orphaned(@listeners.reject(&:held?).map(&:fileno))
-        @context = WorkerContext.for(worker, @app, @limits, SocketReader.new(@limits), soft_timeout(worker).install)
-        @connection = Connection.new(@context)
+        @connection = Connection.new(@app, worker, @limits, SocketReader.new(@limits), soft_timeout(worker).install)
         @environments = @listeners.to_h { |each| [each, Environment.new(each, proxies: @proxies)] }.compare_by_identity
         run_self_test
         @collector.start(worker)
@@ -33,7 +33,7 @@ module Pando
       def step_back; end
 
       def app=(app)
-        @context.app = app
+        @connection.app = app
       end
 
       def sources = @listeners.map { |listener| [listener, :exclusive] }

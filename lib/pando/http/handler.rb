@@ -10,7 +10,6 @@ require "pando/http/self_test"
 require "pando/http/slow_log"
 require "pando/http/socket_client"
 require "pando/http/trusted_proxies"
-require "pando/http/worker_context"
 require "pando/refork/gc"
 require "pando/sys"
 
@@ -26,6 +25,7 @@ module Pando
     #   step_forward, step_back     whether this worker gets requests before the others do
     #   app=(app)                   the application from the next request on
     #   resume                      the worker was about to leave, and goes on
+    #   serve_out(listener, deadline)  in direct mode: a reload has taken out this listener; serve all that wait there
     #   stop(deadline, by)          before the worker leaves. With a deadline the server ends: serve all that waits, but
     #                               begin nothing after it. `by`: when the monitor stops waiting. Monotonic seconds
     #
@@ -63,7 +63,8 @@ module Pando
         Sys.now >= @rest_by || (told && !ForkSafety::QueuedWork.pending?)
       end
 
-      # @return [Float] seconds that {#rest?} takes, at most
+      # @return [Float] seconds after which a fork is given up if {#rest?} is still false: more than REST_TIMEOUT, since
+      #   requests come between
       def patience = REST_TIMEOUT * 5
 
       # The worker has been forked, or will not be, and serves on.
@@ -87,7 +88,7 @@ module Pando
 
       private
 
-      def worker = @context.worker
+      attr_reader :worker
 
       def serve_self_test(descriptor)
         @connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)

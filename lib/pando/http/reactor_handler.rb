@@ -8,30 +8,29 @@ module Pando
   module HTTP
     # Serves the requests of one lane, one after another. Owned by a {ReactorHandler}, and used by one thread.
     class LaneServer
-      attr_reader :lane, :context
+      attr_reader :lane
       # @return [IO] by which the reactor wakes the thread
       attr_reader :eventfd
       # @return [Connection] for a client whose socket this worker has
       attr_reader :direct_connection
 
-      # @param context [WorkerContext] without a reader: the requests of the lane get one of their own
-      def initialize(descriptors, channel, environments, context)
+      # @param descriptors [Cluster::LaneDescriptors]
+      # @yieldparam reader [RequestReader] @yieldreturn [Connection] that reads its requests with it
+      def initialize(descriptors, channel, environments, worker, limits, &connection)
+        @worker = worker
+        @limits = limits
         @eventfd = descriptors.eventfd
-        @reactor_eventfd = context.worker.reactor_eventfd # the lane only knows the numbers, and does not keep the IOs
+        @reactor_eventfd = worker.reactor_eventfd # the lane only knows the numbers, and does not keep the IOs
         @lane = Lane.new(channel, descriptors.number, descriptors.memory, @eventfd, @reactor_eventfd)
         @link = LaneLink.new(@lane, @eventfd, descriptors.socket)
         @channel = channel
-        @limits = context.limits
         @environments = environments
-        @reader = LaneReader.new(@limits, @lane)
-        @context = context.dup.tap { |own| own.reader = @reader }
-        @connection = Connection.new(@context)
-        @direct_context = context.dup.tap { |own| own.reader = SocketReader.new(@limits) }
-        @direct_connection = Connection.new(@direct_context)
+        @reader = LaneReader.new(limits, @lane)
+        @connection, @direct_connection = [@reader, SocketReader.new(limits)].map(&connection)
       end
 
       def app=(app)
-        @context.app = @direct_context.app = app
+        @connection.app = @direct_connection.app = app
       end
 
       # @return [Boolean] whether there was a request
@@ -45,7 +44,7 @@ module Pando
         else
           @connection.serve(client, environment)
         end
-        @context.worker.leave("the reactor does not read its lane") if client.stuck?
+        @worker.leave("the reactor does not read its lane") if client.stuck?
         true
       end
 
@@ -84,8 +83,8 @@ module Pando
 
       def start(worker)
         prepare_environments
-        @server = lane_server(worker, worker.lanes.first, worker, soft_timeout(worker).install)
-        @context = @server.context
+        @worker = worker
+        @server = lane_server(worker.lanes.first, worker, soft_timeout(worker).install)
         @connection = @server.direct_connection # for requests of the worker's own
         @lane = @server.lane
         run_self_test
@@ -145,9 +144,10 @@ module Pando
 
       private
 
-      def lane_server(worker, descriptors, record, soft_timeout)
-        context = WorkerContext.for(worker, @app, @limits, nil, soft_timeout, record: record)
-        LaneServer.new(descriptors, @channel, @environments, context)
+      def lane_server(descriptors, record, soft_timeout)
+        LaneServer.new(descriptors, @channel, @environments, worker, @limits) do |reader|
+          Connection.new(@app, worker, @limits, reader, soft_timeout, record: record)
+        end
       end
 
       # By the number of their listener; one for all lanes of the worker.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require "pando/config"
 require "pando/events"
 require "pando/http/reactor_report"
 require "pando/http/reactor_spool"
@@ -12,8 +13,6 @@ module Pando
     # else of HTTP.
     class ReactorSetup
       ONE = [1].pack("Q").freeze # what an eventfd is written (eventfd(2))
-      # The pool of all paths that no other pool has.
-      MAIN = "web"
 
       # @return [Integer] workers that may be behind one reactor at once
       def lanes = Channel::LANES
@@ -29,7 +28,7 @@ module Pando
         @channel = channel ? Channel.attach(channel) : Channel.create
         @eventfd = eventfd ? IO.for_fd(eventfd, "r+b") : self.eventfd
         @program = ReactorProgram.new(@channel)
-        @names = [(MAIN if config.pools.any?), *config.pools.map(&:name)]
+        @names = [(Config::WEB if config.pools.any?), *config.pools.map(&:name)]
         @report = ReactorReport.new(@channel, queues(config), spool: @spool.path, log: config.access_log)
       end
 
@@ -159,13 +158,6 @@ module Pando
     # The settings as the reactor wants them (ext/pando/bind_reactor.c): seconds and bytes, nil for no limit. Owned by
     # {ReactorSetup}.
     class ReactorSettings
-      %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory response_memory
-         response_memory_total spool_total buffer_memory header_timeout body_timeout
-         write_timeout idle_timeout max_connections_per_address
-         retry_after stream_bodies].each do |name|
-        define_method(name) { @config.public_send(name) || nil }
-      end
-
       # In the order of the numbers that the reactor has for them.
       FORMATS = %i[common combined json].freeze
 
@@ -189,7 +181,7 @@ module Pando
       # @return [Array<Array(Integer, Float, Array<String>, String)>] for each pool the most requests that wait and how
       #   many seconds at most, nil for any time, its paths, and its name, nil if there is only one
       def pools
-        main = [@config, [], (ReactorSetup::MAIN if @config.pools.any?)]
+        main = [@config, [], (Config::WEB if @config.pools.any?)]
         [main, *@config.pools.map { |pool| [pool.config, pool.paths, pool.name] }].map do |config, paths, name|
           [config.max_queue, config.queue_timeout || nil, paths, name&.to_s]
         end
@@ -211,6 +203,11 @@ module Pando
 
       # Of one connection.
       def max_requests = @config.max_keepalive_requests || nil
+
+      # The others as they are.
+      (Config::Settings.all.select(&:reactor?).map(&:name) - instance_methods(false)).each do |name|
+        define_method(name) { @config.public_send(name) || nil }
+      end
     end
 
     # Starts the reactor's process: it executes the program that is built beside the extension, which shares no memory

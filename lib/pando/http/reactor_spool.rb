@@ -29,7 +29,7 @@ module Pando
       def memory?
         status = File.stat(@path)
         number = "#{status.dev_major}:#{status.dev_minor}"
-        mount = File.foreach(@mounts).map(&:split).find { |fields| fields[2] == number }
+        mount = File.foreach(@mounts, mode: "rb").map(&:split).find { |fields| fields[2] == number }
         !mount.nil? && MEMORY.include?(mount[mount.index("-") + 1])
       rescue SystemCallError, TypeError
         false

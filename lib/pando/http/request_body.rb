@@ -62,6 +62,8 @@ module Pando
       rescue SystemCallError => e
         hint = " (RLIMIT_FSIZE, `ulimit -f`, is #{Process.getrlimit(:FSIZE).first} bytes)" if e.is_a?(Errno::EFBIG)
         raise Refused.new(503, "the body cannot be kept in #{directory}: #{e.message}#{hint}")
+      rescue ArgumentError => e # there is no temporary directory
+        raise Refused.new(503, "the body cannot be kept: #{e.message}")
       end
 
       def move_to_file

@@ -7,8 +7,6 @@ require "pando/http/limits"
 require "pando/http/request_reader"
 require "pando/http/socket_client"
 require "pando/http/timeout"
-require "pando/http/worker_context"
-require "io/nonblock"
 require "socket"
 
 module Pando
@@ -54,7 +52,6 @@ module Pando
         # The thread reads answers that are larger than a socket's buffer.
         def answer(request)
           ours, theirs = UNIXSocket.pair
-          theirs.nonblock = true
           ours.write("#{request} #{FIELDS}")
           reader = Thread.new { read(ours) }
           yield Sys.disown(theirs)
@@ -97,9 +94,9 @@ module Pando
 
       def self.serve(config, listener, socket)
         limits = Limits.new(config)
-        context = WorkerContext.for(NoWorker, APP, limits, SocketReader.new(limits), SoftTimeout.new(NoWorker))
+        connection = Connection.new(APP, NoWorker, limits, SocketReader.new(limits), SoftTimeout.new(NoWorker))
         client = SocketClient.new(Sys.disown(socket.dup), limits.write_timeout) # which closes it
-        Connection.new(context).serve(client, Environment.new(listener))
+        connection.serve(client, Environment.new(listener))
       end
       private_class_method :serve
     end

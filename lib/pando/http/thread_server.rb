@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
-require "io/nonblock"
 require "pando/config"
 require "pando/http/connection"
 require "pando/http/environment"
 require "pando/http/limits"
 require "pando/http/request_reader"
 require "pando/http/socket_client"
-require "pando/http/worker_context"
 require "socket"
 
 module Pando
@@ -78,18 +76,17 @@ module Pando
 
       def serve(socket, listener, environment)
         remote = socket.remote_address.then { |address| address.ip_address if address.ip? }
-        socket.nonblock = true
         served = Served.new(nil, socket, false)
-        context = context(served, listener)
-        served.thread = Thread.new { converse(socket, remote, context, environment) }
+        connection = connection(served, listener)
+        served.thread = Thread.new { converse(socket, remote, connection, environment) }
         @served << served
       end
 
-      def converse(socket, remote, context, environment)
+      def converse(socket, remote, connection, environment)
         Thread.current.report_on_exception = false # what the app raises is answered, and in the event
         Thread.handle_interrupt(Object => :never) do
           client = SocketClient.new(Sys.disown(socket), @limits.write_timeout, remote)
-          Thread.handle_interrupt(Object => :immediate) { Connection.new(context).serve(client, environment) }
+          Thread.handle_interrupt(Object => :immediate) { connection.serve(client, environment) }
         ensure
           client&.reset # if the thread was killed before its work began
         end
@@ -101,14 +98,14 @@ module Pando
         served.socket.close
       end
 
-      def context(served, listener)
+      def connection(served, listener)
         app = lambda do |env|
           served.answering = true
           env["pando.listener"] = listener
           @app.call(env)
         end
         # The SoftTimeout is not installed: its signal would reach the main thread only.
-        WorkerContext.for(NoWorker, app, @limits, SocketReader.new(@limits), SoftTimeout.new(NoWorker))
+        Connection.new(app, NoWorker, @limits, SocketReader.new(@limits), SoftTimeout.new(NoWorker))
       end
 
       def end_threads

@@ -33,6 +33,7 @@ module Pando
       end
 
       def start(worker)
+        @worker = worker
         @bell = IO.for_fd(Channel.eventfd, "r+b")
         prepare_environments(multithread: true)
         @timeouts = worker.lanes.map.with_index(1) do |_, number|
@@ -40,9 +41,9 @@ module Pando
           ThreadTimeout.new(record, SlowLog.for(@slow_terms, worker, record))
         end
         @servers = worker.lanes.zip(@timeouts).map do |lane, timeout|
-          lane_server(worker, lane, timeout.record, timeout)
+          lane_server(lane, timeout.record, timeout)
         end
-        prepare_own(worker)
+        prepare_own
         run_self_test
         @collector.start(worker)
         @servers.first.lane.follow_lock(@counts_lock)
@@ -52,7 +53,7 @@ module Pando
       end
 
       def app=(app)
-        @context.app = app
+        @connection.app = app
         @servers.each { |server| server.app = app }
       end
 
@@ -101,7 +102,14 @@ module Pando
       def stop(deadline = nil, by = nil)
         rest_a_moment while deadline && Sys.now < deadline && lanes.any?(&:waiting?)
         stop_threads
-        by ||= Sys.now + (@stop_timeout * USABLE)
+        await_threads(by || (Sys.now + (@stop_timeout * USABLE)))
+        raise @error if @error
+      end
+
+      private
+
+      # @param by [Float] when the worker must be gone
+      def await_threads(by)
         by -= ((by - Sys.now) / 4).clamp(0.0, PARTING) if connected?
         while awaited?(by)
           cut_streams if @drains || Sys.now >= by - STREAMS
@@ -109,15 +117,12 @@ module Pando
         end
       end
 
-      private
-
       def lanes = @servers.map(&:lane)
 
       # For requests of its own, on the main thread.
-      def prepare_own(worker)
+      def prepare_own
         timeout = SoftTimeout.new(worker)
-        @context = WorkerContext.for(worker, @app, @limits, SocketReader.new(@limits), timeout)
-        @connection = Connection.new(@context)
+        @connection = Connection.new(@app, worker, @limits, SocketReader.new(@limits), timeout)
         trap(SoftTimeout::SIGNAL) do
           timeout.interrupt
           ring
@@ -168,6 +173,9 @@ module Pando
       rescue SystemExit, SignalException => e # the application's: it wants the process to end, but others have requests
         record.job_finished
         worker.leave("a request raised #{e.class}")
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        @error ||= e # such as a HookError. #stop raises it, so that the worker ends as one without threads does
+        worker.leave("a request's thread raised #{e.class}")
       ensure
         server.lane.close
         ring

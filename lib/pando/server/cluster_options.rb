@@ -9,7 +9,8 @@ require "pando/sys/control_group"
 
 module Pando
   class Server
-    # Translates a configuration into options of the cluster, which knows nothing of it. Made by a Payload.
+    # Translates a configuration into options of the cluster, which knows nothing of it. Made by a Payload, which
+    # changes what is different in its own pool.
     class ClusterOptions
       def self.of(config) = new(config).options
 
@@ -24,6 +25,15 @@ module Pando
         Cluster::AdminSupervisor::Spec.new(listen, *Launch.admin(config, *folders))
       end
 
+      # @param terms [Symbol, Hash, false] as in the configuration
+      # @return [Cluster::Canary::Criteria, nil]
+      def self.canary(terms)
+        return unless terms
+
+        terms = Config::Types::Canary::DEFAULT if terms == :auto
+        Cluster::Canary::Criteria.new(**terms).faster(TimeScale.read)
+      end
+
       def initialize(config)
         @config = config
       end
@@ -33,8 +43,8 @@ module Pando
           workers: @config.workers, auto_workers: auto?,
           surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
           oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys,
-          health: @config.health || @config.health_live, control: control, memory: memory, canary: canary,
-          admin: ClusterOptions.admin(@config),
+          health: @config.health || @config.health_live, control: control, memory: memory,
+          canary: ClusterOptions.canary(@config.rollout_canary), admin: ClusterOptions.admin(@config),
           pidfile: @config.pidfile, restart_file: @config.restart_file,
           refork_failures: @config.refork_failures, trainee: @config.jit == :trainee, prefault: @config.refork_prefault,
           mold: @config.mold, poison: poison, slow: SlowEntry::Terms.of(@config),
@@ -51,14 +61,6 @@ module Pando
           longest_request: @config.timeout && (@config.timeout + @config.timeout_grace),
           longest_wait: @config.header_timeout, check_timeout: (@config.self_check_timeout if @config.self_check) }
       end
-
-      def canary
-        wanted = canary_terms or return
-        wanted = Config::Types::Canary::DEFAULT if wanted == :auto
-        Cluster::Canary::Criteria.new(**wanted).faster(TimeScale.read)
-      end
-
-      def canary_terms = @config.rollout_canary
 
       def auto? = @config.entries(:workers).first&.value == :auto
 
@@ -79,59 +81,6 @@ module Pando
         path = @config.control
         Cluster::Control::Spec.new(path: path, required: !@config.default?(:control)) if path
       end
-    end
-
-    # As ClusterOptions, for a pool of some paths. Its first mold is forked from that of the first pool, so that the
-    # application is in memory once.
-    class PathOptions < ClusterOptions
-      def options
-        super.tap do |options|
-          options.shared = true
-          options.services = []
-          options.trainee = false
-        end
-      end
-
-      private
-
-      def auto? = false
-    end
-
-    # As ClusterOptions, for one kind of job nodes.
-    class NodeOptions < ClusterOptions
-      def self.of(config, kind) = new(config, kind).options
-
-      def initialize(config, kind)
-        super(config)
-        @kind = kind
-      end
-
-      def options
-        super.tap do |options|
-          options.workers = @kind.count
-          options.exclusive = @kind.exclusive
-          options.mold = :keep # to fork another one, a node would have to end its jobs
-          options.surge = @kind.surge
-          options.unavailable = @kind.unavailable
-          options.shared = @kind.shared
-          options.jobs = true
-          options.slow = nil
-          options.health = nil
-          options.services = [] unless first?
-        end
-      end
-
-      private
-
-      def auto? = false
-      def canary_terms = @kind.canary
-
-      # Services run once, however many kinds of worker there are.
-      def first? = Kinds.names(@config).first == @kind.name
-
-      def deadlines = super.merge(longest_request: @kind.quiet_timeout, longest_wait: 0.0, drain: 0.0)
-
-      def memory = super.tap { |limits| limits.worker = @kind.memory }
     end
 
     # The scale of a load test: one of its seconds stands for many of production. `refork :auto` and the canary divide

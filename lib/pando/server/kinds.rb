@@ -8,11 +8,9 @@ module Pando
     # The kinds of worker in a configuration, by the names of their pools: first HTTP workers, unless there are none,
     # then those for some paths, then job nodes, each in the order of the file.
     module Kinds
-      WEB = "web"
-
       class << self
         def names(config)
-          [*(WEB unless config.workers.zero?), *config.pools.map(&:name), *config.nodes.map(&:name)]
+          [*(Config::WEB unless config.workers.zero?), *config.pools.map(&:name), *config.nodes.map(&:name)]
         end
 
         def policy(config, name)
@@ -25,7 +23,7 @@ module Pando
 
         def payload(server, name)
           require "pando/server/payload"
-          return Payload.new(server) if name == WEB
+          return Payload.new(server) if name == Config::WEB
 
           pool = pool(server.config, name) and return PathPayload.new(server, pool)
           node = node(server.config, name) and return NodePayload.new(server, node)

@@ -42,8 +42,9 @@ module Pando
         path, script = code("pando/admin/main.rb", folders)
         settings = { token_file: config.admin_token_file || nil, token_env: config.admin_token_env || nil,
                      token: ("#{config.control}.token" if config.control), hosts: config.admin_hosts.join(",") }
+        pairs = settings.compact.map { |name, text| "#{name}=#{Cluster::Control::Line.escape(text.b)}" } # of any length
         [[RbConfig.ruby, "--disable=did_you_mean", "--disable=error_highlight", "-W0", *path, script],
-         { "PANDO_ADMIN" => Cluster::Control::Line.encode("admin", settings) }]
+         { "PANDO_ADMIN" => ["admin", *pairs].join(" ") }]
       end
 
       # Yields what the server would be if it were started now, by the same command in the same folder: a link may lead

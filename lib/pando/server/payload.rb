@@ -23,7 +23,7 @@ module Pando
 
       # In the monitor.
 
-      def name = Kinds::WEB
+      def name = Config::WEB
 
       # Those of the first pool.
       def companions = Kinds.companions(@server)
@@ -268,7 +268,15 @@ module Pando
       private
 
       def own(config) = (@pool = Kinds.pool(config, name)).config
-      def options_of(config) = PathOptions.of(config)
+
+      # Its first mold is forked from that of the first pool, so that the application is in memory once.
+      def options_of(config)
+        super.tap do |options|
+          options.auto_workers = options.trainee = false
+          options.shared = true
+          options.services = []
+        end
+      end
     end
 
     # Job nodes of one kind as the cluster carries them: there is no Rack application, and no listener.
@@ -294,7 +302,20 @@ module Pando
 
       private
 
-      def options_of(config) = NodeOptions.of(config, @kind)
+      def options_of(config)
+        super.tap do |options|
+          own_options.each { |name, value| options[name] = value }
+          options.memory.worker = @kind.memory
+          options.services = [] unless Kinds.names(config).first == name # they run once
+        end
+      end
+
+      def own_options
+        { workers: @kind.count, auto_workers: false, canary: ClusterOptions.canary(@kind.canary),
+          jobs: true, slow: nil, health: nil, longest_request: @kind.quiet_timeout, longest_wait: 0.0, drain: 0.0,
+          mold: :keep, # to fork another one, a node would have to end its jobs
+          **@kind.to_h.slice(:exclusive, :shared, :surge, :unavailable) }
+      end
 
       def load_application
         check_independence

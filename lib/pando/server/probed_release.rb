@@ -92,10 +92,9 @@ module Pando
     end
 
     # A configuration as lines of text, for the monitor, which must not run the file: each setting as a flag would give
-    # it, and the names of services. Config.replay reads them.
+    # it, and the names of services. Config.replay reads them. What would not be the same there has no line: instead of
+    # it, one says that the monitor must run the file itself.
     class Transcript
-      LONGEST = Cluster::Control::Line::VALUE_LIMIT
-
       def self.of(config) = new(config).lines
 
       def initialize(config)
@@ -104,8 +103,8 @@ module Pando
 
       def lines
         settings = @config.in_file.flat_map { |name, entries| entries.map { |entry| set(Config::Settings[name], entry) } }
-        pools = @config.pool_lines.map { |pool| line("pool", **pool.to_h) }
-        nodes = @config.node_lines.map { |node| line("node", **node.to_h) }
+        pools = @config.pool_lines.map { |pool| line("pool", "pool #{pool.name}", **pool.to_h) }
+        nodes = @config.node_lines.map { |node| line("node", "node #{node.name}", **node.to_h) }
         settings + services + pools + nodes + blocks_of_monitor
       end
 
@@ -113,9 +112,17 @@ module Pando
 
       def set(setting, entry)
         text = setting.type.text(entry.value)
-        return whole("#{setting.title} is long") if text.bytesize > LONGEST
+        return whole("#{setting.title} has a value that only Ruby can write") unless same?(setting, text, entry.value)
 
-        line("set", name: setting.name, source: entry.source, value: text, **options(setting, entry.value))
+        line("set", setting.title, name: setting.name, source: entry.source, value: text,
+                                   **options(setting, entry.value))
+      end
+
+      # Such as a name in another encoding than UTF-8.
+      def same?(setting, text, value)
+        setting.cast(Cluster::Control::Line.plain(text.b)) == value
+      rescue Config::Type::Invalid
+        false
       end
 
       def options(setting, value)
@@ -126,7 +133,7 @@ module Pando
 
       def services
         @config.blocks.select { |block| block.kind == :service }
-               .map { |block| line("service", name: block.name, source: block.source) }
+               .map { |block| line("service", block.title, name: block.name, source: block.source) }
       end
 
       def blocks_of_monitor
@@ -134,10 +141,17 @@ module Pando
         block ? [whole("#{block.source}: #{block.title} runs in the monitor")] : []
       end
 
-      # The monitor must run the file itself.
-      def whole(reason) = line("whole", reason: reason)
+      # @param title [String] of what the line says
+      def line(word, title, **pairs)
+        line = encode(word, **pairs)
+        said = pairs.to_h { |key, value| [key.name, value.to_s] }
+        Cluster::Control::Line.decode(line) == [word, said] ? line : whole("#{title} is long")
+      end
 
-      def line(word, **pairs) = Cluster::Control::Line.encode(word, pairs)
+      # The monitor must run the file itself.
+      def whole(reason) = encode("whole", reason: reason)
+
+      def encode(word, **pairs) = Cluster::Control::Line.encode(word, pairs)
     end
   end
 end

@@ -17,11 +17,7 @@ module Pando
     class Renewal
       # Settings that the monitor and the reactor read only at their start.
       AT_START = %i[reactor pidfile].freeze
-      OF_REACTOR = %i[max_target_bytes max_header_bytes max_headers max_body_bytes body_memory
-                      response_memory response_memory_total spool spool_total buffer_memory header_timeout
-                      body_timeout write_timeout idle_timeout queue_timeout max_queue max_connections
-                      max_connections_per_address max_keepalive_requests retry_after retry_requests
-                      stream_bodies health health_live access_log access_log_format access_log_sample].freeze
+      OF_REACTOR = Config::Settings.all.select(&:reactor?).map(&:name).freeze
       OF_POOL = { "paths:" => :paths.to_proc, "max_queue:" => ->(pool) { pool.config.max_queue },
                   "queue_timeout:" => ->(pool) { pool.config.queue_timeout } }.freeze
       # Seconds that the monitor may be blocked while it runs the file itself.

@@ -97,6 +97,14 @@ class AdminAccessTest < Minitest::Test
     assert_equal(403, status(Pando::Admin::Access.new({ "token_env" => "SECRET" }, {}), command: true))
   end
 
+  # A process with the same number was killed meanwhile.
+  def test_a_token_is_made_beside_what_a_former_try_has_left
+    path = File.join(@folder, "own")
+    File.write("#{path}.#{Process.pid}", "half")
+
+    assert_operator(access(token_file: nil, token: path).token.to_s.size, :>=, 32)
+  end
+
   def test_a_token_is_made_once
     path = File.join(@folder, "own")
     first = access(token_file: nil, token: path).token

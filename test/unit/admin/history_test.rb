@@ -122,6 +122,27 @@ class AdminHistoryTest < Minitest::Test
     end
   end
 
+  # The thread that takes samples, and the one that follows the events.
+  def test_one_thread_saves_at_a_time
+    Tempfile.create do |file|
+      history = History.new(@monitor, SURVEY, file)
+      inside, gate = Array.new(2) { Queue.new }
+      file.define_singleton_method(:truncate) do |size|
+        super(size)
+        inside << size
+        gate.pop
+      end
+      savers = [Thread.new { history.begin_after(7) }, Thread.new { history.send(:save) }]
+      inside.pop
+      wait_until { savers.map(&:status) == %w[sleep sleep] }
+      assert_empty(inside)
+      2.times { gate << :on }
+      savers.each(&:join)
+
+      assert_equal(7, History.new(@monitor, SURVEY, file).known)
+    end
+  end
+
   def test_a_file_of_another_version_does_not_count
     ["nonsense", "[1]", '{"hour":{}}', '{"hour":[],"day":[],"events":[1]}'].each do |text|
       Tempfile.create do |file|

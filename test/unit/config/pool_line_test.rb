@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "config_test_case"
-require "pando/server/kinds"
-require "pando/server/cluster_options"
+require "pando/server"
+require "pando/server/payload"
 
 # `pool` lines: workers for some paths, with settings of their own.
 class PoolLineTest < ConfigTestCase
@@ -25,7 +25,7 @@ class PoolLineTest < ConfigTestCase
     config = load_config("#{LINE}\nnode :sidekiq, count: 1")
 
     assert_equal %w[web reports sidekiq], Pando::Server::Kinds.names(config)
-    options = Pando::Server::PathOptions.of(config.pools.first.config)
+    options = Pando::Server::PathPayload.new(Pando::Server.new(config), config.pools.first).options
     assert_equal [3, true, false, [], 302.0],
                  [options.workers, options.shared, options.auto_workers, options.services, options.longest_request]
     assert_equal [50], [Pando::Server::Kinds.policy(config, "reports").threshold(0)]

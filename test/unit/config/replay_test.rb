@@ -71,6 +71,64 @@ class ReplayTest < Minitest::Test
     assert_same("refork after: [100, 200, false]\nworkers :auto")
   end
 
+  # Characters of a text, and the beginnings that some settings ask for.
+  CHARACTERS = [*"\t".."\n", *" ".."~", "é"].freeze
+  BEGINNINGS = ["", "/", "GET /", "unix:"].freeze
+  NUMBERS = [0, 1, 3, 64, 100, 8192, 16_384, 10**8, 10**13, 2**62, 0.1, 1 / 3.0, 1e-5, 1.1 * 3600, 100 / 3.0].freeze
+  OTHERS = [false, true, :auto, :all, :stdout, :refuse, :manual, "80.5%", "systemd", "127.0.0.1:81", "[::1]:82",
+            %w[10.0.0.0/8 unix fe80::1%eth0], { requests: 5, seconds: 1 / 3.0, longest: 1e-4 + 7 },
+            { bytes: 2**50, milliseconds: 3 }, { allow: ["a gem", "its/path.rb"], otherwise: :report },
+            { allow: ["umask"] }].freeze
+
+  # @return [Array] values that the setting takes: texts with every character that it allows, numbers, names
+  def values_of(setting)
+    texts = BEGINNINGS.flat_map do |beginning|
+      allowed = CHARACTERS.select { |one| "#{beginning}a#{one}b".then { takes?(setting, _1) || takes?(setting, [_1]) } }
+      text = "#{beginning}a#{allowed.join}b"
+      [text, [text], [text, "/", "#{beginning}b"], "#{beginning}a", ["#{beginning}a,b"]]
+    end
+    [*texts, *NUMBERS, *OTHERS, setting.default].select { |value| takes?(setting, value) }
+  end
+
+  def takes?(setting, value)
+    setting.cast(value)
+  rescue Config::Type::Invalid
+    false
+  else
+    true
+  end
+
+  def line_of(setting, value)
+    setting.within ? "#{setting.within} #{setting.keyword}: #{value.inspect}" : "#{setting.name}(#{value.inspect})"
+  end
+
+  # @return [Array] each value that a config file may set this way, and what is repeated of it
+  def repeated(setting)
+    values_of(setting).filter_map do |value|
+      transcript_of(line_of(setting, value)) do |config, statements, folder|
+        assert_equal(["set"], statements.map(&:first), "#{line_of(setting, value)} is not told")
+        [value, described(config, setting.name), described(replay(statements, folder), setting.name)]
+      end
+    rescue Pando::ConfigError
+      nil # another setting does not allow it
+    end
+  end
+
+  def replay(statements, folder)
+    Config.replay([], statements, env: {}, dir: folder)
+  rescue Pando::ConfigError => e
+    flunk("#{statements}: #{e.message}")
+  end
+
+  def test_values_survive_whatever_they_contain
+    settings = Config::Settings.all.reject(&:flag_only?)
+    settings.each do |setting|
+      found = repeated(setting)
+      refute_empty(found, "no value of #{setting.name} was tried")
+      found.each { |value, said, heard| assert_equal(said, heard, "#{setting.name} #{value.inspect}") }
+    end
+  end
+
   def test_services_have_their_names
     transcript_of("service(:clock) { |one| one }") do |_, statements, folder|
       assert_equal(["clock"], Config.replay([], statements, env: {}, dir: folder).services.keys)
@@ -88,6 +146,26 @@ class ReplayTest < Minitest::Test
   def test_what_is_too_long_for_a_line_is_told
     transcript_of("trusted_proxies #{Array.new(200) { |one| "10.0.#{one}.0/24" }}") do |_, statements, _|
       assert_equal([["whole", { "reason" => "trusted_proxies is long" }]], statements)
+    end
+  end
+
+  def test_pools_and_nodes_that_are_too_long_for_a_line_are_told
+    paths = Array.new(60) { |one| "/reports/number-#{one}" }
+    transcript_of("pool :many, paths: #{paths}") do |_, statements, _|
+      assert_equal([["whole", { "reason" => "pool many is long" }]], statements)
+    end
+    queues = Array.new(90) { |one| "a_queue_of_jobs_#{one}" }
+    transcript_of("node :sidekiq, queues: #{queues}") do |_, statements, _|
+      assert_equal([["whole", { "reason" => "node sidekiq is long" }]], statements)
+    end
+  end
+
+  # :off is a path here, and "off" none.
+  def test_what_only_ruby_can_write_is_told
+    ["pidfile :off", "rackup 'caf\u00e9'.encode('ISO-8859-1')", "rackup \"caf\\xE9\".b", "spool :off"].each do |text|
+      transcript_of(text) do |_, statements, _|
+        assert_match(/\A\w+ has a value that only Ruby can write\z/, statements.last.last["reason"], text)
+      end
     end
   end
 

@@ -17,7 +17,7 @@ class HTTPContractsTest < Minitest::Test
   end
 
   CLIENT = asked(%w[connection client_handle response response_head stream], %w[@client client @detached])
-  READER = asked(%w[connection], %w[reader @context\.reader])
+  READER = asked(%w[connection], %w[reader])
   BODY = asked(%w[connection], %w[body @body]) - %i[respond_to?]
 
   { [HTTP::SocketClient, HTTP::LaneClient, HTTP::ForwardedClient, HTTP::DetachedClient] => CLIENT,

@@ -219,6 +219,18 @@ class HTTPWorkTest < Minitest::Test
     assert_equal([:last, 500, nil, "failed"], told.pop.then { |one| [*one.first(3), one.last.message] })
   end
 
+  # NotImplementedError and LoadError are no StandardErrors.
+  def test_a_callback_may_raise_anything
+    told = Queue.new
+    serve do |env|
+      env["rack.response_finished"] << ->(*) { told << :called } << ->(*) { raise NotImplementedError, "boom" }
+      [200, {}, []]
+    end
+    events = events_of { 2.times { assert_equal [200, :called], [@served.get.status, told.pop] } }
+
+    assert_equal([NotImplementedError] * 2, events.map { |event| event[:error].class })
+  end
+
   def test_the_hook_after_each_request
     seen = Queue.new
     serve { [200, {}, []] }

@@ -30,6 +30,14 @@ class HTTPReactorSpoolTest < Minitest::Test
     assert_equal [["spool.in_memory", @folder]], told(place("tmpfs"))
   end
 
+  # mountinfo(5) escapes blanks only.
+  def test_a_name_that_is_not_utf8_is_no_obstacle
+    spool = place("tmpfs")
+    File.write(@mounts, "37 35 0:998 / /mnt/caf\xE9 rw - ext4 /dev/b\xFF rw\n#{File.read(@mounts)}")
+
+    assert_equal [["spool.in_memory", @folder]], told(spool)
+  end
+
   def test_nothing_is_said_of_a_disk
     assert_empty told(place("ext4"))
     refute_predicate place("ext4"), :memory?

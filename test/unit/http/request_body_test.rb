@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "stringio"
 require "pando/http/request_body"
 require_relative "../sys/support/in_child"
@@ -71,6 +72,20 @@ class HTTPSpoolTest < Minitest::Test
     end
 
     assert_equal [20_000, [503, reason = "RLIMIT_FSIZE, `ulimit -f`, is 20000 bytes)"], [503, reason]], outcome
+  end
+
+  # As in an image without /tmp.
+  def test_without_a_temporary_directory_the_client_is_told
+    none = -> { raise ArgumentError, "could not find a temporary directory" }
+    Dir.stub(:tmpdir, none) do
+      [-> { spool("hello", "world!") }, -> { spool(expected: 11) }].each do |large|
+        refused = assert_raises(Pando::HTTP::Refused, &large)
+
+        assert_equal [503, "the body cannot be kept: could not find a temporary directory"],
+                     [refused.status, refused.message]
+      end
+      assert_equal "hello", spool("hello").input.read
+    end
   end
 
   def test_where_the_file_system_knows_no_unnamed_files

@@ -21,6 +21,18 @@ class HTTPThreadServerTest < Minitest::Test
     assert_equal "/page by #{Process.pid}", get("/page").body
   end
 
+  # There is no worker, and so no hook.
+  def test_an_application_that_raises_the_timeout_itself
+    threads = Queue.new
+    serve(lambda { |_env|
+      threads << Thread.current
+      raise Pando::RequestTimeout
+    })
+
+    assert_equal "504", get("/").code
+    assert threads.pop.join
+  end
+
   def test_requests_are_served_side_by_side
     inside = Queue.new
     go_on = Queue.new
@@ -107,6 +119,7 @@ class HTTPThreadServerTest < Minitest::Test
   def test_several_listeners_and_no_thread_is_left_behind
     path = File.join(Dir.mktmpdir, "s")
     serve(->(env) { [200, {}, [env["pando.listener"].class.name]] }, UNIXServer.new(path))
+    Timeout.timeout(1) { nil } # its thread stays, and Net::HTTP would start it below
     before = Thread.list.size
     idle = TCPSocket.new("127.0.0.1", @port)
 

@@ -2,14 +2,14 @@
 
 require "test_helper"
 require "pando/server"
-require "pando/server/cluster_options"
+require "pando/server/payload"
 require_relative "../config/config_test_case"
 
 # What the cluster is told of a kind of job nodes.
 class NodeOptionsTest < ConfigTestCase
   def options(text)
     config = load_config(text)
-    config.nodes.map { |kind| Pando::Server::NodeOptions.of(config, kind) }
+    config.nodes.map { |kind| Pando::Server::NodePayload.new(Pando::Server.new(config), kind).options }
   end
 
   def test_rollouts_are_the_kinds_own

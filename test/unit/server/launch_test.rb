@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pando/config"
 require "pando/server/launch"
 
 # The folders that a cold image is given as its load path.
@@ -23,6 +24,15 @@ class ServerLaunchTest < Minitest::Test
     }.each do |feature, folder|
       assert_equal [Launch::LIBRARY, folder], folders("/usr/lib/ruby/set.rb", feature), feature
     end
+  end
+
+  def test_the_admin_process_gets_all_hosts
+    hosts = Array.new(100) { |number| "host-#{number}.example.org" }
+    config = Pando::Config.load(["--admin", "8081"], env: {}, file: false).with(admin_hosts: hosts)
+    _, environment = Launch.admin(config)
+    _, settings = Pando::Cluster::Control::Line.decode(environment.fetch("PANDO_ADMIN"))
+
+    assert_equal(["#{config.control}.token", hosts.join(",")], settings.values_at("token", "hosts"))
   end
 
   def test_a_checkout_is_named_once

@@ -21,7 +21,7 @@ class ServerRenewalTest < Minitest::Test
     end
   end
 
-  def test_all_settings_of_the_reactor_are_listed
+  def test_all_settings_of_the_reactor_are_marked
     config = NotedConfig.new(Pando::Config.load([], env: {}))
     reactor = Pando::HTTP::ReactorSettings.new(config)
     Pando::HTTP::ReactorSettings.public_instance_methods(false).each { |name| reactor.public_send(name) }

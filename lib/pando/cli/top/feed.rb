@@ -103,9 +103,9 @@ module Pando
             next send_message([:event, "#{pairs["count"]} events were left out", {}]) if word == "missed"
             next unless word == "event"
 
-            pairs = Cluster::Control::Line.typed(pairs)
-            line = format.format(Events::Catalogue.received(pairs)).lines.first.chomp
-            send_message([:event, line.sub(/\A\S+T([\d:]{8})\S* pando/, "\\1"), pairs])
+            line = format.format(Cluster::Control::Line.event(pairs)).lines.first.chomp
+            facts = Cluster::Control::Line.typed(pairs)
+            send_message([:event, line.sub(/\A\S+T([\d:]{8})\S* pando/, "\\1"), facts])
           end
         rescue UsageError, ControlClient::Silent
           nil

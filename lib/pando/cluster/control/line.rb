@@ -12,6 +12,9 @@ module Pando
         LIMIT = 4096
         VALUE_LIMIT = 1024
         PLAIN = %r{[^\w.:/,+@-]}n
+        # What Ruby would write so: 007 is a text.
+        INTEGER = /\A(?:0|-?[1-9]\d*)\z/
+        FLOAT = /\A-?(?:0|[1-9]\d*)\.\d+(?:e[+-]?\d+)?\z/
         WORD = /\A[a-z][a-z0-9_]{0,31}\z/
 
         module_function
@@ -48,16 +51,24 @@ module Pando
           value.valid_encoding? ? value : value.scrub("?")
         end
 
+        # @param texts [Array<String>] keys whose values stay texts
         # @return [Hash{String => Object}] with numbers and true for what looks like them
-        def typed(pairs)
-          pairs.transform_values do |value|
+        def typed(pairs, texts = [])
+          pairs.to_h do |key, value|
+            next [key, value] if texts.include?(key)
+
             case value
-            when /\A-?\d+\z/ then value.to_i
-            when /\A-?\d+\.\d+(?:e[+-]?\d+)?\z/ then value.to_f
-            when "true" then true
-            else value
+            when INTEGER then [key, value.to_i]
+            when FLOAT then [key, value.to_f]
+            else [key, value == "true" || value]
             end
           end
+        end
+
+        # @param pairs [Hash{String => String}] of the record `event`
+        # @return [Events::Event]
+        def event(pairs)
+          Events::Catalogue.received(typed(pairs.except("number"), Events::Catalogue::TEXTS))
         end
 
         # Most values are plain.

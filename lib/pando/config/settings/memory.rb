@@ -71,7 +71,7 @@ module Pando
               help: "Replace the worker with the most private memory when the control group is this full."
 
       setting :buffer_memory,
-              type: Types::ShareOfMemory.new((1024**2)..), default: "10%",
+              type: Types::ShareOfMemory.new((1024**2)..), default: "10%", traits: %i[reactor],
               help: "How much memory the reactor may use for its clients' request heads, bodies and responses."
 
       setting :memory_pressure,

@@ -17,16 +17,17 @@ module Pando
     Settings.group "Observability" do
       setting :access_log,
               type: Types::OrOff.new(Types::PathOrStdout.new("a file, or :stdout", symbols: %i[stdout])), default: nil,
+              traits: %i[reactor],
               help: "The file to which the reactor writes a line for each request, or :stdout.",
               check: Settings::NEEDS_REACTOR
 
       setting :access_log_format,
               type: Types::Choice.new(:common, :combined, :json), default: :combined,
-              within: :access_log, traits: %i[second],
+              within: :access_log, traits: %i[reactor second],
               help: "How a line is written: as Apache and nginx do (`common`, `combined`), or as a JSON object."
 
       setting :access_log_sample,
-              type: Types::Share.new, default: 1.0, within: :access_log,
+              type: Types::Share.new, default: 1.0, within: :access_log, traits: %i[reactor],
               help: "The share of requests that are logged. Responses with a status of 500 or more are always logged."
 
       setting :slow_log,

@@ -145,7 +145,7 @@ module Pando
       # for each generation. The last number repeats unless `false` ends the list. As a String "500,750,off".
       class Refork < Type
         NAMES = { "auto" => :auto, "manual" => :manual, "off" => false, "false" => false }.freeze
-        LIST = /\A\d{1,12}(,\d{1,12})*(,off|,false)?\z/
+        LIST = /\A\d{1,19}(,\d{1,19})*(,off|,false)?\z/
 
         def cast(value = nil, after: nil)
           return value.nil? ? { after: after } : invalid(value, " Leave the value out: after: is enough.") if after
@@ -193,7 +193,7 @@ module Pando
           private
 
           def whole(value)
-            number = value.is_a?(String) && value.match?(/\A\d{1,12}\z/) ? value.to_i : value
+            number = value.is_a?(String) && value.match?(/\A\d{1,19}\z/) ? value.to_i : value
             number if number.is_a?(Integer) && number.positive?
           end
         end

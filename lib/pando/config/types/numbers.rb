@@ -23,6 +23,9 @@ module Pando
     end
 
     module Types
+      # A number with decimals, in all forms of Float#to_s that a setting's value has.
+      DECIMAL = /\d{1,9}(?:\.\d{1,20})?(?:e-\d{1,3})?/
+
       # An Integer within a range. A subclass implements #number, which reads it and returns nil for anything else.
       class Ranged < Type
         # @param range [Range<Integer>]
@@ -77,7 +80,7 @@ module Pando
       # A kilobyte is 1024 bytes, as in `64.kb`.
       class Bytes < Ranged
         FACTORS = { "" => 1, "k" => 1024, "m" => 1024**2, "g" => 1024**3 }.freeze
-        TEXT = /\A(\d{1,15}(?:\.\d{1,9})?) ?(k|m|g|)(?:i?b)?\z/i
+        TEXT = /\A(\d{1,19}(?:\.\d{1,9})?) ?(k|m|g|)(?:i?b)?\z/i
 
         def unit = "bytes"
 
@@ -127,7 +130,7 @@ module Pando
 
       # A part of all: more than 0, at most 1, a Float.
       class Share < Type
-        TEXT = /\A(?:0?\.\d{1,9}|1|1\.0)\z/
+        TEXT = /\A(?:\.\d{1,9}|#{DECIMAL})\z/
 
         def cast(value, **)
           share = value.is_a?(String) && TEXT.match?(value) ? value.to_f : value
@@ -141,7 +144,7 @@ module Pando
       # A duration in seconds, a Float. A String may also be "500ms", "30s", "2m" or "1h".
       class Seconds < Type
         FACTORS = { "ms" => 0.001, "s" => 1, "" => 1, "m" => 60, "h" => 3600 }.freeze
-        TEXT = /\A(\d{1,9}(?:\.\d{1,9})?) ?(ms|s|m|h|)\z/
+        TEXT = /\A(#{DECIMAL}) ?(ms|s|m|h|)\z/
 
         # The longest duration. Deadlines are stored in nanoseconds in 64 bits, which a year is far from filling.
         YEAR = 365.0 * 24 * 3600

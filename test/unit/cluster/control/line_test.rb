@@ -25,6 +25,24 @@ class ControlLineTest < Minitest::Test
     end
   end
 
+  # The name of a queue, a job's id or a branch may consist of digits.
+  def test_the_texts_of_an_event_stay_texts
+    event = Pando::Event.new("job.killed", { id: "42", node: "1.5", name: "true", queue: "007", pid: 7, seconds: 1.5 },
+                             time: Time.at(3))
+    _, pairs = Line.decode(Line.encode("event", event: event.name, time: 3.0, number: 9, **event.payload))
+
+    assert_equal(event.payload, Line.event(pairs).payload)
+    assert_equal(["job.killed", Time.at(3)], [Line.event(pairs).name, Line.event(pairs).time])
+  end
+
+  def test_what_looks_like_a_number_is_one_if_ruby_would_write_it_so
+    numbers = { "a" => "0", "b" => "-12", "c" => "0.5", "d" => "1.0e-05" }
+    texts = %w[007 -0 1. 00.5 0x1 12a 1e3].to_h { |text| [text, text] }
+
+    assert_equal([0, -12, 0.5, 1e-5], Line.typed(numbers).values)
+    assert_equal(texts, Line.typed(texts))
+  end
+
   def test_a_line_is_bounded_and_cut_between_two_fields
     line = Line.encode("event", **(1..9).to_h { |number| [:"field_#{number.to_s.tr("0-9", "a-j")}", "x" * 5000] })
 
