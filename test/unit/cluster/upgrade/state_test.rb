@@ -134,6 +134,19 @@ class UpgradeStateTest < Minitest::Test
     carry_over(@cluster.services, services)
 
     assert_equal(%w[mailer], options.services)
+    service = @cluster.roster.services.first
+    @cluster.options.services = %i[clock]
+    again = carry_over(@cluster.roster, Pando::Cluster::Roster.new(@cluster.roster.scoreboard))[service.seat]
+    assert_equal("mailer", services.name(again), "a reload may have changed the list since it began")
+  end
+
+  def test_services_of_an_older_pando_have_the_names_of_their_slots
+    @cluster.roster.services.each { |child| child.name = nil }
+    services = Pando::Cluster::ServiceSupervisor.new(@cluster.roster, @cluster.spawner, @cluster.generations,
+                                                     ClusterSupport.options)
+    carry_over(@cluster.services, services, @cluster.roster)
+
+    assert_equal(%w[mailer], @cluster.roster.services.map { |child| services.name(child) })
   end
 
   def test_a_state_of_another_process_s_protocol_is_refused
