@@ -232,14 +232,20 @@ module Pando
       def hear(ready)
         signals = @signals.take.uniq
         children(ready, :link).each { |child| read(child) }
-        (signals - ["CHLD"]).each { |name| @orders.obey(name) }
-        @orders.proceed
+        obey(signals)
         children(ready, :exit).each { |child| @reaper.reap(child) }
         children(ready, :control).each { |session| @control.hear(session) }
         [@admin, upgrade].each(&:hear)
         examiner.proceed
         reload.attend
-        @reaper.reap_orphans if signals.include?("CHLD")
+        @reaper.reap_orphans if signals.delete("CHLD")
+      ensure
+        @signals.remember(signals.to_a) # if the kernel has refused memory: the next turn obeys them
+      end
+
+      def obey(signals)
+        (signals - ["CHLD"]).each { |name| @orders.obey(signals.delete(name)) }
+        @orders.proceed
       end
 
       def read(child) = pools.about(pools.of(child)) { @inbox.read(child) }
