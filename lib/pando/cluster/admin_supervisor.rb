@@ -100,7 +100,7 @@ module Pando
         return watch(now) if @process
 
         start if @listeners.any? && @throttles.each_value.all? { |throttle| throttle.over?(now) }
-        @throttles.each_value { |throttle| throttle.calm?(now) }
+        @throttles.each_value { |throttle| throttle.settle(now) }
       end
 
       def due
