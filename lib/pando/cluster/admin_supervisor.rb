@@ -212,9 +212,10 @@ module Pando
         when "ready" then ready
         when "beat" then nil
         when "client" then descriptors.each { |number| @control.welcome(Socket.for_fd(number)) }
-        else return kill("it broke the protocol") && descriptors.each { |number| Sys.close_fd(number) }
+        else kill("it broke the protocol")
         end
-        @deadline = Sys.now + STANDSTILL if @ready
+        descriptors.each { |number| Sys.close_fd(number) } unless word == "client"
+        @deadline = Sys.now + STANDSTILL if @ready && !@verdict
       end
 
       def ready

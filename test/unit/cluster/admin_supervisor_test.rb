@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "rbconfig"
 require "socket"
 require "tmpdir"
 require "pando/cluster/monitor"
 require "pando/config"
 require_relative "support/fakes"
 
-# The addresses of the admin process when the configuration changes. The process itself is any program.
+# The addresses of the admin process when the configuration changes, and what it sends. The process is any program.
 class AdminSupervisorTest < Minitest::Test
   include ClusterSupport::Listening
 
@@ -114,7 +115,40 @@ class AdminSupervisorTest < Minitest::Test
     assert_equal(["0.0.0.0:#{port}"], events("admin.exposed").map { |event| event[:listen] })
   end
 
+  def test_descriptors_that_nobody_wants_are_closed
+    sends("ready", "beat", "nonsense")
+    process = @admin.instance_variable_get(:@process)
+    signals = []
+    process.define_singleton_method(:signal) { |name| (signals << name) && false } # another has reaped it
+    GC.start # what others have left may be closed at any time
+    before = descriptors
+    hear until signals.any?
+
+    assert_equal(%w[KILL], signals)
+    assert_operator(descriptors, :<=, before)
+    assert_equal(1, events("admin.ready").size)
+  ensure
+    process&.singleton_class&.remove_method(:signal)
+  end
+
   private
+
+  # The process sends these records, each with a descriptor, and stays.
+  def sends(*texts)
+    script = "link = Socket.for_fd(3)
+              #{texts}.each { |text| link.sendmsg(text, 0, nil, Socket::AncillaryData.unix_rights($stdin)) }
+              sleep"
+    @admin.prepare(spec(at("a"), at("b"), command: [RbConfig.ruby, "--disable=gems", "-rsocket", "-e", script]))
+    @admin.adopt
+    started
+  end
+
+  def descriptors = Dir.children("/proc/self/fd").size
+
+  def hear
+    refute_empty(@poller.wait(PATIENCE))
+    @admin.hear
+  end
 
   def at(name, mode: 0o600) = Listen.parse("unix:#{path(name)}", mode: mode)
   def path(name) = File.join(@folder, name)
