@@ -139,6 +139,18 @@ module Pando
         child_lost(child, nil)
       end
 
+      # Of the reactor.
+      def lane_corrupt(_reactor, number) = @pool.reactors.lane_corrupt(number)
+
+      def lines_lost(_child, number) = @pool.tally.add_lost_lines(number)
+
+      # In direct mode a worker cuts off slow readers. Elsewhere the reactor emits this event (HTTP::ReactorReport).
+      def reader_lost(child, text)
+        reader, request = text.split("\n", 2)
+        Events.emit("requests.lost", **child.identity, count: 1, reason: "write_timeout (1)", slowest: reader,
+                                                       request: request)
+      end
+
       def request_slow(child, text) = @pool.slow_requests.answered(child, text)
       def slow_request_over(child, text) = @pool.slow_requests.over(child, text)
 

@@ -165,8 +165,8 @@ module Pando
       end
 
       def build_watch
-        @inbox = Inbox.new(roster, @poller, pools.child_event_router, @control)
-        @reaper = Reaper.new(roster, @inbox, pools.child_event_router) { |pid| @admin.reap(pid) }
+        @inbox = Inbox.new(roster, @poller, pools, @control)
+        @reaper = Reaper.new(roster, @inbox, pools) { |pid| @admin.reap(pid) }
         @examiner = Examiner.new(@poller, @payload.examination_command)
         @systemd.ready_when { pools.serve? }
       end
