@@ -58,7 +58,7 @@ module Pando
       def child_leaving(child, reason)
         return unless child.ready?
 
-        @pool.generations.worker_wasted(child, reason) if child.row.job.zero?
+        @pool.generations.worker_leaves(child, reason)
         child.leave(reason, Sys.now + @options.stop_timeout)
         Events.emit("worker.leaving", **child.identity, reason: reason)
       end
@@ -84,7 +84,7 @@ module Pando
           return child.order(Message.new(:leave))
         end
 
-        @pool.generations.worker_wasted(child, reason) if child.row.job.zero?
+        @pool.generations.worker_leaves(child, reason)
         @pool.rollout.renew(child, reason)
         child.order(Message.new(:stay)) if child.ready?
       end
