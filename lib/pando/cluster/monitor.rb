@@ -101,6 +101,7 @@ module Pando
         @poller.remove(child.link) unless child.link.closed?
         @poller.remove(child.pidfd) if child.pidfd
         tally.retire(child)
+        gauge.forget(child.pid)
         roster.dismiss(child)
       end
 

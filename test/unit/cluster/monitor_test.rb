@@ -50,7 +50,7 @@ class ClusterTurnWatchTest < Minitest::Test
   end
 end
 
-# What one turn of the monitor's loop hears, and what is left for the next one if the kernel refuses memory.
+# What one turn of the monitor's loop hears and what follows, and what is left for the next one if the kernel refuses memory.
 class ClusterMonitorHearingTest < Minitest::Test
   include ClusterSupport::Listening
 
@@ -86,6 +86,20 @@ class ClusterMonitorHearingTest < Minitest::Test
   def hear = @monitor.send(:hear, [%i[link child]])
   def obeyed = @parts[:orders].calls.filter_map { |name, signal| signal if name == :obey }
   def looks_for_orphans = @parts[:reaper].calls.count([:reap_orphans])
+
+  def test_a_dead_child_is_counted_and_forgotten
+    roster = ClusterSupport.roster(1)
+    child = roster.admit(:worker, 0, 0, ClusterSupport::FakeLink.new, nil)
+    child.adopt(ClusterSupport::FakePidfd.new(77))
+    tally, gauge = Array.new(2) { ClusterSupport::Recorder.new }
+    parts = { roster: roster, poller: poller = ClusterSupport::FakePoller.new, tally: tally, gauge: gauge }
+    parts.each { |name, part| @monitor.instance_variable_set(:"@#{name}", part) }
+    [child.link, child.pidfd].each { |io| poller.add(io, child) }
+    @monitor.dismiss(child)
+
+    assert_equal([[[:retire, child]], [[:forget, 77]]], [tally.calls, gauge.calls])
+    assert_empty(poller.watched + roster.to_a)
+  end
 
   def test_signals_are_obeyed_once
     @signals.remember(%w[TERM CHLD USR2])

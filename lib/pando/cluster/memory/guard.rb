@@ -36,7 +36,6 @@ module Pando
 
           @looked_at = now
           pids = [Process.pid, *living(@roster.everybody).map(&:pid)]
-          @gauge.keep(pids)
           grown(living(@roster)).each { |worker| judge(worker) }
           @gauge.measure_next(pids) if limits.total
           @shortage.look&.then { |reason| relieve(reason, now) }
