@@ -45,7 +45,8 @@ class MemoryGuardTest < Minitest::Test
   end
 
   def keep(options, pressure, group = nil, roster: @cluster.roster)
-    gauge = @cluster.gauge = Pando::Cluster::Memory::Gauge.new(@source, clock: -> { @cost.to_f * @source.measured.size })
+    gauge = Pando::Cluster::Memory::Gauge.new(@source, clock: -> { @cost.to_f * @source.measured.size })
+    @cluster.gauge = gauge
     shortage = Pando::Cluster::Memory::Shortage.new(options, gauge, pressure: pressure, group: group)
     @options = options
     @guard = guard(roster, gauge, shortage)
