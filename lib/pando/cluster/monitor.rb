@@ -46,7 +46,7 @@ module Pando
       # @param payload [Payload] for its options, hooks and companions; its application is never loaded here
       # @param specs [Array] see Listening::Listeners.open
       # @param policy [#threshold, #manual?, #choose] when to refork, and from which worker
-      # @param command [Array<String>] the command that becomes the mold of a cold boot
+      # @param command [ColdBootCommand] that becomes the mold
       def initialize(payload, specs, policy, command, start = Start.new)
         @payload = payload
         @specs = specs

@@ -55,8 +55,6 @@ module Pando
       REMEMBERED = 3
       # The idle time that leads to a refork is this many times longer while workers have hardly served.
       HARDLY = 10
-      # The default: nothing prevents a refork.
-      Undisturbed = Struct.new(:obstacle, :quiet?).new(nil, true).freeze
 
       GIB = 1024.0**3
       # The rules for each `prefer`. A vCPU costs as much as 8 GiB of memory at the large clouds: that is the
@@ -215,7 +213,7 @@ module Pando
       def phase = @warm ? :paying : :warming
 
       # @param conditions [#obstacle, #quiet?] read only when a refork is due
-      def decide(vitals, conditions = Undisturbed)
+      def decide(vitals, conditions)
         turn_over(vitals) unless vitals.generation == @generation
         @cycle.add(vitals)
         @last = admit(apply_rule, vitals, conditions)

@@ -98,12 +98,12 @@ class UpgradeStateTest < Minitest::Test
     assert_raises(Upgrade::Unreadable) { several(@cluster.roster).meet(%w[jobs web]) }
   end
 
-  def test_an_older_pando_does_not_read_several
-    assert_match(/\Apando 1\n/, Upgrade::State.new.to_s)
-    state = Upgrade::State.new
-    %w[web jobs].each { |name| state.add("pool", name: name) }
+  def test_an_older_pando_wrote_several_with_another_number
+    several = "pando 2\npool name=web\npool name=jobs\nend records=2\n"
+    pools = Upgrade::Document.parse(several)
+    assert_equal(%w[web jobs], pools.all("pool").map { |record| record.text(:name) })
 
-    assert_match(/\Apando 2\n/, state.to_s)
+    assert_equal(several.sub("2", "1"), pools.to_s)
   end
 
   def test_a_cluster_without_a_mold
