@@ -11,7 +11,7 @@ module Pando
     class Child
       extend Serializable
 
-      # No child is starting when the monitor is upgraded: what only those need is missing here.
+      # No child is starting when the monitor is upgraded: most of what only those need is missing here.
       serialize state: %i[adopted ready leaving], deadline: :number, reason: :text, verdict: :text, unwanted: :text,
                 failure: :text, detail: :text, stack: :text, patient: :flag, overdue: :flag, suspect: :flag,
                 stuck: :flag, mute: :flag, excluded_as_source: :flag, blamed: :number,
