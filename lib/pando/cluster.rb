@@ -11,8 +11,7 @@ require "pando/cluster/serializable"
 
 module Pando
   # The processes of a server (monitor, mold, workers, services), the links between them, generations and their rollout.
-  # It knows nothing of HTTP or jobs: the layer above supplies an object that does a worker's work (see Payload in
-  # cluster/payload.rb).
+  # It knows nothing of HTTP or jobs: the layer above supplies an object that does a worker's work (Server::Payload).
   #
   # This file comes first: the other files of the layer do not require again what it requires. The parts of the
   # monitor have methods with the same meaning. `reconcile` and `proceed` are called at each turn of the monitor's loop;
@@ -25,7 +24,6 @@ module Pando
     autoload :Monitor, "pando/cluster/monitor"
     autoload :Boot, "pando/cluster/boot"
     autoload :Options, "pando/cluster/options"
-    autoload :Payload, "pando/cluster/payload"
     autoload :Pools, "pando/cluster/pools"
 
     # The sockets that the monitor listens on, and what a reload does to them.

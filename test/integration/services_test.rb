@@ -80,6 +80,24 @@ class ServicesTest < Minitest::Test
     assert_equal([moved["pid"]], server.tree.titled("service").map(&:pid))
   end
 
+  def test_does_not_live_twice_after_a_reload_that_adds_another_before_it
+    server = start
+    before = ready(server)
+    wait_until(message: "its start") { File.exist?(ticks(server)) }
+    server.write("pando.rb", <<~RUBY)
+      log_format :json; rollout canary: false; workers 1; refork :manual
+      service(:idler) { |service| service.wait(60) }
+      #{TICKER}
+    RUBY
+    server.wait_for("reload.finished") { server.signal("HUP") }
+    server.wait_past("service.ready", name: "idler")
+    wait_until(message: "its start") { notes(server).size == 3 }
+    after = server.wait_past("service.ready", name: "ticker", generation: 1)["pid"]
+
+    assert_equal(["started #{before}", "stopped true #{before}", "started #{after}"], notes(server))
+    assert_equal([["ticker", before]], server.events("service.exited").map { |event| event.values_at("name", "pid") })
+  end
+
   def test_one_that_does_not_stop_is_killed_at_the_end
     server = serve(config: <<~RUBY)
       workers 1

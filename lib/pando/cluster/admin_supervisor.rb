@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/control/line"
-require "pando/cluster/listening/listener"
+require "pando/cluster/listening/listeners"
 require "pando/cluster/options"
 require "pando/cluster/restart_throttles"
 
@@ -50,37 +50,33 @@ module Pando
       def initialize(control, poller)
         @control = control
         @poller = poller
-        @listeners = @upcoming = []
+        @listeners = Listening::Listeners.new
         @throttles = LIMITS.transform_values { |terms| RestartThrottle.new({ role: :admin }, **terms) }
       end
 
       # Opens the listeners of another configuration, and does not use them yet.
       def prepare(spec)
         @next = spec
-        @fresh = []
-        @upcoming = (spec ? spec.listen : []).map do |line|
-          @listeners.find { |one| one.for?(line) } || fresh(line)
-        end
+        @change = @listeners.prepare(spec ? spec.listen : [])
       rescue BootError => e
-        give_up
         raise BootError, "the admin address: #{e.message}"
       end
 
       # Uses what was prepared. The process is replaced if anything has changed for it.
       def adopt
-        changed = @upcoming != @listeners || @next != @spec
-        (@listeners - @upcoming).each(&:close)
-        @listeners = @upcoming
+        before = @listeners.to_a
+        @listeners.adopt(@change)
+        @listeners.forget(@listeners.leaving)
+        tell_exposed(@change.fresh)
+        changed = before != @listeners.to_a || @next != @spec
         @spec = @next
-        tell_exposed
-        @fresh = []
+        @change = nil
         @unwanted = true if @process && changed # #reconcile kills it, in this turn
       end
 
       def give_up
-        @fresh&.each(&:close)
-        @fresh = []
-        @upcoming = @listeners
+        @listeners.give_up(@change) if @change
+        @change = nil
       end
 
       # Reads what the process has sent, and reaps it. Called at each turn, before unknown dead processes are reaped.
@@ -104,11 +100,11 @@ module Pando
         return watch(now) if @process
 
         start if @listeners.any? && @throttles.each_value.all? { |throttle| throttle.over?(now) }
-        @throttles.each_value { |throttle| throttle.calm?(now) }
+        @throttles.each_value { |throttle| throttle.settle(now) }
       end
 
       def due
-        return if @listeners.empty?
+        return if @listeners.none?
 
         @process ? @deadline : @throttles.each_value.filter_map(&:due).max
       end
@@ -118,14 +114,14 @@ module Pando
 
       # @return [Hash{Symbol => Object}, nil] for `pando status`
       def state
-        return if @listeners.empty?
+        return if @listeners.none?
 
         { pid: @process&.pid, state: { nil => "restarting", true => "ready", false => "starting" }[@process && @ready],
-          listen: @listeners.map(&:name).join(",") }
+          listen: @listeners.names.join(",") }
       end
 
       def to_state(state)
-        @listeners.each { |listener| listener.to_state(state, LISTENER) }
+        @listeners.to_state(state, LISTENER)
         state.add(PROCESS, pid: @process.pid, pidfd: state.keep(@process)) if @process
         state.add(HISTORY, file: state.keep(@history)) if @history
       end
@@ -142,21 +138,15 @@ module Pando
 
       # After an upgrade: the listeners are kept, also if the configuration has changed since.
       def take_up(state, spec)
-        @listeners = @upcoming = state.all(LISTENER).map do |record|
-          Listening::OwnListener.taken_up(record, state, spec ? spec.listen : [])
-        end
+        @listeners.take_up(state, spec ? spec.listen : [], LISTENER)
+        @listeners.close unless spec # the configuration no longer asks for an admin process
         @spec = spec
-        return self if spec
-
-        @listeners.each(&:close) # the configuration no longer asks for an admin process
-        @listeners = @upcoming = []
         self
       end
 
       # The server has stopped, and the process has been told of all that happened.
       def close
-        @listeners.each(&:close)
-        @listeners = []
+        @listeners.close
         @history&.close
         return unless @process
 
@@ -168,12 +158,8 @@ module Pando
 
       private
 
-      def fresh(line)
-        Listening::OwnListener.open(line, 0).tap { |listener| @fresh << listener }
-      end
-
-      def tell_exposed
-        @fresh.reject { |one| local?(one.local_address) }.each do |one|
+      def tell_exposed(listeners)
+        listeners.reject { |one| local?(one.local_address) }.each do |one|
           Events.emit("admin.exposed", listen: one.name, advice: ADVICE)
         end
       end
@@ -197,7 +183,7 @@ module Pando
 
       def environment
         variables = { **ENV.to_h.except(*UNSET), **@spec.environment,
-          "PANDO_MONITOR" => "#{Process.pid}:#{@listeners.size}" }
+          "PANDO_MONITOR" => "#{Process.pid}:#{@listeners.count}" }
         variables.map { |name, text| "#{name}=#{text}" }
       end
 
@@ -226,14 +212,15 @@ module Pando
         when "ready" then ready
         when "beat" then nil
         when "client" then descriptors.each { |number| @control.welcome(Socket.for_fd(number)) }
-        else return kill("it broke the protocol") && descriptors.each { |number| Sys.close_fd(number) }
+        else kill("it broke the protocol")
         end
-        @deadline = Sys.now + STANDSTILL if @ready
+        descriptors.each { |number| Sys.close_fd(number) } unless word == "client"
+        @deadline = Sys.now + STANDSTILL if @ready && !@verdict
       end
 
       def ready
         @ready = true
-        Events.emit("admin.ready", pid: @process.pid, listen: @listeners.map(&:name).join(","),
+        Events.emit("admin.ready", pid: @process.pid, listen: @listeners.names.join(","),
                                    seconds: (Sys.now - @began_at).round(3))
       end
 

@@ -11,11 +11,12 @@ module Pando
     class Child
       extend Serializable
 
-      # No child is starting when the monitor is upgraded: what only those need is missing here.
+      # No child is starting when the monitor is upgraded: most of what only those need is missing here.
       serialize state: %i[adopted ready leaving], deadline: :number, reason: :text, verdict: :text, unwanted: :text,
                 failure: :text, detail: :text, stack: :text, patient: :flag, overdue: :flag, suspect: :flag,
                 stuck: :flag, mute: :flag, excluded_as_source: :flag, blamed: :number,
-                replacement_reason: :text, declined_busy_since: :number, threads: :integer, drains_until: :number
+                replacement_reason: :text, declined_busy_since: :number, threads: :integer, drains_until: :number,
+                name: :text
 
       # Seconds after which a job counts as long.
       LONG = 1.0
@@ -29,6 +30,8 @@ module Pando
       DETAIL_BYTES = 32_768
 
       attr_reader :role, :seat, :slot, :generation, :link, :row, :pidfd, :state, :source, :pool
+      # The service that it is; nil: it is none.
+      attr_accessor :name
       # Why the monitor ends it, or why it says that it ends.
       attr_accessor :reason
       # Why the monitor killed it; nil: it did not.

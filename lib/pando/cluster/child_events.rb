@@ -58,7 +58,7 @@ module Pando
       def child_leaving(child, reason)
         return unless child.ready?
 
-        @pool.generations.worker_wasted(child, reason) if child.row.job.zero?
+        @pool.generations.worker_leaves(child, reason)
         child.leave(reason, Sys.now + @options.stop_timeout)
         Events.emit("worker.leaving", **child.identity, reason: reason)
       end
@@ -84,7 +84,7 @@ module Pando
           return child.order(Message.new(:leave))
         end
 
-        @pool.generations.worker_wasted(child, reason) if child.row.job.zero?
+        @pool.generations.worker_leaves(child, reason)
         @pool.rollout.renew(child, reason)
         child.order(Message.new(:stay)) if child.ready?
       end
@@ -137,6 +137,18 @@ module Pando
         child.reason ||= "it was not forked in time"
         child.source.kill("it did not fork when it was told to") unless child.mold? || child.source.gone?
         child_lost(child, nil)
+      end
+
+      # Of the reactor.
+      def lane_corrupt(_reactor, number) = @pool.reactors.lane_corrupt(number)
+
+      def lines_lost(_child, number) = @pool.tally.add_lost_lines(number)
+
+      # In direct mode a worker cuts off slow readers. Elsewhere the reactor emits this event (HTTP::ReactorReport).
+      def reader_lost(child, text)
+        reader, request = text.split("\n", 2)
+        Events.emit("requests.lost", **child.identity, count: 1, reason: "write_timeout (1)", slowest: reader,
+                                                       request: request)
       end
 
       def request_slow(child, text) = @pool.slow_requests.answered(child, text)

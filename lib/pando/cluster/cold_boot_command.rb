@@ -10,8 +10,6 @@ module Pando
 
       attr_reader :command
 
-      def self.of(command) = command.is_a?(self) ? command : new(command)
-
       # Called in the new image, before any code of the application.
       def self.settle(environment = ENV)
         environment.delete(CHANGED).to_s.split.each do |name|

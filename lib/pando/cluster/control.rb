@@ -33,6 +33,7 @@ module Pando
 
       def initialize(cluster, poller)
         @poller = poller
+        @listeners = Listening::Listeners.new
         @recent = RecentEvents.new
         @commands = Commands.new(cluster, @recent)
         @sessions = []
@@ -42,26 +43,30 @@ module Pando
       # Opens the socket of another configuration, and does not use it yet.
       # @raise [BootError] the socket is required, and cannot be opened
       def prepare(spec)
-        @upcoming = listener(spec)
+        prepare_default(spec) if spec && !spec.required
+        @change = @listeners.prepare([spec].compact)
       rescue BootError => e
         raise if spec.required
 
         Events.emit("control.unavailable", reason: e.message, advice: ADVICE)
-        @upcoming = nil
+        @change = @listeners.prepare([])
       end
 
       # Uses the socket that was prepared. Sessions of the old one go on.
       def adopt
-        return if @upcoming.equal?(@listener)
+        before = listener
+        @listeners.adopt(@change)
+        @change = nil
+        return if listener.equal?(before)
 
-        shut
-        @listener = @upcoming
-        @poller.add(@listener.socket, %i[control newcomer]) if @listener
+        unwatch(before) if before
+        @listeners.forget(@listeners.leaving)
+        watch
       end
 
       def give_up
-        @upcoming.close if @upcoming && !@upcoming.equal?(@listener)
-        @upcoming = @listener
+        @listeners.give_up(@change) if @change
+        @change = nil
       end
 
       # A client connects (:newcomer) or has sent something.
@@ -102,15 +107,14 @@ module Pando
       end
 
       def to_state(state)
-        @listener&.to_state(state, "control")
+        @listeners.to_state(state, "control")
         @sessions.each { |session| session.to_state(state) }
       end
 
       # After an upgrade. A setting that has changed since does not move the socket.
       def take_up(state, spec)
-        record = state.any("control") or return self
-        @listener = @upcoming = Listening::OwnListener.taken_up(record, state, [spec].compact)
-        @poller.add(@listener.socket, %i[control newcomer])
+        @listeners.take_up(state, [spec].compact, "control")
+        watch
         self
       end
 
@@ -121,7 +125,8 @@ module Pando
 
       # The socket goes first: a client that reads `ok` may start another server here at once.
       def close
-        shut
+        unwatch(listener) if listener
+        @listeners.close
         proceed
         Events.unsubscribe(@subscription)
         @sessions.each(&:close)
@@ -129,23 +134,28 @@ module Pando
 
       private
 
-      # The current one, if clients find it at the path.
-      def listener(spec)
-        return unless spec
-        return @listener if @listener&.for?(spec)
+      # @return [Listening::OwnListener, nil] nil: there is no control socket
+      def listener = @listeners.first
 
-        prepare_default(spec.path) unless spec.required
-        Listening::OwnListener.open(spec, 0)
+      def watch
+        @poller.add(listener.socket, %i[control newcomer]) if listener
+      end
+
+      def unwatch(listener)
+        @poller.remove(listener.socket) unless @paused_until
+        @paused_until = nil
       end
 
       # The folder of the default path is made. That of a path in the configuration is the user's to make, because a
       # typing error would make another one.
       # @raise [BootError] there is no such folder, or another server uses the path
-      def prepare_default(path)
-        make_folder(File.dirname(path))
-        pid = Listening::SocketFile.holder(path) or return
+      def prepare_default(spec)
+        return if listener&.for?(spec)
 
-        raise BootError, "another Pando of this folder runs (pid #{pid}) and has #{path}"
+        make_folder(File.dirname(spec.path))
+        pid = Listening::SocketFile.holder(spec.path) or return
+
+        raise BootError, "another Pando of this folder runs (pid #{pid}) and has #{spec.path}"
       end
 
       def make_folder(folder)
@@ -156,16 +166,8 @@ module Pando
         raise BootError, "there is no folder #{folder}, and it cannot be made: #{e.message}"
       end
 
-      def shut
-        return unless @listener
-
-        @poller.remove(@listener.socket) unless @paused_until
-        @listener.close
-        @listener = @paused_until = nil
-      end
-
       def admit
-        socket, = @listener.socket.accept_nonblock(exception: false)
+        socket, = listener.socket.accept_nonblock(exception: false)
         return if socket == :wait_readable
         return socket.close unless [0, Process.euid].include?(socket.getpeereid.first)
 
@@ -185,7 +187,7 @@ module Pando
 
       # A client in the queue would wake the monitor up again at once.
       def pause(error)
-        @poller.remove(@listener.socket)
+        @poller.remove(listener.socket)
         @paused_until = Sys.now + PAUSE
         Events.emit("control.failed", reason: "no client can be accepted: #{error.message}")
       end
@@ -193,7 +195,7 @@ module Pando
       def resume
         return unless @paused_until && Sys.now >= @paused_until
 
-        @poller.add(@listener.socket, %i[control newcomer])
+        watch
         @paused_until = nil
       rescue SystemCallError
         @paused_until = Sys.now + PAUSE

@@ -202,8 +202,8 @@ module Pando
         @backoff.fail
       end
 
-      # A worker leaves and has served nothing: the next one waits, lest Pando fork for ever.
-      def worker_wasted(child, reason = nil) = generation_of(child)&.backoff&.fail(reason)
+      # A worker leaves. If it has served nothing, the next one waits, lest Pando fork for ever.
+      def worker_leaves(child, reason) = (generation_of(child)&.backoff&.fail(reason) if child.row.job.zero?)
 
       # The upcoming generation lacks a thread, or gets no process. That is not a failure, and an event has told of it.
       def refuse(reason) = abandon(upcoming, :refused, reason)

@@ -63,10 +63,12 @@ module Pando
         @pipes = []
         theirs = 2.times.map { IO.pipe.then { |ours, other| (@pipes << ours) && other } }
         given = descriptors.map { |one| one == ANSWER ? theirs.first : one }
-        @process = Sys::Pidfd.new(Sys.spawn(command, environment, [theirs.last, *given], 2))
+        pid = Sys.spawn(command, environment, [theirs.last, *given], 2)
+        @process = Sys::Pidfd.new(pid)
         [@process, *@pipes].each { |io| @poller.add(io, [:helper, self]) }
       rescue SystemCallError
-        @pipes.each(&:close)
+        Process.kill(:KILL, pid) if pid # it cannot be watched, and is reaped as an orphan
+        close
         raise
       ensure
         theirs&.each(&:close)
@@ -99,7 +101,7 @@ module Pando
       end
 
       def close
-        [@process, *@pipes].each do |io|
+        [@process, *@pipes].compact.each do |io|
           @poller.remove(io)
           io.close
         end

@@ -11,13 +11,6 @@ module Pando
       # Seconds that a process may live on after its link has ended.
       LINK_ENDED = 5.0
 
-      def initialize(roster, poller, observer, control)
-        @roster = roster
-        @poller = poller
-        @observer = observer
-        @control = control
-      end
-
       # Seconds after which another worker is asked for the mold, if the source has ended as well.
       SOURCE_END = 1.0
       # Seconds that a mold has to report why it did not carry out an order to fork, which ends the new child's link.
@@ -31,13 +24,20 @@ module Pando
       COUNT = /\A\d{1,9}\z/
       THREADS_OF_WORKERS = (1...Sys::Row::JOBS)
 
-      # Reports that are a text and nothing else, and the method of the observer that takes it.
+      # Reports that are a text and nothing else, and the method of ChildEvents that takes it.
       TEXTS = { checking: :child_checking, signalled: :child_signalled, replacement_wanted: :child_wants_replacement,
                 state_changed: :state_reported, reader_lost: :reader_lost,
                 slow: :request_slow, slow_over: :slow_request_over }.freeze
       # Others, and the method of the child that keeps it.
       KEPT = { detail: :add_detail, stack: :add_stacks }.freeze
       private_constant :KNOWN, :COUNT, :THREADS_OF_WORKERS, :TEXTS, :KEPT
+
+      def initialize(roster, poller, pools, control)
+        @roster = roster
+        @poller = poller
+        @pools = pools
+        @control = control
+      end
 
       def read(child, burst = BURST)
         burst.times do
@@ -63,7 +63,7 @@ module Pando
         child.adopt(Sys::Pidfd.of_child(pid))
         child.kill(child.verdict) if child.condemned? # there was no process to signal then
         @poller.add(child.pidfd, [:exit, child])
-        @observer.child_adopted(child)
+        @pools.tell(child, :child_adopted)
       rescue Errno::ECHILD, Errno::ESRCH, Errno::EINVAL
         drop(child, "pid #{pid} is no child of the monitor")
       rescue SystemCallError => e # the process ends when it finds its link closed
@@ -104,7 +104,7 @@ module Pando
         return child.public_send(KEPT[message.kind], message.text) if KEPT.key?(message.kind)
 
         text_method = TEXTS[message.kind]
-        text_method ? @observer.public_send(text_method, child, message.text) : handle_other(child, message)
+        text_method ? @pools.tell(child, text_method, message.text) : handle_other(child, message)
       end
 
       def handle_other(child, message)
@@ -112,12 +112,12 @@ module Pando
         case kind
         when :ready then ready(child, message)
         when :failed then fail(child, message)
-        when :crashing then @observer.child_crashing(child)
-        when :tried, :tried_in_vain then @observer.canary_tried(child, message.text, failed: kind == :tried_in_vain)
-        when :lane_corrupt then @observer.lane_corrupt(message.lane)
+        when :crashing then @pools.tell(child, :child_crashing)
+        when :tried, :tried_in_vain then @pools.tell(child, :canary_tried, message.text, failed: kind == :tried_in_vain)
+        when :lane_corrupt then @pools.tell(child, :lane_corrupt, message.lane)
         when :lines_lost then lines_lost(child, message)
         when :fork_failed, :fork_refused, :fork_declined then fork_failed(child, message)
-        when *Message::THREADS.keys then @observer.thread_reported(child, kind, message.text)
+        when *Message::THREADS.keys then @pools.tell(child, :thread_reported, kind, message.text)
         else reject(child, "an order instead of a report")
         end
       end
@@ -128,7 +128,7 @@ module Pando
         return reject(child, "no number of threads") unless !child.mold? || takes_threads?(child, message.text.to_i)
 
         child.become_ready
-        @observer.child_ready(child)
+        @pools.tell(child, :child_ready)
       end
 
       def takes_threads?(mold, count)
@@ -140,7 +140,7 @@ module Pando
       def lines_lost(child, message)
         return reject(child, "no number of lines") unless COUNT.match?(message.text)
 
-        @observer.lines_lost(message.text.to_i)
+        @pools.tell(child, :lines_lost, message.text.to_i)
       end
 
       def fail(child, message)
@@ -157,9 +157,9 @@ module Pando
           return reject(forker, "a failed fork that was not ordered")
         end
 
-        return @observer.fork_declined(unborn, message.text) if message.kind == :fork_declined
+        return @pools.tell(unborn, :fork_declined, message.text) if message.kind == :fork_declined
 
-        @observer.fork_failed(unborn, message.text, innocent: message.kind == :fork_failed)
+        @pools.tell(unborn, :fork_failed, message.text, innocent: message.kind == :fork_failed)
       end
 
       # Before adoption there is no process to wait for. Afterwards only the pidfd tells that it is dead: helpers of the
@@ -203,7 +203,7 @@ module Pando
 
       def drop(child, reason, **how)
         child.reason ||= reason
-        @observer.child_lost(child, nil, **how)
+        @pools.tell(child, :child_lost, nil, **how)
       end
 
       def reject(child, what)

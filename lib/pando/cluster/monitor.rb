@@ -46,7 +46,7 @@ module Pando
       # @param payload [Payload] for its options, hooks and companions; its application is never loaded here
       # @param specs [Array] see Listening::Listeners.open
       # @param policy [#threshold, #manual?, #choose] when to refork, and from which worker
-      # @param command [Array<String>] the command that becomes the mold of a cold boot
+      # @param command [ColdBootCommand] that becomes the mold
       def initialize(payload, specs, policy, command, start = Start.new)
         @payload = payload
         @specs = specs
@@ -101,6 +101,7 @@ module Pando
         @poller.remove(child.link) unless child.link.closed?
         @poller.remove(child.pidfd) if child.pidfd
         tally.retire(child)
+        gauge.forget(child.pid)
         roster.dismiss(child)
       end
 
@@ -165,8 +166,8 @@ module Pando
       end
 
       def build_watch
-        @inbox = Inbox.new(roster, @poller, pools.child_event_router, @control)
-        @reaper = Reaper.new(roster, @inbox, pools.child_event_router) { |pid| @admin.reap(pid) }
+        @inbox = Inbox.new(roster, @poller, pools, @control)
+        @reaper = Reaper.new(roster, @inbox, pools) { |pid| @admin.reap(pid) }
         @examiner = Examiner.new(@poller, @payload.examination_command)
         @systemd.ready_when { pools.serve? }
       end
@@ -232,14 +233,20 @@ module Pando
       def hear(ready)
         signals = @signals.take.uniq
         children(ready, :link).each { |child| read(child) }
-        (signals - ["CHLD"]).each { |name| @orders.obey(name) }
-        @orders.proceed
+        obey(signals)
         children(ready, :exit).each { |child| @reaper.reap(child) }
         children(ready, :control).each { |session| @control.hear(session) }
         [@admin, upgrade].each(&:hear)
         examiner.proceed
         reload.attend
-        @reaper.reap_orphans if signals.include?("CHLD")
+        @reaper.reap_orphans if signals.delete("CHLD")
+      ensure
+        @signals.remember(signals.to_a) # if the kernel has refused memory: the next turn obeys them
+      end
+
+      def obey(signals)
+        (signals - ["CHLD"]).each { |name| @orders.obey(signals.delete(name)) }
+        @orders.proceed
       end
 
       def read(child) = pools.about(pools.of(child)) { @inbox.read(child) }

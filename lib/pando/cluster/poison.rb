@@ -7,8 +7,6 @@ module Pando
     # Requests that end their workers, by method and path. Decides which lost request must not be tried again, reports a
     # path that has ended several workers, and makes workers refuse it if the settings say so. Owned by a Pool.
     class Poison
-      DEFAULT = Terms.new(deaths: 3, within: 60.0).freeze
-
       # Seconds after a death in which the same method and path is not tried again.
       MINUTE = 60.0
       # Clients invent paths. Beyond so many, the path whose last death is longest ago is forgotten.
@@ -69,7 +67,7 @@ module Pando
           !child.row.busy_since.nil?
       end
 
-      def terms = @options.poison || DEFAULT
+      def terms = @options.poison
 
       # The record that was used last comes last.
       def recall(name)

@@ -159,8 +159,7 @@ module Pando
       end
 
       def build_memory
-        @memory = Memory::Guard.new(roster, options, rollout, generations.method(:worker_wasted),
-                                    gauge: @monitor.gauge, shortage: @monitor.shortage)
+        @memory = Memory::Guard.new(roster, options, rollout, generations, @monitor.gauge, @monitor.shortage)
         @sizing = Memory::Sizing.new(roster, rollout, options, @monitor.gauge)
       end
     end

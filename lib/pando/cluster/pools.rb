@@ -18,16 +18,12 @@ module Pando
       include Brief
       include Enumerable
 
-      # @return [ChildEventRouter] takes what happens to children
-      attr_reader :child_event_router
-
       # @yieldparam plan [Plan] @yieldparam roster [Roster, Roster::View] of its children @yieldparam number [Integer]
       def initialize(plans, roster, shutdown)
         @shutdown = shutdown
         @pools = plans.map.with_index do |plan, number|
           yield plan, (plans.one? ? roster : roster.of(number)), number
         end
-        @child_event_router = ChildEventRouter.new(self)
         @outage = Outage.new(@shutdown)
         @waiting = []
         @started = false
@@ -43,6 +39,13 @@ module Pando
 
       # Events in the block carry the pool's name.
       def about(pool, &block) = several? ? Events.about(pool: pool.name, &block) : yield
+
+      # Tells ChildEvents of the child's pool what has happened to the child. Called by Inbox and Reaper.
+      # @param news [Symbol] a method of ChildEvents
+      def tell(child, news, *details, **more)
+        pool = of(child)
+        about(pool) { pool.child_events.public_send(news, child, *details, **more) }
+      end
 
       # @param pools [Enumerable<Pool>] the pools to boot, each as soon as it can
       def boot(pools = self)
@@ -172,34 +175,6 @@ module Pando
           @shutdown.fail("no worker has been ready for #{seconds.floor} s (give_up after: #{format("%g", limit)}): " \
                          "#{reason}", detail)
           true
-        end
-      end
-
-      # Passes what Inbox and Reaper report on to the ChildEvents of the child's pool. Owned by Pools, in the monitor.
-      class ChildEventRouter
-        def initialize(pools)
-          @pools = pools
-        end
-
-        %i[child_adopted child_ready child_lost child_checking child_crashing child_signalled child_wants_replacement
-           canary_tried fork_failed fork_declined thread_reported state_reported
-           request_slow slow_request_over].each do |news|
-          define_method(news) do |child, *details, **more|
-            pool = @pools.of(child)
-            @pools.about(pool) { pool.child_events.public_send(news, child, *details, **more) }
-          end
-        end
-
-        def lane_corrupt(number) = @pools.first.reactors.lane_corrupt(number)
-        def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
-
-        # In direct mode a worker cuts off slow readers. Elsewhere the reactor emits this event (HTTP::ReactorReport).
-        def reader_lost(child, text)
-          reader, request = text.split("\n", 2)
-          @pools.about(@pools.of(child)) do
-            Events.emit("requests.lost", **child.identity, count: 1, reason: "write_timeout (1)", slowest: reader,
-                                                           request: request)
-          end
         end
       end
 

@@ -15,10 +15,10 @@ module Pando
       attr_reader :strangers
 
       # @yieldparam pid [Integer] of a dead process that is none of the children
-      def initialize(roster, inbox, observer, &reap_other)
+      def initialize(roster, inbox, pools, &reap_other)
         @roster = roster
         @inbox = inbox
-        @observer = observer
+        @pools = pools
         @reap_other = reap_other
         @strangers = 0
       end
@@ -31,7 +31,7 @@ module Pando
         return unless ending
 
         @inbox.read(child, WHOLE_LINK)
-        @observer.child_lost(child, ending) unless child.gone?
+        @pools.tell(child, :child_lost, ending) unless child.gone?
       end
 
       # Reaps all dead children, also those without a pidfd here.

@@ -205,29 +205,30 @@ module Pando
       # @param options [Options] read at each look, since a reload may change the path
       def initialize(options)
         @options = options
-        @seen = modified
+        look
         @next = Sys.now + INTERVAL
       end
 
       def due = (@next if @options.restart_file)
 
-      # @yieldparam path [String] if it has been touched since the last look
+      # @yieldparam path [String] if it has been touched since the last look; another path is no touch
       def proceed
-        return if due.nil? || Sys.now < @next
+        return if Sys.now < @next
 
         @next = Sys.now + INTERVAL
-        before = @seen
-        @seen = modified
-        yield @options.restart_file if @seen && @seen != before
+        path = @path
+        modified_at = @modified_at
+        look
+        yield path if @modified_at && @path == path && @modified_at != modified_at
       end
 
       private
 
-      def modified
-        path = @options.restart_file
-        [path, File.mtime(path)] if path
+      def look
+        @path = @options.restart_file
+        @modified_at = (File.mtime(@path) if @path)
       rescue SystemCallError
-        nil
+        @modified_at = nil
       end
     end
   end

@@ -107,8 +107,9 @@ module Pando
       end
 
       # Emits an event when the place has recovered.
-      def calm?(now = Sys.now)
-        return false unless super
+      # @return [Boolean] whether it has
+      def settle(now = Sys.now)
+        return false unless calm?(now)
 
         Events.emit("restart.recovered", **@place) if @throttled
         @throttled = false
@@ -169,7 +170,7 @@ module Pando
         end
       end
 
-      def reconcile(now = Sys.now) = @throttles.reject! { |_, throttle| throttle.calm?(now) }
+      def reconcile(now = Sys.now) = @throttles.reject! { |_, throttle| throttle.settle(now) }
 
       def due = @throttles.each_value.filter_map(&:due).min
 

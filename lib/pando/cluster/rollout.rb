@@ -49,7 +49,7 @@ module Pando
       end
 
       def reconcile
-        serving.each { |generation| generation.backoff.calm? }
+        serving.each { |generation| generation.backoff.settle }
         dismiss_surplus
         dismiss_replaced
         fill_slots

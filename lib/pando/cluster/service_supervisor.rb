@@ -28,7 +28,8 @@ module Pando
 
       def wanting? = @options.services.each_index.any? { |index| in_place(index).nil? }
 
-      def name(child) = @options.services[child.slot]
+      # @return [Symbol, String] that it was started with: a reload may have put another one into its slot
+      def name(child) = child.name
 
       def ready(child)
         Events.emit("service.ready", name: name(child), **child.identity)
@@ -59,29 +60,43 @@ module Pando
           @notes[record.text(:name)] = ServiceNotes.for_fd(state.take(record.integer(:notes)))
           record.text(:name)
         end
+        @roster.services.each { |child| child.name ||= @options.services[child.slot] } # the state of an older Pando
       end
 
       private
 
-      # A reload may have removed some.
+      # A reload may have removed some, or moved them to another slot.
       def dismiss_unwanted(generation)
         @roster.services.select(&:ready?).each do |child|
-          if child.slot >= @options.services.size then ask_to_leave(child, "no longer wanted")
-          elsif outdated?(child, generation) then ask_to_leave(child, "replaced")
+          if !listed?(child) then ask_to_leave(child, "no longer wanted")
+          elsif moved?(child) || outdated?(child, generation) then ask_to_leave(child, "replaced")
           end
         end
       end
+
+      def listed?(child) = @options.services.any? { |name| named?(child, name) }
+
+      def moved?(child) = !named?(child, @options.services[child.slot])
 
       # A mold that replaces a lost one (heal) does not make services outdated.
       def outdated?(child, generation)
         child.generation < generation.number && @generations.settled? && @generations.outdated?(child)
       end
 
-      def in_place(index) = @roster.services.find { |service| service.slot == index }
+      # After a reload its predecessor may be in another slot, and another service's in its own.
+      def in_place(index)
+        @roster.services.find { |child| child.slot == index || named?(child, @options.services[index]) }
+      end
+
+      # An upgrade makes texts of the names.
+      def named?(child, name) = name(child).to_s == name.to_s
 
       def start(index, generation)
         name = @options.services[index]
-        return if !@throttles.over?(:service, name: name) || @spawner.service(generation.mold, index, @notes[name.to_s])
+        return unless @throttles.over?(:service, name: name)
+
+        child = @spawner.service(generation.mold, index, @notes[name.to_s])
+        return child.name = name if child
 
         @throttles.fail(:service, "it could not be ordered", refused: true, name: name)
       end

@@ -32,14 +32,22 @@ module Pando
       def complete? = begun? && @roster.empty?
 
       # Running requests finish, and those in the listeners' queues are served. Behind a reactor the workers stay until
-      # it has answered all that it holds, or for half of the time.
+      # it has answered all that it holds, or for half of the time. Does nothing if the server stops already: the
+      # deadline stays.
       def gracefully(reason)
+        return if begun?
+
         @held_until = Sys.now + (@options.stop_timeout / 2) if @roster.reactor&.ready?
         start(reason, :stop_timeout, :drain)
       end
 
-      # Running requests have `grace` to end.
-      def quickly(reason) = start(reason, :grace, :leave)
+      # Running requests have `grace` to end, also those that a graceful stop has given more.
+      def quickly(reason)
+        return if begun? && @order != :drain
+
+        @held_until = nil
+        start(reason, :grace, :leave)
+      end
 
       def at_once(reason)
         @begun = true

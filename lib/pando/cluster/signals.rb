@@ -230,7 +230,7 @@ module Pando
 
       def dismiss(child, signal)
         if child.worker?
-          @generations.worker_wasted(child, signal) if child.row.job.zero?
+          @generations.worker_leaves(child, signal)
           @rollout.ask_to_leave(child, signal)
         else
           child.ask_to_leave(signal, Sys.now + @options.stop_timeout)

@@ -28,15 +28,14 @@ module Pando
       end
 
       # Boots a mold from cold, by fork and exec of a clean image.
-      # @param command [ColdBootCommand, Array<String>] of another release @param listeners [Array<Listener>] likewise
+      # @param command [ColdBootCommand] of another release @param listeners [Array<Listener>] likewise
       # @return [Child, nil] nil when the kernel refused
       def cold_mold(generation, command = @command, listeners = @listeners.to_a)
         start(:mold, 0, generation, nil, @options.boot_timeout) do |child, their_end|
           others = @lanes.descriptors
           value = Boot.value(Process.pid, child.seat, generation, listeners, others.size, @pool)
-          image = ColdBootCommand.of(command)
-          environment = { **image.environment, Boot::VARIABLE => value }.map { |name, text| "#{name}=#{text}" }
-          pid = Sys.spawn(image.command, environment, [their_end, @roster.scoreboard, *listeners, *others])
+          environment = { **command.environment, Boot::VARIABLE => value }.map { |name, text| "#{name}=#{text}" }
+          pid = Sys.spawn(command.command, environment, [their_end, @roster.scoreboard, *listeners, *others])
           watch(child, pid)
         end
       end

@@ -19,7 +19,6 @@ module Pando
       FAT = "worker.outgrown"
       # Lines that are missing in the log, of all processes.
       LINES = "lines.lost"
-      NAMES = [*EVENTS, *REQUESTS, OOM, FAT, LINES].freeze
 
       # Events that may make Pando discard their generation.
       FAILURES = %w[canary.failed watch.failed check.failed mold.failed mold.killed mold.lost worker.failed worker.lost
@@ -41,7 +40,7 @@ module Pando
       attr_reader :totals
 
       def initialize
-        @counts = Hash.new(0)
+        @lines_lost = 0
         @totals = Hash.new(0)
         @work = Hash.new { |work, pool| work[pool] = WORK.to_h { |name| [name, 0] } }
         @failures = {}
@@ -51,12 +50,16 @@ module Pando
 
       # @return [Hash{String => Integer}] by event, without those that never happened
       def counts
-        lines = @counts[LINES] + LineWriter.lost - @lines_before
-        { **@counts, LINES => lines }.reject { |_, number| number.zero? }
+        counts = totals.each_with_object(Hash.new(0)) do |((event, _, cause), number), sums|
+          sums[event] += number if EVENTS.include?(event) || REQUESTS.include?(event)
+          sums[OOM] += number if cause == "oom"
+          sums[FAT] += number if event == "worker.leaving" && cause == "memory"
+        end
+        { **counts, LINES => lines_lost }.reject { |_, number| number.zero? }
       end
 
       # Counts lines lost in another process's log.
-      def add_lost_lines(number) = @counts[LINES] += number
+      def add_lost_lines(number) = @lines_lost += number
 
       # The work of all workers since the start, whether they live or not.
       # @param pool [Integer] its number @param workers [Hash{Child => Sys::Sample, nil}] that live
@@ -73,17 +76,15 @@ module Pando
         done_by(worker, worker.sample).each { |name, number| @work[worker.pool][name] += number }
       end
 
-      # Adds the counts of before an upgrade.
-      def restore(counts) = counts.slice(*NAMES).each { |name, number| @counts[name] += number }
-
       def to_state(state)
-        counts.each { |name, number| state.add("count", of: name, number: number) }
+        state.add("count", of: LINES, number: lines_lost)
         totals.each { |(of, pool, cause), number| state.add("total", of: of, in: pool, cause: cause, number: number) }
         @work.each { |pool, sums| state.add("work", in: pool, **sums) }
       end
 
       def from_state(state)
-        restore(state.all("count").to_h { |record| [record.text(:of), record.integer(:number)] })
+        lines = state.all("count").find { |record| record.text(:of) == LINES } # an older Pando has more of them
+        add_lost_lines(lines.integer(:number)) if lines
         state.all("total").each do |record|
           key = [record.text(:of), record.read(:in, :text), record.read(:cause, :text)]
           @totals[key] += record.integer(:number)
@@ -98,6 +99,8 @@ module Pando
 
       private
 
+      def lines_lost = @lines_lost + LineWriter.lost - @lines_before
+
       def done_by(worker, sample)
         { requests: worker.requests, failures: worker.row.failures, cpu: sample&.cpu || 0.0,
           faults: sample&.faults || 0, minor_gcs: sample&.minor_gcs || 0, major_gcs: sample&.major_gcs || 0,
@@ -105,14 +108,6 @@ module Pando
       end
 
       def count(event)
-        count_total(event)
-        @counts[event.name] += 1 if EVENTS.include?(event.name)
-        @counts[event.name] += event[:count] if REQUESTS.include?(event.name)
-        @counts[OOM] += 1 if event[:cause] == :oom
-        @counts[FAT] += 1 if event.name == "worker.leaving" && event[:cause] == :memory
-      end
-
-      def count_total(event)
         number = REQUESTS.include?(event.name) || event.name == "requests.retried" ? event[:count] : 1
         @totals[[event.name, event[:pool], cause(event)]] += number
         @failures[event[:pool]] = [event[:generation], event.name] if FAILURES.include?(event.name)

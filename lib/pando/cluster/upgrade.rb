@@ -5,19 +5,14 @@ require "pando/cluster/upgrade/resumption"
 
 module Pando
   module Cluster
-    # Replaces this monitor by another version of Pando, in the same process, while all other processes live on:
+    # Replaces this monitor by another version of Pando, in the same process, while all other processes live on
+    # (docs/upgrade.md, How it works):
     #
     #   waiting -> probing -> settling -> the other image runs
     #         \________ \_________ \_______> this image goes on, and an event says why
     #
-    # It waits until nothing is under way that only this monitor's memory knows of (a generation that rolls out, a
-    # process that starts). Then a child tries the other image (Probe). If that image can read the state of this
-    # cluster, the monitor executes it.
-    #
-    # Children notice nothing: their parent is the monitor's only thread, which goes on (prctl(2), PR_SET_PDEATHSIG).
-    # That the monitor is their subreaper, its limits and its folder stay as well. Signals that came before are obeyed
-    # first, later ones by the other image (SignalBuffer). SIGCHLD has a harmless default, and the other image looks for
-    # dead children. Owned by the monitor.
+    # Signals that came before are obeyed first, later ones by the other image (SignalBuffer). SIGCHLD has a harmless
+    # default, and the other image looks for dead children. Owned by the monitor.
     class Upgrade
       include Brief
 

@@ -15,7 +15,7 @@ require "pando/sys"
 
 module Pando
   module HTTP
-    # What an HTTP worker does, as Cluster::Worker wants it (see Cluster::Payload#work): {DirectHandler} accepts
+    # What an HTTP worker does, as Cluster::Worker wants it: {DirectHandler} accepts
     # connections itself, {ReactorHandler} takes requests from the reactor. This class is what both have in common. Made
     # in the mold, started in each worker. Each of them has
     #

@@ -28,15 +28,8 @@ module Pando
       end
     end
 
-    # `refork :auto`, the default. One rule:
-    #
-    #   A refork is due when the memory that it saves, times the seconds for which it saves it, is worth more than the
-    #   CPU time that it takes: saving * seconds >= rate * cost.
-    #
-    # The seconds are the current generation's lifetime so far, since the next one is expected to live as long. The
-    # saving depends on the phase. While the app warms up, all growth since birth counts, because the next generation
-    # will be warmer; after that, only growth above the average; while nobody sends requests, all that requests copied.
-    # A refork that is due waits for a quiet moment. docs/reforking.md explains the rule.
+    # `refork :auto`, the default. A refork is due when saving * seconds >= rate * cost, and waits for a quiet moment.
+    # docs/reforking.md explains the rule (How `:auto` decides).
     #
     # It reads no clock and no process, so that it can run on recorded curves. It remembers generations that have
     # served; a failed attempt leaves no trace. Owned by Cluster::Generations::Reforks, in the monitor.
@@ -55,14 +48,9 @@ module Pando
       REMEMBERED = 3
       # The idle time that leads to a refork is this many times longer while workers have hardly served.
       HARDLY = 10
-      # The default: nothing prevents a refork.
-      Undisturbed = Struct.new(:obstacle, :quiet?).new(nil, true).freeze
 
       GIB = 1024.0**3
-      # The rules for each `prefer`. A vCPU costs as much as 8 GiB of memory at the large clouds: that is the
-      # rate of `:cpu`. But most CPU time that is paid for is idle, as a reserve for peaks, and reforks use that,
-      # because they wait for a quiet moment; memory is in use day and night. So `:balanced` values a second at a
-      # quarter.
+      # The rules for each `prefer`. docs/reforking.md says where the rates come from (The price).
       PREFERENCES = {
         memory: { rate: 0.5 * GIB, share: 0.25, floor: 5.0, most: 30.0 },
         balanced: { rate: 2 * GIB, share: 0.08, floor: 10.0, most: 120.0 },
@@ -215,7 +203,7 @@ module Pando
       def phase = @warm ? :paying : :warming
 
       # @param conditions [#obstacle, #quiet?] read only when a refork is due
-      def decide(vitals, conditions = Undisturbed)
+      def decide(vitals, conditions)
         turn_over(vitals) unless vitals.generation == @generation
         @cycle.add(vitals)
         @last = admit(apply_rule, vitals, conditions)

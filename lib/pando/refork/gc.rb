@@ -79,11 +79,9 @@ module Pando
       end
     end
 
-    # Defers major collections in a worker, because one makes pages private that the worker shares with its mold: under
-    # YJIT a good part of what a refork has gained (docs/sharing.md). The cost is growth, since garbage among old
-    # objects stays. When the worker has grown by a part of its size after the fork, and Ruby wants a major collection,
-    # it asks to be replaced; when it has grown by more and was not replaced, the collection is allowed. Nothing is
-    # deferred before the first refork: then a worker warms up by itself, and its heap grows for that.
+    # Defers major collections in a worker to the next mold, because one makes pages private that the worker shares with
+    # its mold (docs/sharing.md, Full collections). Nothing is deferred before the first refork: then a worker warms up
+    # by itself, and its heap grows for that.
     #
     # Made in a mold, started in each worker by its work.
     class MajorGCDeferral
@@ -164,14 +162,12 @@ module Pando
       def resident = File.read("/proc/self/statm").split[1].to_i * Sys::Memory::PAGE
     end
 
-    # Runs minor collections in a worker between two jobs, before Ruby would run one during a job. Ruby first fills all
-    # the room for new objects, a share of the whole heap: in a worker that shares a large heap with its mold, that
-    # makes many pages private. With frequent collections the same few pages are used again and again.
+    # Runs minor collections in a worker between two jobs, before Ruby would run one during a job (docs/sharing.md,
+    # Garbage). The cost of one is measured, and the next waits until that is a given share of the worker's CPU time;
+    # half as long while the worker is idle.
     #
-    # It runs no major collection under YJIT, since that writes to shared pages (docs/sharing.md). When Ruby wants one,
-    # GC.start would always be a major one; so nothing is collected here, and Ruby collects when it must. Without
-    # YJIT a major collection is better here than during a request. The cost of a minor one is measured, and the next
-    # waits until that is a given share of the worker's CPU time; half as long while the worker is idle.
+    # Under YJIT it runs no major collection. When Ruby wants one, GC.start would always be a major one; so nothing is
+    # collected here, and Ruby collects when it must. Without YJIT a major one is better here than during a request.
     #
     # Made in a mold, started in each worker by its work.
     class Collector

@@ -6,10 +6,8 @@ require "pando/sys"
 
 module Pando
   module Refork
-    # A new worker shares all memory with its mold, and its first write to each page costs a page fault: most of them
-    # happen in its first requests, and on nearly the same pages in each worker. So the mold learns which pages its
-    # first worker has written to (the hot set), and each later worker gets its own copies of them at once, before it
-    # serves.
+    # Gives each new worker, before it serves, its own copies of the pages that its mold's first worker has written to
+    # (the hot set). docs/reforking.md says why.
     #
     # Made in a mold that boots, and inherited by all that is forked from it. A worker forgets the set once it is used,
     # so that a mold that it becomes begins without one.

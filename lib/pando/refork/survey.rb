@@ -47,7 +47,7 @@ module Pando
         @roster = roster
         @generations = generations
         @options = options
-        @footprint = Footprint.new(roster, gauge)
+        @footprint = Footprint.new(gauge)
         @record = ServiceRecord.new
         @due = 0.0
       end
@@ -170,8 +170,7 @@ module Pando
         # Bytes, and bytes of them that are private to one process; nil: not known yet.
         attr_reader :pss, :private
 
-        def initialize(roster, gauge, now = Sys.now)
-          @roster = roster
+        def initialize(gauge, now = Sys.now)
           @gauge = gauge
           @pids = []
           @changed_at = 0.0
@@ -228,7 +227,6 @@ module Pando
           @pids = pids
           @changed_at = now
           @pss = @private = nil
-          @gauge.keep([Process.pid, *@roster.everybody.filter_map(&:pid)])
         end
 
         def shared(usage) = usage ? [usage.pss - usage.private, 0].max : 0

@@ -10,26 +10,31 @@ require "pando/server/release_directory" # not when it is needed: there may be n
 
 module Pando
   class Server
-    # A Rack application as the cluster carries it, see Cluster::Payload. In the monitor it only answers for options and
-    # hooks; the mold loads the application, and all that is forked from it inherits the payload.
-    class Payload < Cluster::Payload
+    # A Rack application and what surrounds it, as the cluster carries it: Cluster calls these methods and knows nothing
+    # else of the application. One instance lives in the monitor and only answers for options and hooks. Another one
+    # lives in the mold and loads the application, and all that is forked from the mold inherits it.
+    class Payload
+      include Cluster::Brief
       extend Forwardable
 
       def initialize(server)
-        super()
         @server = server
         @config = @first = server.config
       end
 
       # In the monitor.
 
+      # @return [String] the name of the pool, for events, status and commands if there are several; letters, digits and
+      #   underscores
       def name = Config::WEB
 
-      # Those of the first pool.
+      # The other kinds of workers, each in its own pool.
       def companions = Kinds.companions(@server)
 
       def options = @options ||= options_of(@config)
 
+      # Fields of `server.ready` beside those of the monitor.
+      # @param listen [Array<String>] the addresses
       # @return [Hash{Symbol => String}] the environment, and the URL of the first address that a browser can open
       def introduction(listen)
         address = listen.find { |name| name.match?(/:\d+\z/) && !name.start_with?("unix:") }
@@ -37,13 +42,18 @@ module Pando
         { environment: @config.environment, url: url }.compact
       end
 
+      # A mold is gone and another may have to boot: the working directory may have been removed and made again.
       def find_folder = ReleaseDirectory.find(@config.directory)
 
+      # The settings that a start of the server would have now, for a reload.
+      # @return [Renewal]
+      # @raise [Pando::Error, SystemCallError] the configuration cannot be read
       def renew(poller)
         require "pando/server/renewal"
         Renewal.new(@server, @config, @first, poller)
       end
 
+      # #options and hooks are those of the renewal from now on.
       def adopt(renewal)
         renewal.settle
         @config = own(renewal.config)
@@ -52,9 +62,17 @@ module Pando
         options.members.each { |name| options[name] = fresh[name] }
       end
 
+      # For an upgrade: the command that would start the server now, in its working directory.
+      # @yieldparam command [Array<String>] @yieldparam variables [Hash{String => String}] the environment
+      # @raise [Pando::Error, SystemCallError]
       def successor(&start) = Launch.successor(@config, &start)
+
+      # @return [Array<String>] writes the stacks of a process's threads to descriptor 3; the pid follows
       def examination_command = Launch.examination
 
+      # The shared part of a reactor and its workers.
+      # @param descriptors [Array<Integer>, nil] of the former image, after an upgrade; nil: there was none
+      # @return [HTTP::ReactorSetup, nil] nil: workers accept by themselves (direct mode)
       def reactor(descriptors = nil)
         return unless descriptors || @config.reactor
 
@@ -64,6 +82,7 @@ module Pando
 
       # In the mold.
 
+      # Runs once, in a cold boot.
       def load
         require "pando/server/fork_care"
         AppEnvironment.new(@server.config).apply
@@ -75,8 +94,13 @@ module Pando
         load_with(Jit.new(@config.jit))
       end
 
+      # Runs in the first pool's mold.
+      # @return [Boolean] whether the workers of the pool with this name serve clients, too
       def serves?(name) = !Kinds.pool(@server.config, name).nil?
 
+      # Runs in a process that is to be another pool's mold, forked from the first pool's cold-booted mold. Loads the
+      # part of the application that is missing.
+      # @return [Payload] of the pool with this name
       def become(name)
         Kinds.payload(@server, name).tap { |payload| payload.load_beside(@care, @app) }
       end
@@ -97,8 +121,11 @@ module Pando
         warm_up_http(role)
       end
 
+      # Runs after the user's hooks.
       def prepare = Refork::Preparation.run(@config.gc_mold)
 
+      # Examines which pages a worker has written to.
+      # @param pagemap [Integer] a descriptor of /proc/PID/pagemap
       def observe(mold, pagemap)
         @prefault&.observe(mold, pagemap)
         nil
@@ -106,9 +133,13 @@ module Pando
 
       # Around forks, and in the processes that are forked from the mold.
 
+      # ForkCare says when each of them runs. #before_fork raises if the process must not be forked, #verify and #audit
+      # if it must not become ready.
       def_delegators :@care, :say_goodbye, :hang_up, :before_exit, :before_fork, :around_fork, :verify, :audit, :tick,
                      :finish_queues, :watch, :lost_thread, :state_seen
 
+      # Runs in a worker or mold that is about to fork, before the user's hooks. Remembers what the hooks may end and
+      # the new process needs again.
       def hand_down(of)
         return unless of == :mold
 
@@ -116,18 +147,26 @@ module Pando
         @reconnection&.note
       end
 
+      # Runs in a new worker, after the user's hooks. Does what its first job would otherwise wait for.
       def take_up = @reconnection&.run
 
-      # First the prefault, which makes the rest faster.
+      # Runs in each new process, before any other code here and before its hooks. First the prefault, which makes the
+      # rest faster.
       def after_fork(role, &step)
         @prefault&.populate(role) if role.role == :worker
         @care.after_fork(role, &step)
       end
 
+      # @return [Integer] jobs that a worker may have at once, each with a lane of its own
       def threads = Config::Threads.count(@config)
 
+      # @return [String] a worker's name in the list of processes
+      def worker_name = "worker"
+
+      # These must stay open in this process, whatever the application closes.
       def keep_open(ios) = Pando.keep_io(*ios)
 
+      # @param role [Cluster::Role] the present one of this process
       def attach(role)
         Pando.current_role = @server.role = role
         keep_open(role.ios)
@@ -136,6 +175,8 @@ module Pando
         ForkSafety.on_callback_failure { |failure| tell(role, failure) }
       end
 
+      # @param channel [IO, nil] to the reactor; nil: direct mode
+      # @return [HTTP::Handler, Swarm::JobHandler] what a worker does
       def work(listeners, channel)
         return (@work ||= handler(@app, listeners, channel)).dup unless @first_request
 
@@ -143,13 +184,25 @@ module Pando
         handler(app, listeners, channel).tap { |work| app.afterwards { |plain| work.app = plain } }
       end
 
+      # Runs the user's loop; returns when it ends.
       def run_service(index, service)
         @config.services.fetch(options.services.fetch(index)).call(service)
       end
 
+      # Runs in a worker that was asked which of its pages are private, and why.
+      # @param descriptors [Array<Integer>] owned by the recorder
       def record_pages(worker, wish, descriptors) = Pages::Recorder.start(worker, wish, descriptors)
+
+      # Runs in a worker, now and then between two jobs.
       def code_bytes = Jit.code_bytes
+
+      # Runs in a worker that the next mold will be forked from: it takes work before the others from now on.
       def train(worker) = @jit.train(worker)
+
+      # Reports what has been found out about a thread to the monitor, see Generations::LostThreads.
+      def report_thread(role, kind, text) = role.report(kind, text: text)
+
+      # @raise [HookError]
       def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
       def hook?(name) = @config.hooks.any?(name)
 

@@ -4,6 +4,7 @@ require "test_helper"
 require "pando/cluster/monitor"
 require_relative "../sys/support/in_child"
 require_relative "support/fakes"
+require_relative "support/payload"
 
 # A real mold that forks on order, with this test in the monitor's place.
 class ClusterBaseFrameTest < Minitest::Test
@@ -23,7 +24,7 @@ class ClusterBaseFrameTest < Minitest::Test
     def go_on; end
   end
 
-  class Payload < Cluster::Payload
+  class Payload < ClusterSupport::Payload
     attr_accessor :hooks
 
     def options = ClusterSupport.options(spawn_timeout: 60.0)

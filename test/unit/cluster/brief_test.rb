@@ -3,6 +3,7 @@
 require "test_helper"
 require "pando/cluster/monitor"
 require "pando/refork"
+require_relative "support/payload"
 require_relative "support/simulation"
 
 # What the monitor's objects show of themselves, in the message of an error for instance.
@@ -18,7 +19,7 @@ class ClusterBriefTest < Minitest::Test
   end
 
   # A server's payload, but for the application.
-  class Payload < Pando::Cluster::Payload
+  class Payload < ClusterSupport::Payload
     attr_reader :name, :options
 
     def initialize(name, companions)

@@ -29,11 +29,4 @@ class ImageTest < Minitest::Test
 
     assert_equal OWN, environment
   end
-
-  def test_a_command_alone_is_an_image
-    assert_equal ["ruby"], ColdBootCommand.of(["ruby"]).command
-    image = ColdBootCommand.new(["ruby"])
-
-    assert_same image, ColdBootCommand.of(image)
-  end
 end

@@ -16,6 +16,8 @@ class HelperProcessTest < Minitest::Test
                                       patience)
   end
 
+  def signal_that_ended(pid) = Signal.signame(Process.wait2(pid).last.termsig.to_i)
+
   def wait_for(helper)
     @poller.wait(0.1) until helper.proceed
     helper
@@ -62,6 +64,27 @@ class HelperProcessTest < Minitest::Test
 
     assert(helper.proceed)
     assert_predicate(helper.ending, :killed?)
+    assert_empty(@poller.wait(0))
+  end
+
+  def test_one_that_cannot_be_watched_is_killed
+    pid = nil
+    Pando::Sys.stub(:pidfd_open, ->(number) { (pid = number) && raise(Errno::EMFILE) }) do
+      assert_raises(Errno::EMFILE) { ask("sleep 5") }
+    end
+
+    assert_equal("KILL", signal_that_ended(pid))
+  end
+
+  def test_one_that_the_poller_has_no_room_for_is_killed_and_forgotten
+    process = nil
+    @poller.define_singleton_method(:add) do |io, subject|
+      process ? raise(Errno::ENOMEM) : super(process = io, subject)
+    end
+    assert_raises(Errno::ENOMEM) { ask("sleep 5") }
+
+    assert_equal("KILL", signal_that_ended(process.pid))
+    assert_predicate(process.to_io, :closed?)
     assert_empty(@poller.wait(0))
   end
 

@@ -71,7 +71,7 @@ class ClusterInboxTest < Minitest::Test
     child = adopted { |link| link.send(Message.new(:lines_lost, text: "12")) }
     hear(child) while told(:lines_lost).empty?
 
-    assert_equal [[:lines_lost, 12]], told(:lines_lost)
+    assert_equal [[:lines_lost, child, 12]], told(:lines_lost)
   end
 
   def test_lines_of_no_number_are_none

@@ -29,7 +29,7 @@ class PoisonRecordsTest < Minitest::Test
   end
 
   def settle(**terms)
-    terms = Poison::Terms.new(**Poison::DEFAULT.to_h, **terms)
+    terms = Poison::Terms.new(deaths: 3, within: 60.0, **terms)
     @poison = Poison.new(@roster, ClusterSupport.options(poison: terms))
   end
 

@@ -16,7 +16,7 @@ class PoolTest < Minitest::Test
   Monitor = Struct.new(:roster, :shutdown, :reload, :drain, :gauge, :shortage, keyword_init: true) do
     def dismiss(child) = roster.dismiss(child)
     def poller = ClusterSupport::FakePoller.new
-    def command = %w[sleep 60]
+    def command = Pando::Cluster::ColdBootCommand.new(%w[sleep 60])
     def oom = ClusterSupport::Simulation::Oom.new([])
     def several_pools? = false
     def listeners = Cluster::Listening::Listeners.new

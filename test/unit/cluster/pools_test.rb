@@ -67,18 +67,6 @@ class PoolsUnitTest < Minitest::Test
     @web, @jobs = @pools.to_a
   end
 
-  def test_a_reader_that_a_worker_gave_up_is_told_of_as_the_reactor_tells
-    worker = worker(@jobs, slot: 1)
-    ["192.0.2.1, 5 bytes/s\nGET /a b", "nonsense", ""].each do |text|
-      @pools.child_event_router.reader_lost(worker, text)
-    end
-
-    fields = { **worker.identity, pool: "jobs", count: 1, reason: "write_timeout (1)" }
-    assert_equal([{ **fields, slowest: "192.0.2.1, 5 bytes/s", request: "GET /a b" },
-                  { **fields, slowest: "nonsense", request: nil }, { **fields, slowest: nil, request: nil }],
-                 events("requests.lost").map(&:payload))
-  end
-
   def test_each_sees_its_own_children
     web = worker(@web, slot: 1)
     jobs = worker(@jobs, slot: 1)
@@ -114,8 +102,8 @@ class PoolsUnitTest < Minitest::Test
 
   def test_news_of_a_child_go_to_its_own_caretaker_and_name_its_pool
     @jobs.child_events.define_singleton_method(:child_ready) { |*| Pando::Events.emit("thing.happened", slot: 0) }
-    @pools.child_event_router.child_ready(worker(@jobs))
-    @pools.child_event_router.fork_failed(child = worker(@web), "no", innocent: true)
+    @pools.tell(worker(@jobs), :child_ready)
+    @pools.tell(child = worker(@web), :fork_failed, "no", innocent: true)
 
     assert_equal({ pool: "jobs", slot: 0 }, events("thing.happened").first.payload)
     assert_equal([[:fork_failed, child, "no", { innocent: true }]], @web.child_events.calls)

@@ -208,6 +208,20 @@ class ClusterRestartFileTest < Minitest::Test
     assert_empty(touch { look(RestartFile.new(Options.new(@path))) })
   end
 
+  def test_another_path_is_no_touch
+    options = Options.new(@path)
+    file = RestartFile.new(options)
+    other = File.join(@folder, "other.txt").tap { |path| File.write(path, "") }
+    options.restart_file = other
+    assert_empty look(file)
+    touch { options.restart_file = nil }
+    assert_empty look(file)
+    options.restart_file = @path
+
+    assert_empty look(file)
+    assert_equal([@path], touch { look(file) })
+  end
+
   def test_it_looks_once_a_second
     file = RestartFile.new(Options.new(@path))
 

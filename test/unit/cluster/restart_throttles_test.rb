@@ -58,6 +58,17 @@ class ClusterRestartThrottlesTest < Minitest::Test
     assert_empty @throttles.states
   end
 
+  def test_the_question_whether_it_is_quiet_tells_nothing
+    throttle = Pando::Cluster::RestartThrottle.new({ role: :admin }, limit: 2.0, free: 3)
+    5.times { throttle.fail("signal KILL") && elapse((throttle.due || now) - now + 0.001) }
+    elapse(12 * Pando::Cluster::Backoff::QUIET)
+    assert_predicate throttle, :calm?
+    assert_empty events("restart.recovered")
+    assert_equal [true, true], [throttle.settle, throttle.settle]
+
+    assert_equal [{ role: :admin }], events("restart.recovered").map(&:payload)
+  end
+
   def test_refusals_that_come_together_are_told_once_and_so_is_their_end
     3.times { @throttles.fail(:worker, "no process", refused: true, slot: 0) }
     4.times do

@@ -14,6 +14,7 @@ class ServiceSupervisorTest < Minitest::Test
 
   def services = @cluster.roster.services
   def service(slot) = services.find { |one| one.slot == slot }
+  def places(services) = services.map { |one| [one.slot, @cluster.services.name(one)] }
 
   def test_each_runs_once_as_soon_as_the_application_serves
     @cluster.generations.begin_boot
@@ -109,6 +110,40 @@ class ServiceSupervisorTest < Minitest::Test
     assert_equal [true, true], [service(0), service(1)].map(&:leaving?)
     @cluster.settle
     assert_empty @cluster.roster.services
+  end
+
+  def test_one_that_a_reload_moves_in_the_list_never_lives_twice
+    @cluster.boot
+    names = @cluster.roster.services.to_h { |child| [child, @cluster.services.name(child)] }
+    @cluster.generations.refork("test") # stands for the new release
+    @cluster.ready(@cluster.upcoming_mold)
+    @cluster.settle(1) until @cluster.generations.current.number == 1
+    @cluster.turn
+    assert(names.keys.all?(&:leaving?))
+
+    @cluster.options.services = %i[new clock mailer]
+    @cluster.turn
+    assert_empty services.select(&:starting?), "clock and mailer are not gone yet, and new would have clock's slot"
+    @cluster.die(names.key(:clock), ClusterSupport.ended).turn
+    assert_equal [[0, :new]], places(services.select(&:starting?))
+    @cluster.settle
+
+    assert_equal %i[clock mailer], events("service.exited").map { |event| event[:name] }.sort
+    assert_equal [[0, :new], [1, :clock], [2, :mailer]], places(services).sort
+  end
+
+  def test_one_that_has_another_place_in_the_list_than_when_it_began_is_replaced
+    @cluster.boot
+    clock = service(0)
+    mailer = service(1)
+    @cluster.options.services = %i[mailer]
+    @cluster.turn
+
+    assert_equal ["no longer wanted", "replaced"], [clock, mailer].map(&:reason)
+    @cluster.die(clock, ClusterSupport.ended).turn
+    assert_equal [mailer], services
+    @cluster.settle
+    assert_equal [[0, :mailer]], places(services)
   end
 
   def test_without_a_mold_it_waits

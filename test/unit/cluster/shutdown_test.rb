@@ -56,6 +56,27 @@ class ClusterShutdownTest < Minitest::Test
     all.each { |child| assert_in_delta now + 1, child.deadline, 0.5 }
   end
 
+  def test_a_second_graceful_stop_changes_nothing
+    shutdown.gracefully("TERM")
+    elapse(9)
+    shutdown.gracefully("pando stop")
+
+    assert_in_delta now + 1, shutdown.deadline, 0.5
+    all.each { |child| assert_in_delta now + 1, child.deadline, 0.5 }
+    assert_equal([[:drain]] * 4, all.map { |child| child.link.orders })
+    assert_equal(["TERM"], events("monitor.stopping").map { |event| event[:reason] })
+  end
+
+  def test_a_second_quick_stop_changes_nothing_and_a_graceful_one_after_it
+    shutdown.quickly("INT")
+    elapse(0.75)
+    shutdown.quickly("pando stop")
+    shutdown.gracefully("pando stop")
+
+    assert_in_delta now + 0.25, shutdown.deadline, 0.5
+    assert_equal([[:leave]] * 4, all.map { |child| child.link.orders })
+  end
+
   def test_a_stop_waits_for_nobody_patiently
     worker = @cluster.worker_in(0)
     worker.leave("replaced", now + 1000, patient: true)
@@ -230,6 +251,25 @@ class ClusterShutdownTest < Minitest::Test
     workers.each { |worker| assert_in_delta now + 1, worker.deadline, 0.5 }
     assert_in_delta now + 1 + Pando::Cluster::Shutdown::REACTOR_EXTRA, reactor.deadline, 0.5
     shutdown.proceed
+    assert_equal [[:leave]] * 2, orders_of(workers)
+  end
+
+  def test_quickly_after_gracefully_asks_all_at_once
+    reactor = @cluster.add_reactor
+    shutdown.gracefully("TERM")
+    shutdown.quickly("pando stop")
+
+    assert_equal [[:leave]] * 2, orders_of(workers)
+    workers.each { |worker| assert_in_delta now + 1, worker.deadline, 0.5 }
+    assert_in_delta now + 1 + Pando::Cluster::Shutdown::REACTOR_EXTRA, reactor.deadline, 0.5
+  end
+
+  def test_quickly_after_gracefully_when_the_reactor_has_just_been_reaped
+    reactor = @cluster.add_reactor
+    shutdown.gracefully("TERM")
+    @cluster.die(reactor, ClusterSupport.ended)
+    shutdown.quickly("pando stop")
+
     assert_equal [[:leave]] * 2, orders_of(workers)
   end
 

@@ -14,7 +14,7 @@ class ClusterSpawnerTest < Minitest::Test
     super
     @roster = ClusterSupport.roster
     @spawner = Pando::Cluster::Spawner.new(@roster, ClusterSupport::FakePoller.new, [], ClusterSupport.options,
-                                           ["true"], Lanes.new([]))
+                                           Pando::Cluster::ColdBootCommand.new(["true"]), Lanes.new([]))
     ours, @theirs = Pando::Cluster::Link.pair
     @worker = @roster.admit(:worker, 0, 0, ours, nil)
     @worker.adopt(ClusterSupport::FakePidfd.new(77))

@@ -6,7 +6,16 @@ require "pando/cluster/monitor"
 # What has gone wrong since the start.
 class ClusterTallyTest < Minitest::Test
   def setup = @tally = Pando::Cluster::Tally.new
-  def teardown = @tally.close
+  def teardown = [@tally, @successor].compact.each(&:close)
+
+  # After an upgrade of the monitor.
+  def successor
+    document = Pando::Cluster::Upgrade::State.new
+    @tally.to_state(document)
+    @successor = Pando::Cluster::Tally.new
+    @successor.from_state(Pando::Cluster::Upgrade::State.new(Pando::Cluster::Upgrade::Document.parse(document.to_s)))
+    @successor
+  end
 
   def test_it_counts_what_goes_wrong_and_nothing_else
     2.times { Pando::Events.emit("worker.lost", reason: "signal KILL") }
@@ -22,11 +31,7 @@ class ClusterTallyTest < Minitest::Test
     Pando::Events.emit("request.poison", count: 3, request: "GET /")
 
     assert_equal({ "requests.lost" => 4, "requests.shed" => 40, "request.poison" => 1 }, @tally.counts)
-    successor = Pando::Cluster::Tally.new
-    successor.restore(@tally.counts)
     assert_equal @tally.counts, successor.counts
-  ensure
-    successor&.close
   end
 
   def test_victims_of_the_oom_killer_are_told_apart
@@ -44,13 +49,10 @@ class ClusterTallyTest < Minitest::Test
     @tally.add_lost_lines(4)
 
     assert_equal({ "lines.lost" => 9 }, @tally.counts)
-    successor = Pando::Cluster::Tally.new
-    successor.restore(@tally.counts)
+    after = successor
     Pando::LineWriter.lost += 1
 
-    assert_equal({ "lines.lost" => 10 }, successor.counts)
-  ensure
-    successor&.close
+    assert_equal({ "lines.lost" => 10 }, after.counts)
   end
 
   def test_for_metrics_every_event_counts_by_pool_and_cause
@@ -78,18 +80,13 @@ class ClusterTallyTest < Minitest::Test
   def test_totals_and_work_survive_an_upgrade
     Pando::Events.emit("refork.finished", pool: "web")
     @tally.retire(worker(requests: 5, cpu: 1.5))
-    document = Pando::Cluster::Upgrade::State.new
-    @tally.to_state(document)
-    successor = Pando::Cluster::Tally.new
-    successor.from_state(Pando::Cluster::Upgrade::State.new(Pando::Cluster::Upgrade::Document.parse(document.to_s)))
+    after = successor
     Pando::Events.emit("refork.finished", pool: "web")
 
     live = worker(requests: 2, cpu: 0.5)
-    assert_equal(2, successor.totals[["refork.finished", "web", nil]])
+    assert_equal(2, after.totals[["refork.finished", "web", nil]])
     assert_equal([7, 2.0, 0.25, 0.5],
-                 successor.work(0, { live => live.sample }).values_at(:requests, :cpu, :gc_time, :lock_wait))
-  ensure
-    successor&.close
+                 after.work(0, { live => live.sample }).values_at(:requests, :cpu, :gc_time, :lock_wait))
   end
 
   Sample = Struct.new(:cpu, :faults, :minor_gcs, :major_gcs, :gc_time)
@@ -102,9 +99,12 @@ class ClusterTallyTest < Minitest::Test
   def worker(requests:, cpu:) = Worker.new(0, requests, Row.new(0, 0.25), Sample.new(cpu, 10, 2, 1, 0.125))
 
   def test_a_successor_counts_on
-    @tally.restore("worker.lost" => 3, "oom.killed" => 1, "of.another" => 5)
+    2.times { Pando::Events.emit("worker.lost") }
+    Pando::Events.emit("worker.lost", cause: :oom)
+    5.times { Pando::Events.emit("of.another") }
+    after = successor
     Pando::Events.emit("worker.lost")
 
-    assert_equal({ "worker.lost" => 4, "oom.killed" => 1 }, @tally.counts)
+    assert_equal({ "worker.lost" => 4, "oom.killed" => 1 }, after.counts)
   end
 end

@@ -4,11 +4,13 @@ require "test_helper"
 require "pando/cluster"
 require "pando/http"
 require "pando/server"
+require "pando/server/payload"
 require "pando/swarm/job_handler"
 require "pando/doctor/subject/handler"
+require_relative "support/payload"
 
-# A worker knows of its work only what Cluster::Payload#work lists: whatever can be run in one must answer to all that
-# a worker asks of it, the doctor's stage too.
+# Whatever can be run in a worker must answer to all that the worker asks of it, the doctor's stage too. The same is
+# true of the payload, for all processes of the cluster.
 class WorkContractTest < Minitest::Test
   FILES = %w[worker role].map { |name| File.expand_path("../../../lib/pando/cluster/#{name}.rb", __dir__) }.freeze
   ASKED = FILES.flat_map { |path| File.read(path).scan(/@work&?\.(\w+\??)/) }.flatten.uniq.sort.freeze
@@ -25,5 +27,18 @@ class WorkContractTest < Minitest::Test
 
   def test_what_is_asked_is_found
     assert_operator(ASKED.size, :>, 10)
+    assert_operator(asked_of_payload.size, :>, 35)
+  end
+
+  def test_the_payload
+    assert_empty(asked_of_payload - Pando::Server::Payload.public_instance_methods)
+    assert_empty(ClusterSupport::Payload.public_instance_methods(false) - asked_of_payload)
+  end
+
+  private
+
+  def asked_of_payload
+    files = Dir[File.expand_path("../../../lib/pando/{cluster,server}/**/*.rb", __dir__)]
+    files.flat_map { |path| File.read(path).scan(/(?<!event\.|\*\*)\bpayload\.(\w+\??)/) }.flatten.uniq.map(&:to_sym)
   end
 end

@@ -5,6 +5,7 @@ require "support/in_child"
 require "pando/cluster/monitor"
 require "pando/sys"
 require_relative "support/clock"
+require_relative "support/payload"
 
 # What a worker writes into its row of the scoreboard.
 class ClusterWorkerTest < Minitest::Test
@@ -17,7 +18,7 @@ class ClusterWorkerTest < Minitest::Test
     @worker = Pando::Cluster::Worker.allocate
     @worker.instance_variable_set(:@row, @row)
     @worker.instance_variable_set(:@title, "a worker of no cluster")
-    @worker.instance_variable_set(:@context, Pando::Cluster::Context.new(payload: Pando::Cluster::Payload.new))
+    @worker.instance_variable_set(:@context, Pando::Cluster::Context.new(payload: ClusterSupport::Payload.new))
   end
 
   def counted = [@row.requests, @row.failures]
@@ -71,7 +72,7 @@ class ClusterWorkerTest < Minitest::Test
   end
 
   # Remembers until when it may work off its queues, and in which order all came.
-  class Leaving < Pando::Cluster::Payload
+  class Leaving < ClusterSupport::Payload
     attr_reader :steps, :by
 
     def initialize
@@ -146,7 +147,7 @@ class ClusterWorkerTest < Minitest::Test
     end
   end
 
-  def configured(payload = Pando::Cluster::Payload.new)
+  def configured(payload = ClusterSupport::Payload.new)
     payload.define_singleton_method(:options) { Pando::Cluster::Options.new(stop_timeout: 25.0, grace: 2.0) }
     @worker.instance_variable_set(:@context, Pando::Cluster::Context.new(payload: payload))
     @worker.instance_variable_set(:@lost_lines, Pando::LineWriter.lost)

@@ -9,6 +9,7 @@ require "pando/refork"
 class ReforkAutoTest < Minitest::Test
   MIB = 1024.0**2
   Conditions = Struct.new(:obstacle, :quiet?)
+  UNDISTURBED = Conditions.new(nil, true).freeze
 
   def setup
     @rules = Pando::Refork::Auto::Rules.for
@@ -22,12 +23,12 @@ class ReforkAutoTest < Minitest::Test
 
   # What it says to a worker's age and the memory of all, in MiB. A worker serves ten requests a second. A request
   # takes ten milliseconds, and the first ones another half of a second of all together.
-  def look(age, size = 100.0, on: nil, seconds: age / 10.0, workers: 4, cpu: 0.125 + (age / 100.0), most: age,
+  def look(age, size = 100.0, on: UNDISTURBED, seconds: age / 10.0, workers: 4, cpu: 0.125 + (age / 100.0), most: age,
            warmed: nil)
     vitals = Pando::Refork::Survey::Vitals.new(generation: @generation, reforks: @reforks, seconds: seconds,
                                                workers: workers, age: age.to_f, most: most, warmed: warmed,
                                                cpu: cpu, pss: size && (size * MIB), private: @private)
-    on ? auto.decide(vitals, on) : auto.decide(vitals)
+    auto.decide(vitals, on)
   end
 
   def act(...) = look(...).action

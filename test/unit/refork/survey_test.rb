@@ -37,7 +37,7 @@ class SurveyTest < Minitest::Test
   end
 
   def survey = Survey.new(@cluster.roster, @cluster.generations, @gauge, ClusterSupport.options(mold: @mold || :keep))
-  def footprint(time) = Survey::Footprint.new(@cluster.roster, @gauge, time)
+  def footprint(time) = Survey::Footprint.new(@gauge, time)
   def workers = @cluster.roster.ready_workers
 
   def serve(worker, requests) = @cluster.serve(worker, requests)

@@ -131,7 +131,8 @@ module Pando
           oversized(before) || comparison.complaint(AT_ONCE) || conclude(comparison, curve.requests, age, listened)
         end
 
-        # The canary and the others take turns, since both must serve to be compared: who steps back gets requests last.
+        # The canary and the others take turns, since both must serve to be compared. One that steps back gets requests
+        # last.
         def alternate
           @others_turn = !@others_turn
           mine, others = @roster.ready_workers.partition { |worker| worker.generation == @number }

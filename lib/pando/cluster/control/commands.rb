@@ -12,7 +12,7 @@ module Pando
         class Refused < Pando::Error; end
 
         SLOW_LOG_OFF = 'slow_log is off: write slow_log 2, "log/slow.log" into the config file, and reload'
-        # The commands that change nothing.
+        # What a service may ask for. None of it changes anything.
         READING = %w[status figures slow events].freeze
         STOPS = { "gracefully" => :gracefully, "quickly" => :quickly, "at_once" => :at_once }.freeze
 

@@ -56,7 +56,7 @@ module Pando
         def fail_unfinished
           return if task.nil? || task.lasting?
 
-          finish("failed", reason: "the monitor has been upgraded meanwhile: ask `pando status` what became of it")
+          finish("failed", reason: "the monitor is being upgraded: ask `pando status` what becomes of it")
         end
 
         # A session that is answered, or whose client does not read, ends with this image.

@@ -203,7 +203,7 @@ module Pando
 
         def for?(spec)
           return entry.for?(spec) if entry
-          return false unless spec == self.spec || (spec.tcp? && ListenerSocket.at?(socket, spec))
+          return false unless spec.to_s == self.spec.to_s || (spec.tcp? && ListenerSocket.at?(socket, spec))
 
           @file == ListenerSocket.file(ListenerSocket.real_path(spec)) # a link on its path may lead elsewhere by now
         end

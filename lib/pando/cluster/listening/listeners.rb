@@ -6,7 +6,7 @@ module Pando
   module Cluster
     module Listening
       # The listening sockets. The monitor opens and owns them for the life of the server, or until a reload removes
-      # one; molds and workers inherit them.
+      # one; molds and workers inherit them. AdminSupervisor and Control have theirs in objects of their own.
       class Listeners
         include Brief
         include Enumerable
@@ -45,14 +45,15 @@ module Pando
 
         def each(&block) = @listeners.each(&block)
 
-        def to_state(state)
-          each { |listener| listener.to_state(state, "listener") }
+        # @param word [String] the name of their records
+        def to_state(state, word = "listener")
+          each { |listener| listener.to_state(state, word) }
           @inherited.to_state(state)
         end
 
         # After an upgrade. Changes of the configuration since then need a reload.
-        def take_up(state, specs)
-          @listeners = state.all("listener").map { |record| OwnListener.taken_up(record, state, specs) }
+        def take_up(state, specs, word = "listener")
+          @listeners = state.all(word).map { |record| OwnListener.taken_up(record, state, specs) }
           self
         end
 

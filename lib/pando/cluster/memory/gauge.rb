@@ -74,11 +74,11 @@ module Pando
         # @return [Float] when it was measured last; 0.0: never
         def measured_at(pid) = @samples[pid]&.at || 0.0
 
-        # @return [Integer] bytes, of all processes that were measured and kept
+        # @return [Integer] bytes, of all processes that were measured and live
         def total = @samples.each_value.sum { |sample| sample.usage.pss }
 
-        # Forgets all other processes.
-        def keep(pids) = @samples.select! { |pid, _| pids.include?(pid) }
+        # It has been reaped.
+        def forget(pid) = @samples.delete(pid)
 
         private
 

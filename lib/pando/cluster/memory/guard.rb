@@ -20,14 +20,13 @@ module Pando
         # The most exact measurements at one look.
         MEASUREMENTS = 4
 
-        # @param wasted [#call] told of a worker that was too large before it had served a request
-        def initialize(roster, options, rollout, wasted, gauge: Gauge.new, shortage: nil)
+        def initialize(roster, options, rollout, generations, gauge, shortage)
           @roster = roster
           @options = options
           @rollout = rollout
-          @wasted = wasted
+          @generations = generations
           @gauge = gauge
-          @shortage = shortage || Shortage.new(options, gauge)
+          @shortage = shortage
           @shortage.join(self)
           @looked_at = 0.0
         end
@@ -37,7 +36,6 @@ module Pando
 
           @looked_at = now
           pids = [Process.pid, *living(@roster.everybody).map(&:pid)]
-          @gauge.keep(pids)
           grown(living(@roster)).each { |worker| judge(worker) }
           @gauge.measure_next(pids) if limits.total
           @shortage.look&.then { |reason| relieve(reason, now) }
@@ -101,7 +99,7 @@ module Pando
 
         def replace(worker, reason)
           @leaver = worker
-          @wasted.call(worker, reason) if worker.row.job.zero?
+          @generations.worker_leaves(worker, reason)
           @rollout.renew(worker, reason, cause: :memory)
         end
 

@@ -70,14 +70,14 @@ module Pando
         def ours? = @size.nil? || @size == @rollout.size
 
         def measure
-          pids = [Process.pid, *@roster.everybody.filter_map { |child| child.pid unless child.condemned? }]
-          @gauge.keep(pids)
           ripe = @roster.ready_workers.find { |worker| worker.requests >= RIPE && !@needs.key?(worker.pid) }
           return @gauge.measure_next(pids) unless ripe && @gauge.rested?
 
           usage = @gauge.measure(ripe.pid) or return
           remember(ripe, usage.private)
         end
+
+        def pids = [Process.pid, *@roster.everybody.filter_map { |child| child.pid unless child.condemned? }]
 
         # A new generation shares more than the last one did.
         def remember(worker, size)

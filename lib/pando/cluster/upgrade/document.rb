@@ -21,7 +21,7 @@ module Pando
       # new format. The number changes when an older reader would go wrong.
       class Document
         FORMAT = 1
-        # With records of several pools, which an older reader would take for one.
+        # Of older Pandos, if there were several pools.
         SEVERAL = 2
         # Bytes of a whole document.
         LIMIT = 32 * 1_048_576
@@ -69,8 +69,7 @@ module Pando
         def one(word) = any(word) || raise(Unreadable, "it has no record #{word}")
 
         def to_s
-          format = all("pool").size > 1 ? SEVERAL : FORMAT
-          ["pando #{format}\n", *@records.map { |record| "#{record}\n" }, "end records=#{@records.size}\n"].join
+          ["pando #{FORMAT}\n", *@records.map { |record| "#{record}\n" }, "end records=#{@records.size}\n"].join
         end
       end
 

@@ -86,7 +86,7 @@ module Pando
           @watch.report_changes
         end
 
-        # The rest of a worker's interface (see Cluster::Payload#work).
+        # The rest of what a worker asks of its work (see HTTP::Handler).
         def_delegators :@http, :idle, :step_forward, :step_back, :resume, :stop, :serve_out,
                        :rest?, :patience, :go_on, :abandon, :quiet, :try_out, :drained?
 

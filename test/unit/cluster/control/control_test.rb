@@ -55,6 +55,51 @@ class ControlPlaceTest < Minitest::Test
     end
   end
 
+  def test_the_same_path_written_into_the_configuration_keeps_its_socket
+    [[false, true], [true, false]].each do |before, after|
+      open_default(required: before) do |path, unavailable, control|
+        file = File.stat(path).ino
+        control.prepare(Control::Spec.new(path: path, required: after))
+        control.adopt
+
+        assert_equal file, File.stat(path).ino
+        ask(control, path, "stop")
+        assert_empty unavailable
+      end
+    end
+  end
+
+  def test_another_path_moves_the_socket
+    open_default do |path, _unavailable, control|
+      other = "#{path}.other"
+      2.times do
+        control.prepare(Control::Spec.new(path: other, required: true))
+        assert([path, other].all? { |one| File.socket?(one) })
+        control.give_up
+        assert_equal ["pando.sock"], Dir.children(File.dirname(path))
+      end
+      control.prepare(Control::Spec.new(path: other, required: true))
+      control.adopt
+
+      refute File.exist?(path)
+      ask(control, other, "stop")
+      control.prepare(nil)
+      control.adopt
+      refute File.exist?(other)
+    end
+  end
+
+  def test_a_required_socket_that_cannot_be_opened_keeps_the_one_there_is
+    open_default do |path, _unavailable, control|
+      assert_raises(Pando::BootError) do
+        control.prepare(Control::Spec.new(path: File.join(path, "none"), required: true))
+      end
+      control.give_up
+
+      ask(control, path, "stop")
+    end
+  end
+
   # It may ask, and that must not keep operators away.
   def test_a_service_commands_nothing_and_has_few_sessions
     poller = Pando::Sys::Poller.new
@@ -88,20 +133,21 @@ class ControlPlaceTest < Minitest::Test
   end
 
   # Opens the socket at the default path of a folder without tmp.
-  def open_default(prepare: nil)
+  def open_default(prepare: nil, required: false)
     poller = Pando::Sys::Poller.new
     unavailable = []
     subscription = Pando::Events.subscribe("control.unavailable") { |event| unavailable << event }
     Dir.mktmpdir do |folder|
       path = File.join(folder, "tmp/pando.sock")
       prepare&.call(path)
-      control = Control.open(Control::Spec.new(path: path, required: false), Cluster.new(Drain.new), poller)
-      yield path, unavailable
+      Dir.mkdir(File.dirname(path)) if required
+      control = Control.open(Control::Spec.new(path: path, required: required), Cluster.new(Drain.new), poller)
+      yield path, unavailable, control
       control.close
     end
   ensure
     Pando::Events.unsubscribe(subscription)
-    @listening&.close
+    [@listening, @client].each { |one| one&.close }
     poller.close
   end
 

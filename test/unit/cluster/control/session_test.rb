@@ -77,6 +77,18 @@ class ControlSessionTest < Minitest::Test
                   "waiting reason=generation%208%20is%20booting\n", "ok\n"], @client.each_line.to_a)
   end
 
+  # The upgrade is still to come, and may fail.
+  def test_before_an_upgrade_a_client_learns_that_its_outcome_stays_unknown
+    @session.task = Struct.new(:lasting?).new(true)
+    @session.fail_unfinished
+    refute_predicate(@session, :closed?)
+    @session.task = Struct.new(:lasting?).new(false)
+    @session.fail_unfinished
+
+    _, pairs = Pando::Cluster::Control::Line.decode(@client.read.chomp)
+    assert_equal("the monitor is being upgraded: ask `pando status` what becomes of it", pairs["reason"])
+  end
+
   def test_who_does_not_read_is_cut_off_before_the_monitor_has_kept_much
     lines = 0
     until @session.closed?

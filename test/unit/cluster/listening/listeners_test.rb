@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "tmpdir"
-require "pando/cluster"
+require "pando/cluster/monitor"
 require "pando/config"
 
 # Which sockets stay, come and go when the configuration changes.
@@ -92,6 +92,17 @@ class ListenersTest < Minitest::Test
     assert_equal(0o640, File.stat(path("a")).mode & 0o777)
     assert_equal([[0, 1]], told.map { |one| [one.number, one.flags] })
     assert_empty(become(at("a", mode: 0o640, proxy_protocol: true)))
+  end
+
+  def test_a_listener_that_the_configuration_did_not_have_at_an_upgrade_and_has_again
+    become(at("a", mode: 0o600))
+    state = Pando::Cluster::Upgrade::State.new
+    @listeners.to_state(state)
+    state.define_singleton_method(:take) { |number| Pando::Sys.borrow(number) { |io| Pando::Sys.disown(io.dup) } }
+    @listeners = Listeners.new.take_up(state, [])
+    told = become(at("a", mode: 0o640))
+
+    assert_equal([[], 0, 0o640], [told, @listeners.leaving.size, File.stat(path("a")).mode & 0o777])
   end
 
   def test_the_new_release_is_told_its_own_options

@@ -62,6 +62,13 @@ class ClusterMemoryGaugeTest < Minitest::Test
     assert_equal [10 * Pando::Sys::Memory::PAGE] * 2, grown
   end
 
+  def test_one_that_is_forgotten
+    assert_equal 30 * MIB, @gauge.total
+    @gauge.forget(PID)
+
+    assert_equal [0, nil, 0.0], [@gauge.total, @gauge.last(PID), @gauge.measured_at(PID)]
+  end
+
   def test_one_that_was_never_measured
     assert_equal 1000 * Pando::Sys::Memory::PAGE, @gauge.most(8)
     assert_equal 0, @gauge.pss(8)

@@ -46,14 +46,14 @@ class MemoryGuardTest < Minitest::Test
 
   def keep(options, pressure, group = nil, roster: @cluster.roster)
     gauge = Pando::Cluster::Memory::Gauge.new(@source, clock: -> { @cost.to_f * @source.measured.size })
+    @cluster.gauge = gauge
     shortage = Pando::Cluster::Memory::Shortage.new(options, gauge, pressure: pressure, group: group)
     @options = options
-    @guard = guard(roster, gauge: gauge, shortage: shortage)
+    @guard = guard(roster, gauge, shortage)
   end
 
-  def guard(roster, **common)
-    Pando::Cluster::Memory::Guard.new(roster, @options, @cluster.rollout, @cluster.generations.method(:worker_wasted),
-                                      **common)
+  def guard(roster, gauge, shortage)
+    Pando::Cluster::Memory::Guard.new(roster, @options, @cluster.rollout, @cluster.generations, gauge, shortage)
   end
 
   # A worker of another pool.
@@ -321,7 +321,7 @@ class MemoryGuardTest < Minitest::Test
     start(workers: 2, total: 100)
     gauge = Pando::Cluster::Memory::Gauge.new(@source, clock: -> { 0.0 })
     shortage = Pando::Cluster::Memory::Shortage.new(@options, gauge, pressure: -> {}, group: nil)
-    guards = Array.new(2) { |pool| guard(@cluster.roster.of(pool), gauge: gauge, shortage: shortage) }
+    guards = Array.new(2) { |pool| guard(@cluster.roster.of(pool), gauge, shortage) }
     fattest = stranger(200)
     grow(0, 140)
     looks = ->(times) { times.times { elapse(0.3) && guards.each(&:reconcile) } }

@@ -37,8 +37,8 @@ class SizingTest < Minitest::Test
     @source = Source.new
     @source.roster = @cluster.roster
     @source.worker = need
-    @sizing = Pando::Cluster::Memory::Sizing.new(@cluster.roster, @cluster.rollout, @cluster.options,
-                                                 Pando::Cluster::Memory::Gauge.new(@source, clock: -> { 0.0 }),
+    @cluster.gauge = gauge = Pando::Cluster::Memory::Gauge.new(@source, clock: -> { 0.0 })
+    @sizing = Pando::Cluster::Memory::Sizing.new(@cluster.roster, @cluster.rollout, @cluster.options, gauge,
                                                  available: -> { @memory * MIB })
   end
 

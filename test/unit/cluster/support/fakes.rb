@@ -95,7 +95,8 @@ module ClusterSupport
 
   OPTIONS = { workers: 2, surge: 1, unavailable: 0, boot_timeout: 60.0, spawn_timeout: 20.0, stop_timeout: 10.0,
               drain: 0.0, drain_delay: 0.0, grace: 1.0, longest_request: 8.0, oom_score_adj: nil, services: [],
-              memory: Pando::Cluster::Memory::Limits.new }.freeze
+              memory: Pando::Cluster::Memory::Limits.new,
+              poison: Pando::Cluster::Poison::Terms.new(deaths: 3, within: 60.0) }.freeze
 
   def self.options(**changes) = Pando::Cluster::Options.new(**OPTIONS, **changes)
   def self.roster(seats = 64) = Pando::Cluster::Roster.new(Pando::Sys::Scoreboard.create(seats))

@@ -4,16 +4,16 @@ require "pando/cluster/monitor"
 require_relative "fakes"
 
 module ClusterSupport
-  # Removes lost children from the roster, as ChildEvents does.
+  # Stands in for Pools: records what has happened to a child, and removes lost ones from the roster.
   class Registrar < Recorder
     def initialize(roster)
       super()
       @roster = roster
     end
 
-    def child_lost(child, *arguments)
-      method_missing(:child_lost, child, *arguments)
-      @roster.dismiss(child)
+    def tell(child, news, *details, **more)
+      public_send(news, child, *details, **more)
+      @roster.dismiss(child) if news == :child_lost
     end
   end
 

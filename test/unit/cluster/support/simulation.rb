@@ -120,8 +120,14 @@ module ClusterSupport
       false
     end
 
+    # Measures the children's memory, if anything does.
+    attr_writer :gauge
+
     # The same as Monitor#dismiss.
-    def dismiss(child) = roster.dismiss(child)
+    def dismiss(child)
+      @gauge&.forget(child.pid)
+      roster.dismiss(child)
+    end
 
     # Idle workers that are stuck.
     def hung = @hung ||= []

@@ -98,12 +98,12 @@ class UpgradeStateTest < Minitest::Test
     assert_raises(Upgrade::Unreadable) { several(@cluster.roster).meet(%w[jobs web]) }
   end
 
-  def test_an_older_pando_does_not_read_several
-    assert_match(/\Apando 1\n/, Upgrade::State.new.to_s)
-    state = Upgrade::State.new
-    %w[web jobs].each { |name| state.add("pool", name: name) }
+  def test_an_older_pando_wrote_several_with_another_number
+    several = "pando 2\npool name=web\npool name=jobs\nend records=2\n"
+    pools = Upgrade::Document.parse(several)
+    assert_equal(%w[web jobs], pools.all("pool").map { |record| record.text(:name) })
 
-    assert_match(/\Apando 2\n/, state.to_s)
+    assert_equal(several.sub("2", "1"), pools.to_s)
   end
 
   def test_a_cluster_without_a_mold
@@ -134,6 +134,19 @@ class UpgradeStateTest < Minitest::Test
     carry_over(@cluster.services, services)
 
     assert_equal(%w[mailer], options.services)
+    service = @cluster.roster.services.first
+    @cluster.options.services = %i[clock]
+    again = carry_over(@cluster.roster, Pando::Cluster::Roster.new(@cluster.roster.scoreboard))[service.seat]
+    assert_equal("mailer", services.name(again), "a reload may have changed the list since it began")
+  end
+
+  def test_services_of_an_older_pando_have_the_names_of_their_slots
+    @cluster.roster.services.each { |child| child.name = nil }
+    services = Pando::Cluster::ServiceSupervisor.new(@cluster.roster, @cluster.spawner, @cluster.generations,
+                                                     ClusterSupport.options)
+    carry_over(@cluster.services, services, @cluster.roster)
+
+    assert_equal(%w[mailer], @cluster.roster.services.map { |child| services.name(child) })
   end
 
   def test_a_state_of_another_process_s_protocol_is_refused
