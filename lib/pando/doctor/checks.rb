@@ -7,7 +7,7 @@ module Pando
     # Turns the evidence of an examination into findings. Runs in the command's process.
     module Checks
       # Descriptors is in shared_descriptors.rb, with all that it needs.
-      # @return [Array<ForkSafety::Finding>] several checks may report the same fault
+      # @return [Array<ForkSafety::Finding>]
       def self.run(evidence)
         [Descriptors, Inheritance, Requests, Serving].flat_map { |check| check.new(evidence).findings }
       end

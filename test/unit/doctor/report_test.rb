@@ -93,6 +93,15 @@ class DoctorReportTest < Minitest::Test
     assert_equal("c.rb:3", report.findings.first.location)
   end
 
+  def test_of_two_findings_on_a_line_the_gravest_stays
+    add(:request_failed, severity: :note, location: "#{@folder}/a.rb:1", subject: "GET /a")
+    add(:request_failed, location: "#{@folder}/a.rb:1", subject: "GET /b")
+    add(:request_failed, location: "#{@folder}/a.rb:1", subject: "GET /c")
+
+    refute_predicate(report, :clean?)
+    assert_equal([[:error, "GET /b"]], report.findings.map { |one| [one.severity, one.subject] })
+  end
+
   def test_a_warning_without_a_line_gives_way_to_one_of_its_kind_with_it
     add(:native_thread, location: "#{@folder}/a.rb:1")
     add(:native_thread)
