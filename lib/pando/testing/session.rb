@@ -155,8 +155,7 @@ module Pando
 
       # As in a new worker, except for the seed: it differs from the parent's, and is the same in each run.
       def settle_in(plug, slot, generation)
-        ForkSafety.after_fork
-        ForkSafety::Libraries.settle
+        ForkSafety.after_fork { ForkSafety::Libraries.settle }
         Random.srand((plug.seed * 65_536) + (generation * 16) + slot)
         Testing.hooks.after_fork(slot, generation)
       end
