@@ -4,7 +4,6 @@ require "tempfile"
 require "pando/testing/coverage"
 require "pando/testing/hooks"
 require "pando/testing/line"
-require "pando/testing/places"
 require "pando/testing/strict"
 require "pando/testing/threads"
 
@@ -173,7 +172,7 @@ module Pando
       def own(plug) = [*@line.ios, *@strict&.ios, *plug.outputs.grep(IO).reject(&:closed?)]
 
       def suite?(location)
-        location && (DISTRIBUTION.match?(location) || Places.suite?(location[/\A(.+):\d+\z/, 1] || location))
+        location && (DISTRIBUTION.match?(location) || settings.suite?(location[/\A(.+):\d+\z/, 1] || location))
       end
 
       # Flushes the IOs, so that nothing is written twice, or lost with a process that is killed.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/testing/places"
+require "pando/fork_safety/audit/sites"
 
 module Pando
   module Testing
@@ -11,7 +11,7 @@ module Pando
         # Prepended to Random's class: remembers the line that made a generator.
         module Made
           def new(...)
-            super.tap { |generator| Draws.sites[generator] = Places.caller_site }
+            super.tap { |generator| Draws.sites[generator] = ForkSafety::Audit::Sites.line(caller_locations(1)) }
           end
         end
 
@@ -114,7 +114,9 @@ module Pando
           held = ObjectSpace.each_object(Thread::Mutex).count { |mutex| mutex.locked? && !mutex.owned? }
           return [] if held.zero?
 
-          places = (Thread.list - [Thread.main]).filter_map { |thread| Places.of(thread) }
+          places = (Thread.list - [Thread.main]).filter_map do |thread|
+            ForkSafety::Audit::Sites.line(thread.backtrace_locations || [])
+          end
           message = "A background thread held a lock during the refork, and the child does not have the thread. " \
                     "Background threads were at #{places.join(", ")}."
           [ForkSafety::Finding.new(:lock_held, subject: "Mutex", location: places.first, message: message)]

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/testing/places"
-
 module Pando
   module Testing
     class Strict
@@ -38,7 +36,7 @@ module Pando
           end
 
           def register(block, place)
-            @handlers << [block, place] unless Places.suite?(place.absolute_path || place.path)
+            @handlers << [block, place] unless Testing.settings.suite?(place.absolute_path || place.path)
           end
 
           # @return [Array<(String, String)>] paths of files that older processes made, with the block's "file:line"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/testing/places"
+require "pando/fork_safety/audit/sites"
 
 module Pando
   module Testing
@@ -23,7 +23,7 @@ module Pando
 
         class << self
           def over(io) = io.singleton_class.prepend(self)
-          def note(io) = @sites[io] ||= Places.caller_site
+          def note(io) = @sites[io] ||= ForkSafety::Audit::Sites.line(caller_locations(2))
           def site(io) = @sites[io]
           # Forgets all uses so far.
           def reset = @sites.clear
