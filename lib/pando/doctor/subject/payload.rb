@@ -41,7 +41,7 @@ module Pando
         private_class_method :load_config
 
         attr_reader :config, :wire
-        # @return [Use, nil] of a worker: which inherited descriptors it uses
+        # @return [ForkSafety::Use, nil] of a worker: which inherited descriptors it uses
         attr_reader :use
 
         # @param settings [Hash] patience: seconds, trace: Boolean, threads: whether a worker of the real server has
@@ -75,12 +75,12 @@ module Pando
 
         def load
           require "pando/doctor/subject/snapshot"
-          require "pando/doctor/subject/use"
           require "pando/doctor/subject/handler"
           require "pando/doctor/subject/rails_app"
           require "pando/fork_safety/libraries"
           require "pando/sys/mapping"
           require "pando/fork_safety"
+          require "pando/fork_safety/use"
           @before_load = open_descriptors
           remember_tasks
           Instruments.install(wire)
@@ -104,7 +104,7 @@ module Pando
           super
           @role = role
           Pando.keep_io(*wire.ios)
-          @use = Use.new(own_descriptors) if role.role == :worker
+          @use = ForkSafety::Use.new(own_descriptors) if role.role == :worker
           @work&.close if role.role == :mold
         end
 
