@@ -142,8 +142,8 @@ module Pando
         # A socket whose peer has hung up: nobody will read from it.
         def ended?(io)
           io.is_a?(BasicSocket) && [nil, ""].include?(io.recv_nonblock(1, Socket::MSG_PEEK, exception: false))
-        rescue SystemCallError
-          false # not connected at all
+        rescue SystemCallError, IOError
+          false # not connected at all, or Ruby has read something that the application has not
         end
 
         def threads
