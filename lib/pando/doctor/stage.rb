@@ -263,8 +263,7 @@ module Pando
       def request(request)
         deadline = Sys.now + @patience
         socket = UNIXSocket.new("#{@path}.http")
-        socket.write(request.to_http)
-        head = read(socket, deadline)
+        head = read(socket, deadline) if write(socket, request.to_http, deadline)
         return stuck unless head
 
         Answer.new(status: head[%r{\AHTTP/1\.\d (\d{3})}, 1]&.to_i)
@@ -291,18 +290,33 @@ module Pando
 
       private
 
+      # @return [Boolean] whether all of it was sent in time: a worker may leave a large body unread
+      def write(socket, text, deadline)
+        until text.empty?
+          case sent = socket.write_nonblock(text, exception: false)
+          when Integer then text = text.byteslice(sent..)
+          else return false unless in_time?(deadline) { |left| socket.wait_writable(left) }
+          end
+        end
+        true
+      end
+
       # @return [String, nil] the beginning of the answer, which is read to its end; nil: not in time
       def read(socket, deadline)
         head = +""
         loop do
-          left = deadline - Sys.now
-          return if left <= 0 || !socket.wait_readable(left)
+          return unless in_time?(deadline) { |left| socket.wait_readable(left) }
 
           part = socket.readpartial(CHUNK)
           head << part if head.bytesize < 100
         end
       rescue EOFError, Errno::ECONNRESET
         head || ""
+      end
+
+      def in_time?(deadline)
+        left = deadline - Sys.now
+        left.positive? && yield(left)
       end
 
       # The worker is killed, and its successor serves the other requests.
