@@ -128,7 +128,8 @@ module Pando
       # Makes two checks that need no refork, in parallel unless they would use one inherited descriptor: the worker in
       # slot 1, which has served nothing yet, measures lazy state, and the worker in slot 0 serves more rounds.
       def examine_first_generation(parallel:)
-        measurement = LazyStateMeasurement.new(@evidence, @requests, @stuck, @patience, parallel: parallel)
+        measurement = LazyStateMeasurement.new(@evidence, @requests, @stuck, @patience,
+                                               parallel: parallel, threads: Config::Threads.most(@config) > 1)
         lazy_state = Thread.new { measurement.run(@stage, worker_in(0, 1)) }
         lazy_state.join unless parallel
         measure_growth
@@ -225,12 +226,14 @@ module Pando
       # @param stuck [Array<Request>] those that got no answer
       # @param parallel [Boolean] false if a request uses an inherited descriptor: then one process could take the bytes
       #   that another one waits for
-      def initialize(evidence, requests, stuck, patience, parallel:)
+      # @param threads [Boolean] whether one more child looks for shared state afterwards
+      def initialize(evidence, requests, stuck, patience, parallel:, threads: false)
         @evidence = evidence
         @requests = requests
         @stuck = stuck
         @patience = patience
         @parallel = parallel
+        @threads = threads
       end
 
       def run(stage, worker)
@@ -239,7 +242,7 @@ module Pando
         return @evidence.could_not("lazy state", "no worker is ready for it") unless worker
 
         settings = { times: times, seconds: child_seconds, parallel: @parallel, requests: requests }
-        within = (child_seconds * (@parallel ? 1 : CHILDREN)) + @patience
+        within = (child_seconds * in_succession) + @patience
         report = stage.talk_to(worker, within).ask("lazy #{JSON.generate(settings)}") { |fact| fact[:lazy] }
         return @evidence.could_not("lazy state", "no answer within #{within.round} s") unless report
 
@@ -278,6 +281,8 @@ module Pando
         [(size * SECONDS / (once * TIMES.last)).floor, FEWEST].max
       end
 
+      # How many children run one after another.
+      def in_succession = (@parallel ? 1 : CHILDREN) + (@threads ? 1 : 0)
       def child_seconds = (once * TIMES.first * CHILD_TIMES).clamp(CHILD_SECONDS.min, CHILD_SECONDS.max)
       def times = long? ? TIMES.last : TIMES.first
       def long? = once * TIMES.first > SECONDS

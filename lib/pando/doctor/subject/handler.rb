@@ -129,20 +129,30 @@ module Pando
           few = ->(_number) { serve_all(requests.first(SAMPLE)) }
           result = LazyState.examine(requests: times, root: @config.directory, timeout: seconds, sample: few,
                                      parallel: parallel) { serve_all(requests) }
-          findings = result.findings.map(&:to_h) + shared_state(requests.first(SAMPLE), seconds)
-          @payload.wire.tell(lazy: true, pid: Process.pid, findings: findings,
-                             figures: result.figures.except(:undone), error: result.figures[:undone])
+          shared, reason = shared_state(requests.first(SAMPLE), seconds)
+          tell_lazy([result.figures[:undone], reason], result.findings.map(&:to_h) + shared,
+                    result.figures.except(:undone))
         rescue StandardError => error
-          @payload.wire.tell(lazy: true, pid: Process.pid, findings: [], error: "#{error.message} (#{error.class})")
+          tell_lazy(["#{error.message} (#{error.class})"])
         end
 
+        # @param reasons [Array<String, nil>] why something could not be measured
+        def tell_lazy(reasons, findings = [], figures = nil)
+          reasons = reasons.compact
+          @payload.wire.tell(lazy: true, pid: Process.pid, findings: findings, figures: figures,
+                             error: (reasons.join("; ") if reasons.any?))
+        end
+
+        # @return [Array(Array<Hash>, String)] findings, and why there are none
         def shared_state(requests, seconds)
-          return [] unless @payload.threads?
+          return [[]] unless @payload.threads?
 
           require "pando/doctor/subject/shared_state"
-          JSON.parse(LazyState::ForkedRun.new(timeout: seconds).once do
+          [JSON.parse(LazyState::ForkedRun.new(timeout: seconds).once do
             JSON.generate(SharedState.new(@app).findings(requests) { |request| serve(request.b) }.map(&:to_h))
-          end)
+          end)]
+        rescue LazyState::ForkedRun::Failed => e
+          [[], "shared state: #{e.message}"]
         end
 
         def serve_all(requests) = requests.each { |request| serve(request.b) }
