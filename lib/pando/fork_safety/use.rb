@@ -30,7 +30,7 @@ module Pando
         rescue SystemCallError
           nil # the descriptor of the listing itself
         end
-        @inherited.flat_map(&:ios).each { |io| Lines.over(io) unless io.frozen? }
+        @inherited.flat_map(&:ios).each { |io| Lines.over(io) }
       end
 
       # Begins the turn of this process.
@@ -102,7 +102,8 @@ module Pando
         @sites = {}.compare_by_identity
 
         class << self
-          def over(io) = io.singleton_class.prepend(self)
+          # Only C code can use a frozen IO.
+          def over(io) = (io.singleton_class.prepend(self) unless io.frozen?)
           def note(io) = @sites[io] ||= Audit::Sites.line(caller_locations(2))
           def site(io) = @sites[io]
           # Forgets all uses so far.

@@ -24,11 +24,19 @@ class StrictInheritanceTest < Minitest::Test
   def test_c_code_that_writes_to_a_tcp_connection
     connection do |client, _|
       inheritance = inheritance_of(client)
-      write = Fiddle::Function.new(Fiddle.dlopen(nil)["write"],
-                                   [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T], Fiddle::TYPE_SSIZE_T)
-      assert_equal(1, write.call(client.fileno, "x", 1))
+      c_write(client)
 
       assert_equal([:shared_socket], inheritance.used.map(&:kind))
+    end
+  end
+
+  def test_a_frozen_io_which_only_c_code_can_use
+    connection do |client, _|
+      inheritance = inheritance_of(client.freeze)
+      inheritance.watch
+      c_write(client)
+
+      assert_equal([[:shared_socket, nil]], inheritance.used.map { |one| [one.kind, one.location] })
     end
   end
 
@@ -40,6 +48,13 @@ class StrictInheritanceTest < Minitest::Test
       [nil, one.fileno].include?(Pando::ForkSafety::Descriptors.number(io))
     end
     Pando::Testing::Strict::Inheritance.new(others)
+  end
+
+  # Past Ruby.
+  def c_write(io)
+    write = Fiddle::Function.new(Fiddle.dlopen(nil)["write"],
+                                 [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T], Fiddle::TYPE_SSIZE_T)
+    assert_equal(1, write.call(io.fileno, "x", 1))
   end
 
   def connection
