@@ -349,7 +349,7 @@ module Pando
       end
 
       def lock?
-        File.read("/proc/#{@actor.pid}/syscall").to_i == FUTEX.fetch(RbConfig::CONFIG["host_cpu"], FUTEX["x86_64"])
+        File.read("/proc/#{@actor.pid}/syscall").to_i == FUTEX[RbConfig::CONFIG["host_cpu"]]
       rescue SystemCallError
         false
       end

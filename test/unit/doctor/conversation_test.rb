@@ -1,12 +1,16 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "fiddle"
 require "socket"
 require "tmpdir"
 require "pando/doctor"
+require "support/waiting"
 
 # The doctor's requests to one worker.
 class DoctorConversationTest < Minitest::Test
+  include Support::Waiting
+
   Doctor = Pando::Doctor
   Folder = Struct.new(:folder)
   PATIENCE = 0.2
@@ -49,7 +53,34 @@ class DoctorConversationTest < Minitest::Test
     assert_equal body, worker.value
   end
 
+  # Each CPU has its own numbers of system calls.
+  def test_only_where_its_number_is_known_futex_is_waiting_for_a_lock
+    cpu = RbConfig::CONFIG["host_cpu"]
+    number = Doctor::Conversation::FUTEX[cpu] or skip("a CPU whose number is unknown")
+    pid = fork { wait_in(number) }
+    wait_until(message: "the child is in futex(2)") { File.read("/proc/#{pid}/syscall").to_i == number }
+
+    assert_equal([true, false], [cpu, "riscv64"].map { |one| waits_for_a_lock?(pid, one) })
+  ensure
+    Process.kill("KILL", pid)
+    Process.wait(pid)
+  end
+
   private
+
+  def wait_in(number)
+    types = [Fiddle::TYPE_LONG, Fiddle::TYPE_VOIDP, *[Fiddle::TYPE_LONG] * 5]
+    Fiddle::Function.new(Fiddle.dlopen(nil)["syscall"], types, Fiddle::TYPE_LONG).call(number, "\0" * 4, 0, 0, 0, 0, 0)
+  end
+
+  def waits_for_a_lock?(pid, cpu)
+    known = RbConfig::CONFIG["host_cpu"]
+    RbConfig::CONFIG["host_cpu"] = cpu
+    actor = Doctor::Stage::Actor.new("worker", 0, 1, pid)
+    Doctor::Conversation.new(Folder.new(@folder), actor, PATIENCE).send(:lock?)
+  ensure
+    RbConfig::CONFIG["host_cpu"] = known
+  end
 
   def answer_to(body:, patience: PATIENCE)
     request = Doctor::Request.new(verb: "POST", target: "/", headers: {}, body: body)
