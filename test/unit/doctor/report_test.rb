@@ -179,6 +179,17 @@ class DoctorReportTest < Minitest::Test
     assert_match(%r{\A<!DOCTYPE html>.*<svg .*</html>\n\z}m, page)
   end
 
+  def test_the_page_tells_which_processes_have_a_descriptor
+    workers = [0, 1].map { |slot| Doctor::Stage::Actor.new("worker", slot, 0, 7 + slot) }
+    open = Doctor::ProcessInfo::Descriptor.new(9, "/tmp/<words>", {})
+    shared = Doctor::SharedDescriptors::Shared.new(open: open, io: { location: "#{@folder}/a.rb:3" }, holders: workers)
+    mold = Doctor::Stage::Actor.new("mold", nil, 0, 6)
+    @evidence.generations << Doctor::Evidence::Generation.new(number: 0, mold: mold, workers: workers, shared: [shared])
+
+    assert_includes(report.write("html"), "<tr><td>/tmp/&lt;words&gt;</td><td><code>a.rb:3</code></td>" \
+                                          "<td>worker 0 gen 0, worker 1 gen 0</td></tr>")
+  end
+
   private
 
   def add(kind, message: "it is so", subject: "it", **more)
