@@ -208,26 +208,13 @@ module Pando
       def output_path = File.join(folder, "output")
 
       def environment
-        settings = { folder: folder, patience: @patience, trace: @trace,
+        settings = { folder: folder, patience: @patience, trace: @trace, workers: @workers,
                      threads: Config::Threads.most(@config) > 1 }
         { "PANDO_DOCTOR" => JSON.generate(settings) }
       end
 
       def command
-        launch = Server::Launch.command(@config).map { |word| word == Server::Launch::SCRIPT ? SCRIPT : word }
-        # Behind the user's own flags: the last one holds.
-        split = launch.index(SCRIPT) + 1
-        listen = "unix:#{File.join(folder, "listener")}"
-        [*launch.first(split), *without_listen(launch.drop(split)), "--listen", listen, "--workers", @workers.to_s,
-         "--refork", "manual"]
-      end
-
-      # Addresses add up; a rackup file behind -- must stay the last.
-      def without_listen(argv)
-        flags = Config::Flags.parse(argv)
-        kept = flags.given.reject { |one| one.setting.name == :listen }
-        positional, flagged = kept.partition { |one| one.flag.nil? }
-        [*flagged, *positional].flat_map(&:argv)
+        Server::Launch.command(@config).map { |word| word == Server::Launch::SCRIPT ? SCRIPT : word }
       end
 
       # A process that has left the group (setsid) is not killed.

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "pando/doctor"
+require "tmpdir"
 
 # Which requests the measurement of lazy state is made with.
 class DoctorLazyStateMeasurementTest < Minitest::Test
@@ -33,7 +34,7 @@ class DoctorLazyStateMeasurementTest < Minitest::Test
   private
 
   # A stage whose worker answers at once.
-  Stage = Struct.new(:seconds) do
+  Stage = Struct.new(:folder, :seconds) do
     def talk_to(_worker, seconds) = tap { self.seconds = seconds }
     def ask(_question) = { lazy: true, findings: [] }
   end
@@ -41,9 +42,11 @@ class DoctorLazyStateMeasurementTest < Minitest::Test
   def waits(options)
     evidence = Doctor::Evidence.new("/app")
     evidence.sent << sent(request("/"), 200)
-    stage = Stage.new
-    Doctor::LazyStateMeasurement.new(evidence, [request("/")], [], 1.0, **options).run(stage, :worker)
-    stage.seconds
+    Dir.mktmpdir do |folder|
+      stage = Stage.new(folder)
+      Doctor::LazyStateMeasurement.new(evidence, [request("/")], [], 1.0, **options).run(stage, :worker)
+      stage.seconds
+    end
   end
 
   def request(path) = Doctor::Request.new(verb: "GET", target: path, headers: {}, body: nil)

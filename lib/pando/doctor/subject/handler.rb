@@ -103,7 +103,7 @@ module Pando
           when "count" then count
           when "turn" then turn
           when "use" then @payload.wire.tell(use: @payload.use.used, pid: Process.pid)
-          when /\Alazy / then lazy_state(**JSON.parse(question.delete_prefix("lazy "), symbolize_names: true))
+          when /\Alazy / then lazy_state(**JSON.parse(File.read(question[5..]), symbolize_names: true))
           end
         end
 
@@ -122,10 +122,12 @@ module Pando
         end
 
         # Measures what the first requests build, in children of this worker, which itself does not change.
-        # @param requests [Array<String>] as sent over a connection @param times [Integer] how often each is served
-        # @param seconds [Float] for each child @param parallel [Boolean] whether the children run at the same time
+        # @param requests [Array<String>] as sent over a connection, in Base64
+        # @param times [Integer] how often each is served @param seconds [Float] for each child
+        # @param parallel [Boolean] whether the children run at the same time
         def lazy_state(requests:, times:, seconds:, parallel:)
           require "pando/doctor/lazy_state"
+          requests = requests.map { |text| text.unpack1("m0") }
           few = ->(_number) { serve_all(requests.first(SAMPLE)) }
           result = LazyState.examine(requests: times, root: @config.directory, timeout: seconds, sample: few,
                                      parallel: parallel) { serve_all(requests) }
