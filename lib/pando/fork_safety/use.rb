@@ -2,6 +2,7 @@
 
 require "socket"
 require "pando/fork_safety/audit/sites"
+require "pando/fork_safety/descriptors"
 require "pando/sys"
 
 module Pando
@@ -24,11 +25,9 @@ module Pando
 
       # @param own [Array<Integer>] descriptors that belong to Pando
       def initialize(own, ios = ObjectSpace.each_object(IO))
-        by_number = ios.group_by { |io| number_of(io) }
-        @inherited = (Dir.children("/proc/self/fd").map(&:to_i) - STDIO - own).filter_map do |number|
-          Inherited.new(number, File.readlink("/proc/self/fd/#{number}"), by_number.fetch(number, []))
-        rescue SystemCallError
-          nil # the descriptor of the listing itself
+        by_number = ios.group_by { |io| Descriptors.number(io) }
+        @inherited = Sys.descriptor_targets.except(*STDIO, *own).map do |number, link|
+          Inherited.new(number, link, by_number.fetch(number, []))
         end
         @inherited.flat_map(&:ios).each { |io| Lines.over(io) }
       end
@@ -77,12 +76,6 @@ module Pando
         return before != after unless before.is_a?(EventSource::Timer)
 
         before.setting != after.setting || (after.left > before.left && after.once?)
-      end
-
-      def number_of(io)
-        io.fileno
-      rescue IOError
-        nil # closed, or never opened
       end
 
       # Prepended to an IO: remembers the line that first used it.

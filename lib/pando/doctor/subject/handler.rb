@@ -117,7 +117,7 @@ module Pando
           Instruments.phase = :collecting
           GC.start
           Instruments.phase = nil
-          @payload.wire.tell(count: Dir.children("/proc/self/fd").size, pid: Process.pid,
+          @payload.wire.tell(count: Sys.descriptor_count, pid: Process.pid,
                              lines: @payload.snapshot.io_counts)
         end
 

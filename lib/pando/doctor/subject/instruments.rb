@@ -151,7 +151,7 @@ module Pando
           @wire = wire
           @probe = File.open(File::NULL)
           @known = tasks
-          @open = descriptors
+          @open = Sys.descriptor_targets
           @free = next_free
         end
 
@@ -182,7 +182,7 @@ module Pando
         end
 
         def note_descriptors(point)
-          now = descriptors
+          now = Sys.descriptor_targets
           now.each do |number, link|
             next if @open[number] == link
 
@@ -203,14 +203,6 @@ module Pando
           number = @probe.fcntl(Fcntl::F_DUPFD, 0)
           Sys.close_fd(number)
           number
-        end
-
-        def descriptors
-          Dir.children("/proc/self/fd").to_h do |number|
-            [number.to_i, File.readlink("/proc/self/fd/#{number}")]
-          rescue Errno::ENOENT
-            [number.to_i, nil]
-          end.compact
         end
       end
     end

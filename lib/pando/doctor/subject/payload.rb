@@ -83,7 +83,7 @@ module Pando
           require "pando/sys/mapping"
           require "pando/fork_safety"
           require "pando/fork_safety/use"
-          @before_load = open_descriptors
+          @before_load = Sys.descriptor_targets.keys
           remember_tasks
           Instruments.install(wire)
           Snapshot.trace_origins
@@ -196,11 +196,6 @@ module Pando
 
         # Ruby's own threads, such as the timer thread of each process.
         def remember_tasks = @tasks = Dir.children("/proc/self/task").map(&:to_i)
-
-        # Without the descriptor of the listing itself.
-        def open_descriptors
-          Dir.children("/proc/self/fd").map(&:to_i).select { |number| File.exist?("/proc/self/fd/#{number}") }
-        end
 
         def routes
           RailsApp.routes(::Rails.application) if @role.generation.zero? && defined?(::Rails.application.routes.routes)

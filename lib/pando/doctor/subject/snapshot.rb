@@ -42,7 +42,6 @@ module Pando
       # number generators, locks that other threads hold, signal handlers. The doctor itself looks at the descriptors,
       # from outside.
       class Snapshot
-        FILENO = IO.instance_method(:fileno)
         # Seconds between two looks at the locks: only a lock that is held at both counts.
         LOCK_HELD = 0.02
         DRAWN = 16 # bytes that tell one state of a generator from another
@@ -72,13 +71,11 @@ module Pando
         def ios
           tls = tls_sockets
           folders + ObjectSpace.each_object(IO).filter_map do |io|
-            number = FILENO.bind_call(io)
-            next if @own.include?(number)
+            number = ForkSafety::Descriptors.number(io)
+            next if number.nil? || @own.include?(number)
 
             { number: number, type: io.class.name, location: origin(io), tls: tls.include?(number),
               ended: ended?(io), library: (ForkSafety::Audit::ForkAware.library([io]) if io.is_a?(BasicSocket)) }
-          rescue IOError
-            nil
           end
         end
 
