@@ -210,10 +210,7 @@ module Pando
       end
 
       def localize(one)
-        return one if local(one.location) == one.location
-
-        ForkSafety::Finding.new(one.kind, subject: one.subject, message: one.message, severity: one.severity,
-                                          advice: one.advice, details: one.details, location: local(one.location))
+        local(one.location) == one.location ? one : one.with(location: local(one.location))
       end
 
       # Relative to the application's folder or a gem's, so that it is the same on each machine.

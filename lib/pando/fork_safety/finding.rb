@@ -190,6 +190,20 @@ module Pando
         freeze
       end
 
+      # @api private
+      # @param known [Hash{Symbol => Object}] a {#to_h} that may have been JSON
+      # @return [Finding]
+      # @raise [KeyError] the kind is not in the table
+      def self.parse(known)
+        kind, severity = known.values_at(:kind, :severity).map(&:to_s)
+        new(KINDS.keys.find { |one| one.name == kind }, severity: SEVERITIES.find { |one| one.name == severity },
+                                                        **known.except(:kind, :severity))
+      end
+
+      # @api private
+      # @return [Finding] the same, but for these
+      def with(**changes) = Finding.new(kind, **to_h.except(:kind), **changes)
+
       # The same from run to run, so that a baseline recognizes old findings.
       # @return [String]
       def fingerprint = [kind, subject, location&.sub(/:\d+\z/, "")].compact.join(" ")

@@ -166,7 +166,7 @@ module Pando
         found = ForkSafety::Audit.run(forks: false, own: own(plug), keep: config&.keep_io.to_a).findings
         found = ForkSafety::Libraries.findings(prepared: config&.prepared_library.to_a) + found if @generation == 1
         found = found.reject { |one| one.severity == :note || suite?(one.location) }
-        found.map { |one| ForkSafety::Finding.new(one.kind, **one.to_h.except(:kind), severity: :warning) }
+        found.map { |one| one.with(severity: :warning) }
       end
 
       def own(plug) = [*@line.ios, *@strict&.ios, *plug.outputs.grep(IO).reject(&:closed?)]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "json"
 require "pando/fork_safety/finding"
 require_relative "../../../bin/lib/findings_table"
 
@@ -31,6 +32,20 @@ class FindingTest < Minitest::Test
   def test_it_is_a_hash_that_leaves_out_what_it_does_not_know
     assert_equal(%i[kind severity subject message advice details], shared_socket.to_h.keys)
     assert_equal("app.rb:3", shared_socket(location: "app.rb:3").to_h[:location])
+  end
+
+  def test_it_comes_back_from_json
+    finding = shared_socket(location: "app.rb:3", details: { count: 2 })
+    again = Finding.parse(JSON.parse(JSON.generate(finding.to_h), symbolize_names: true))
+
+    assert_equal(finding.to_h, again.to_h)
+    assert_raises(KeyError) { Finding.parse(finding.to_h.merge(kind: "mystery")) }
+  end
+
+  def test_another_one_that_differs_in_a_part
+    finding = shared_socket(location: "app.rb:3", advice: "Nothing to do.", details: { count: 2 })
+
+    assert_equal(finding.to_h.merge(severity: :note), finding.with(severity: :note).to_h)
   end
 
   def test_it_is_a_line

@@ -58,7 +58,8 @@ module Pando
         def fine(**facts) = declare(:fine, **facts)
         # Pando runs the blocks below around the fork, as with limits_reforking.
         def handled(**facts) = declare(:handled, **facts)
-        # The library works, but Pando does not promote a worker that has used it, see {unsafe_after} and {threads}.
+        # The library works, but Pando does not promote a worker that has used it, see {unsafe_after} and
+        # {unsafe_threads}.
         def limits_reforking(**facts) = declare(:limits_reforking, **facts)
         # Pando promotes no worker that uses it until the user has done what `advice` says.
         # @param used [Proc, nil] whether this process uses it now; nil: it always does. If only its threads matter,
@@ -97,12 +98,8 @@ module Pando
         # @yieldparam seconds [Float] the time it may take
         def flush(&block) = @queues[:flush] = block
 
-        # The names of the native threads that it starts.
-        # @param unsafe [Boolean] whether none of them may be alive at a fork
-        def threads(names, unsafe: false)
-          @threads = names
-          @unsafe_threads = unsafe
-        end
+        # @param names [Regexp] matches those of its native threads, none of which may be alive at a fork
+        def unsafe_threads(names) = @unsafe_threads = names
 
         # Its Ruby threads come back in a child: the library starts them on its next use, or the blocks above do.
         #
@@ -149,8 +146,6 @@ module Pando
 
         def handled? = @steps.any? && %i[handled limits_reforking].include?(rule&.verdict)
 
-        def thread?(comm) = @threads ? @threads.match?(comm) : false
-
         # @return [Boolean] whether that thread belongs to the library and comes back in each child
         def revives?(location)
           return false unless @revived_threads&.match?(location)
@@ -159,7 +154,8 @@ module Pando
           @revived_since.nil? || version.nil? || version.release >= @revived_since
         end
 
-        def unsafe_threads? = @unsafe_threads
+        def unsafe_threads? = !@unsafe_threads.nil?
+        def unsafe_thread?(name) = @unsafe_threads.match?(name)
 
         private
 
