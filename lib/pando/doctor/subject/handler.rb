@@ -30,7 +30,7 @@ module Pando
         def report_changes
           before = @before or return
           @before = nil
-          changes = ForkSafety::ProcessState.take.changes_since(before)
+          changes = ForkSafety::ProcessState.changes(before, ForkSafety::ProcessState.take)
           changes.reject { |change| @allowed.call(change) }.each { |change| tell(change) }
           nil
         end
