@@ -54,18 +54,14 @@ module Pando
           instance_exec(&declaration)
         end
 
-        # The library handles a fork by itself.
+        # The verdicts, see {Entry}. With `handled` and `limits_reforking`, Pando runs the blocks below.
         def fine(**facts) = declare(:fine, **facts)
-        # Pando runs the blocks below around the fork, as with limits_reforking.
         def handled(**facts) = declare(:handled, **facts)
-        # The library works, but Pando does not promote a worker that has used it, see {unsafe_after} and
-        # {unsafe_threads}.
+        # See {unsafe_after} and {unsafe_threads}.
         def limits_reforking(**facts) = declare(:limits_reforking, **facts)
-        # Pando promotes no worker that uses it until the user has done what `advice` says.
         # @param used [Proc, nil] whether this process uses it now; nil: it always does. If only its threads matter,
         #   the audit refuses them, and this is `-> { false }`.
         def refused(advice:, used: nil, **facts) = declare(:refused, advice: advice, used: used, **facts)
-        # The sources do not say.
         def unknown(**facts) = declare(:unknown, **facts)
 
         # Runs in the forking process.
@@ -176,7 +172,7 @@ module Pando
       #   version  String or nil
       #   verdict  :fine (handles a fork by itself), :handled (Pando prepares it), :limits_reforking (Pando does not
       #            promote a worker that has used it), :refused (Pando promotes no worker that uses it until you do what
-      #            `advice` says) or :unknown
+      #            `advice` says) or :unknown (the sources do not say)
       #   note     String: what happens at a fork, for people
       #   advice   String or nil: what to do, usually a line for the config file
       #   source   String or nil: the source of this knowledge
