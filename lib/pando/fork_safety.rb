@@ -85,7 +85,8 @@ module Pando
       ForkSafety.give_up(reason || "called at #{caller(1, 1).first}")
     end
 
-    # @return [Boolean] false once {no_longer_fork_safe!} was called
+    # @return [Boolean] false once {no_longer_fork_safe!} was called, and while there is an obstacle, such as an open
+    #   selector of nio4r
     def fork_safe?
       ForkSafety.safe?
     end
@@ -99,17 +100,9 @@ module Pando
       ForkSafety::Descriptors.keep(ios)
     end
 
-    # Cuts this process off from the connections and files that it inherited, without
-    # telling the other side. Each IO keeps its number, but the file or socket beneath
-    # is replaced. A socket then behaves as if its peer had hung up (end of file,
-    # EPIPE), so clients connect again. Anything else reads and writes as /dev/null
-    # does. Buffered data that was not yet written is dropped.
-    #
-    # It leaves these as they are: stdin, stdout, stderr, IOs that were passed to {keep_io}, Pando's own descriptors,
-    # and regular files that are open for appending (logs), which are safe to share.
-    #
-    # Call it from after_mold_fork or after_worker_fork. It affects only descriptors that have an IO object, not those
-    # that a C library keeps to itself.
+    # Cuts this process off from the connections and files that it inherited, without telling the other side: a socket
+    # then behaves as if its peer had hung up, anything else as /dev/null. Call it from after_mold_fork or
+    # after_worker_fork. docs/fork-safety.md says what it leaves as it is, and what it cannot reach.
     #
     # @return [Integer] how many were replaced
     # @raise [SystemCallError] if the process is out of descriptors

@@ -27,7 +27,7 @@ module Pando
       .mold { fill: var(--mold); } .worker { fill: var(--worker); } .box text { fill: #fff; }
       .edge { stroke: var(--line); stroke-width: 1.5; fill: none; }
       td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-      .own { fill: var(--own); } .part { fill: var(--shared); } .dot { fill: var(--error); }
+      .own { fill: var(--own); } .part { fill: var(--shared); }
     CSS
 
     # A table cell that is already HTML.

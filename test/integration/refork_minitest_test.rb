@@ -146,6 +146,13 @@ class ReforkMinitestTest < Minitest::Test
     assert_match(/^10 runs, \d+ assertions, 0 failures/, run.output)
   end
 
+  def test_libraries_are_ready_before_the_apps_callbacks_run
+    run = Support::SuiteRun.minitest("callbacks_test.rb", every: 1)
+
+    assert_predicate run.status, :success?, run
+    assert_includes run.output, "2 runs, 2 assertions, 0 failures"
+  end
+
   def test_coverage_is_that_of_all_generations_and_reported_once
     whole, reforked = [0, 1].map { |every| coverage(every) }
 

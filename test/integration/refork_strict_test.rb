@@ -35,6 +35,13 @@ class ReforkStrictTest < Minitest::Test
   def test_a_lock_held = assert_found("lock_held", /A background thread held a lock/, "      sleep")
   def test_a_file_deleted_at_exit = assert_found("file_deleted", /A second process deleted .*planted-/, "at_exit")
 
+  def test_files_that_a_process_made_itself_are_its_own_to_delete
+    run = Support::SuiteRun.minitest("own_files_test.rb", every: 20, strict: true)
+
+    assert_predicate run.status, :success?, run
+    assert_empty run.errors
+  end
+
   def test_a_lost_thread
     run = assert_found("lost_thread", /Planted works \(0\)/, nil)
 

@@ -7,7 +7,7 @@ module Pando
     # Turns the evidence of an examination into findings. Runs in the command's process.
     module Checks
       # Descriptors is in shared_descriptors.rb, with all that it needs.
-      # @return [Array<ForkSafety::Finding>] several checks may report the same fault
+      # @return [Array<ForkSafety::Finding>]
       def self.run(evidence)
         [Descriptors, Inheritance, Requests, Serving].flat_map { |check| check.new(evidence).findings }
       end
@@ -304,17 +304,10 @@ module Pando
         end
 
         def reported
-          libraries = evidence.libraries.to_h[:findings].to_a.filter_map { |one| revive(one) }
-          lazy = evidence.lazy_state.to_h[:findings].to_a
-          libraries + lazy.filter_map { |one| revive(one, severity_of(one[:location])) }
-        end
-
-        # @param severity [Symbol, nil] replaces the reported one
-        def revive(one, severity = nil)
-          kind = ForkSafety::Finding::KINDS.keys.find { |name| name.to_s == one[:kind] } or return
-          finding(kind, subject: one[:subject].to_s, message: one[:message].to_s, location: one[:location],
-                        advice: one[:advice], severity: severity || severity_named(one[:severity]),
-                        details: one[:details] || {})
+          libraries, lazy = [evidence.libraries, evidence.lazy_state].map do |report|
+            report.to_h[:findings].to_a.map { |one| ForkSafety::Finding.parse(one) }
+          end
+          libraries + lazy.map { |one| one.with(severity: severity_of(one.location, one.severity)) }
         end
 
         def severity_named(name) = ForkSafety::Finding::SEVERITIES.find { |one| one.to_s == name }

@@ -128,7 +128,8 @@ module Pando
       # Makes two checks that need no refork, in parallel unless they would use one inherited descriptor: the worker in
       # slot 1, which has served nothing yet, measures lazy state, and the worker in slot 0 serves more rounds.
       def examine_first_generation(parallel:)
-        measurement = LazyStateMeasurement.new(@evidence, @requests, @stuck, @patience, parallel: parallel)
+        measurement = LazyStateMeasurement.new(@evidence, @requests, @stuck, @patience,
+                                               parallel: parallel, threads: Config::Threads.most(@config) > 1)
         lazy_state = Thread.new { measurement.run(@stage, worker_in(0, 1)) }
         lazy_state.join unless parallel
         measure_growth
@@ -216,8 +217,6 @@ module Pando
       CHILD_SECONDS = (30.0..120.0)
       CHILD_TIMES = 10
       CHILDREN = 3 # of LazyState::ForkedRun
-      # Bytes of its requests: half of a question's, because JSON makes them longer.
-      REQUEST_BYTES = 30_000
       # How often the requests are sent: a short list, a long list (see LazyState::Group).
       TIMES = [6, 4].freeze
       FEWEST = 5 # requests
@@ -225,12 +224,14 @@ module Pando
       # @param stuck [Array<Request>] those that got no answer
       # @param parallel [Boolean] false if a request uses an inherited descriptor: then one process could take the bytes
       #   that another one waits for
-      def initialize(evidence, requests, stuck, patience, parallel:)
+      # @param threads [Boolean] whether one more child looks for shared state afterwards
+      def initialize(evidence, requests, stuck, patience, parallel:, threads: false)
         @evidence = evidence
         @requests = requests
         @stuck = stuck
         @patience = patience
         @parallel = parallel
+        @threads = threads
       end
 
       def run(stage, worker)
@@ -238,9 +239,8 @@ module Pando
         return @evidence.could_not("lazy state", "no request was answered without an error") if requests.empty?
         return @evidence.could_not("lazy state", "no worker is ready for it") unless worker
 
-        settings = { times: times, seconds: child_seconds, parallel: @parallel, requests: requests }
-        within = (child_seconds * (@parallel ? 1 : CHILDREN)) + @patience
-        report = stage.talk_to(worker, within).ask("lazy #{JSON.generate(settings)}") { |fact| fact[:lazy] }
+        within = (child_seconds * in_succession) + @patience
+        report = stage.talk_to(worker, within).ask("lazy #{write(stage.folder, requests)}") { |fact| fact[:lazy] }
         return @evidence.could_not("lazy state", "no answer within #{within.round} s") unless report
 
         @evidence.could_not("lazy state", report[:error]) if report[:error]
@@ -249,15 +249,21 @@ module Pando
 
       private
 
-      # One request for each path, spread over the whole list, as many as time and space allow.
+      # A question is a datagram, for which the requests may be too large.
+      # @return [String] path
+      def write(folder, requests)
+        path = File.join(folder, "lazy.json")
+        File.write(path, JSON.generate(times: times, seconds: child_seconds, parallel: @parallel,
+                                       requests: requests.map { |one| [one.to_http].pack("m0") }))
+        path
+      end
+
+      # One request for each path, spread over the whole list, as many as time allows.
       def first_requests
         different = answered.uniq { |request| [request.verb, request.path] }
-        texts = different.map { |request| request.to_http.force_encoding(Encoding::UTF_8) }.select(&:valid_encoding?)
-        chosen = spread(texts, most(texts.size))
-        room = REQUEST_BYTES
-        fitting = chosen.take_while { |text| (room -= text.bytesize).positive? }
-        @evidence.limited("lazy state", fitting.size, @requests.size) if fitting.size < different.size
-        fitting
+        chosen = spread(different, most(different.size))
+        @evidence.limited("lazy state", chosen.size, @requests.size) if chosen.size < different.size
+        chosen
       end
 
       # Those that the other worker answered without an error: one that raises would end the check.
@@ -266,10 +272,10 @@ module Pando
         @requests.select { |request| good.include?(request) } - @stuck
       end
 
-      def spread(texts, number)
-        return texts if number >= texts.size
+      def spread(requests, number)
+        return requests if number >= requests.size
 
-        Array.new(number) { |place| texts[place * texts.size / number] }
+        Array.new(number) { |place| requests[place * requests.size / number] }
       end
 
       def most(size)
@@ -278,6 +284,8 @@ module Pando
         [(size * SECONDS / (once * TIMES.last)).floor, FEWEST].max
       end
 
+      # How many children run one after another.
+      def in_succession = (@parallel ? 1 : CHILDREN) + (@threads ? 1 : 0)
       def child_seconds = (once * TIMES.first * CHILD_TIMES).clamp(CHILD_SECONDS.min, CHILD_SECONDS.max)
       def times = long? ? TIMES.last : TIMES.first
       def long? = once * TIMES.first > SECONDS

@@ -87,16 +87,8 @@ module Pando
         # @return [Result] the one that {#to_json} wrote
         def self.parse(text)
           known = JSON.parse(text, symbolize_names: true)
-          new(known[:findings].map { |finding| revive(finding) }, known[:figures])
+          new(known[:findings].map { |finding| ForkSafety::Finding.parse(finding) }, known[:figures])
         end
-
-        def self.revive(figure)
-          kind, severity = %i[kind severity].map { |name| figure.delete(name) }
-          ForkSafety::Finding.new(ForkSafety::Finding::KINDS.keys.find { |key| key.name == kind },
-                                  severity: ForkSafety::Finding::SEVERITIES.find { |one| one.name == severity },
-                                  **figure)
-        end
-        private_class_method :revive
 
         def initialize(findings, figures)
           @findings = findings

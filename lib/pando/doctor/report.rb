@@ -187,19 +187,21 @@ module Pando
 
       private
 
-      # Several checks may report the same fault. The first report, from the doctor's own check, has more details.
+      # A line has one finding of a kind, the gravest: a client class may raise for several requests.
       def unite(findings)
         localized = findings.map { |one| localize(one).tap { |same| @inside_gems[same] = true if about_gem?(one) } }
         located = localized.select(&:location).map(&:kind)
-        localized.uniq { |one| [one.kind, one.location || one.subject] }
-                 .reject { |one| one.location.nil? && located.include?(one.kind) && one.severity != :error }
+        gravest_first(localized)
+          .uniq { |one| [one.kind, one.location || one.subject] }
+          .reject { |one| one.location.nil? && located.include?(one.kind) && one.severity != :error }
       end
 
       def arrange(findings)
-        findings.sort_by do |one|
-          [known?(one) ? 1 : 0, ForkSafety::Finding::SEVERITIES.index(one.severity), one.kind.to_s, one.location.to_s]
-        end
+        findings.sort_by { |one| [known?(one) ? 1 : 0, rank(one), one.kind.to_s, one.location.to_s] }
       end
+
+      def gravest_first(findings) = findings.sort_by.with_index { |one, at| [rank(one), at] }
+      def rank(one) = ForkSafety::Finding::SEVERITIES.index(one.severity)
 
       def about_gem?(one)
         return false unless one.severity == :note
@@ -208,10 +210,7 @@ module Pando
       end
 
       def localize(one)
-        return one if local(one.location) == one.location
-
-        ForkSafety::Finding.new(one.kind, subject: one.subject, message: one.message, severity: one.severity,
-                                          advice: one.advice, details: one.details, location: local(one.location))
+        local(one.location) == one.location ? one : one.with(location: local(one.location))
       end
 
       # Relative to the application's folder or a gem's, so that it is the same on each machine.

@@ -11,7 +11,8 @@ module Pando
     # reopens its connection after a fork has done so by then. Used by the examination while the processes live.
     class SharedDescriptors
       # `open` is the mold's ProcessInfo::Descriptor, `io` what the mold's Ruby reports of it (nil: it belongs to C
-      # code), `holders` the Actors that have it open, `uses` the report of Subject::Use from each worker that used it.
+      # code), `holders` the Actors that have it open, `uses` the report of ForkSafety::Use from each worker that used
+      # it.
       Shared = Struct.new(:open, :io, :holders, :uses, :socket, :helper, keyword_init: true) do
         # At least two live processes: two workers, or one worker and the process that had used it before the fork.
         def used_by_two? = uses.size >= 2 || uses.any? { |one| one[:before] }

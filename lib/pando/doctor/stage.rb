@@ -208,26 +208,13 @@ module Pando
       def output_path = File.join(folder, "output")
 
       def environment
-        settings = { folder: folder, patience: @patience, trace: @trace,
+        settings = { folder: folder, patience: @patience, trace: @trace, workers: @workers,
                      threads: Config::Threads.most(@config) > 1 }
         { "PANDO_DOCTOR" => JSON.generate(settings) }
       end
 
       def command
-        launch = Server::Launch.command(@config).map { |word| word == Server::Launch::SCRIPT ? SCRIPT : word }
-        # Behind the user's own flags: the last one holds.
-        split = launch.index(SCRIPT) + 1
-        listen = "unix:#{File.join(folder, "listener")}"
-        [*launch.first(split), *without_listen(launch.drop(split)), "--listen", listen, "--workers", @workers.to_s,
-         "--refork", "manual"]
-      end
-
-      # Addresses add up; a rackup file behind -- must stay the last.
-      def without_listen(argv)
-        flags = Config::Flags.parse(argv)
-        kept = flags.given.reject { |one| one.setting.name == :listen }
-        positional, flagged = kept.partition { |one| one.flag.nil? }
-        [*flagged, *positional].flat_map(&:argv)
+        Server::Launch.command(@config).map { |word| word == Server::Launch::SCRIPT ? SCRIPT : word }
       end
 
       # A process that has left the group (setsid) is not killed.
@@ -263,8 +250,7 @@ module Pando
       def request(request)
         deadline = Sys.now + @patience
         socket = UNIXSocket.new("#{@path}.http")
-        socket.write(request.to_http)
-        head = read(socket, deadline)
+        head = read(socket, deadline) if write(socket, request.to_http, deadline)
         return stuck unless head
 
         Answer.new(status: head[%r{\AHTTP/1\.\d (\d{3})}, 1]&.to_i)
@@ -291,18 +277,33 @@ module Pando
 
       private
 
+      # @return [Boolean] whether all of it was sent in time: a worker may leave a large body unread
+      def write(socket, text, deadline)
+        until text.empty?
+          case sent = socket.write_nonblock(text, exception: false)
+          when Integer then text = text.byteslice(sent..)
+          else return false unless in_time?(deadline) { |left| socket.wait_writable(left) }
+          end
+        end
+        true
+      end
+
       # @return [String, nil] the beginning of the answer, which is read to its end; nil: not in time
       def read(socket, deadline)
         head = +""
         loop do
-          left = deadline - Sys.now
-          return if left <= 0 || !socket.wait_readable(left)
+          return unless in_time?(deadline) { |left| socket.wait_readable(left) }
 
           part = socket.readpartial(CHUNK)
           head << part if head.bytesize < 100
         end
       rescue EOFError, Errno::ECONNRESET
         head || ""
+      end
+
+      def in_time?(deadline)
+        left = deadline - Sys.now
+        left.positive? && yield(left)
       end
 
       # The worker is killed, and its successor serves the other requests.
@@ -335,7 +336,7 @@ module Pando
       end
 
       def lock?
-        File.read("/proc/#{@actor.pid}/syscall").to_i == FUTEX.fetch(RbConfig::CONFIG["host_cpu"], FUTEX["x86_64"])
+        File.read("/proc/#{@actor.pid}/syscall").to_i == FUTEX[RbConfig::CONFIG["host_cpu"]]
       rescue SystemCallError
         false
       end

@@ -120,7 +120,7 @@ module Pando
         # An IO that has outlived its descriptor may have the number of a substitute, or of the interpreter's timer,
         # which a child creates again.
         def replace(io, substitutes)
-          fd = number(io)
+          fd = number(io) or return false # another thread has closed it
           return false if substitutes.include?(fd) || Sys.reserved_fd?(fd)
 
           socket = STAT.bind_call(io).socket?

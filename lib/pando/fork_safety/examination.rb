@@ -37,7 +37,7 @@ module Pando
       # The native stack from a debugger, if one is installed.
       module Debugger
         # Seconds. Afterwards the debugger is killed, and the process that it looked at runs on.
-        PATIENCE = 8.0
+        PATIENCE = 8
         FRAMES = 40
         # The debugger downloads no symbols and reads no settings from the process's directory.
         COMMANDS = [
@@ -50,9 +50,9 @@ module Pando
 
         class << self
           # @return [Array<String>] lines; empty without a debugger, or without permission
-          def stack(pid)
+          def stack(pid, patience = PATIENCE)
             command = COMMANDS.find { |name, *| installed?(name) } or return []
-            lines = run([*command, pid.to_s]).lines(chomp: true).grep(FRAME)
+            lines = run([*command, pid.to_s], patience).lines(chomp: true).grep(FRAME)
             lines.empty? ? [] : ["native stack, by #{command.first}:", *lines]
           end
 
@@ -62,37 +62,13 @@ module Pando
 
           private
 
-          def run(command)
-            reader, writer = IO.pipe
-            pid = spawn({ "DEBUGINFOD_URLS" => nil }, *command, in: File::NULL, out: writer, err: File::NULL,
-                                                                chdir: "/")
-            writer.close
-            read(reader)
+          # What it had printed when it was killed counts.
+          def run(command, patience)
+            IO.popen([{ "DEBUGINFOD_URLS" => nil }, "timeout", "-s", "KILL", patience.to_s, *command,
+                      { in: File::NULL, err: File::NULL, chdir: "/" }], "rb", &:read)
           rescue SystemCallError
-            ""
-          ensure
-            reader&.close
-            end_process(pid) if pid
+            "" # timeout(1) is not installed, for instance
           end
-
-          def read(reader, text = +"")
-            deadline = now + PATIENCE
-            while (left = deadline - now).positive? && IO.select([reader], nil, nil, left)
-              text << reader.readpartial(65_536)
-            end
-            text
-          rescue EOFError
-            text
-          end
-
-          def end_process(pid)
-            Process.kill("KILL", pid)
-            Process.wait(pid)
-          rescue SystemCallError
-            nil
-          end
-
-          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         end
       end
 

@@ -8,188 +8,152 @@ module Pando
       # From data loss and hangs down to what is only good to know.
       SEVERITIES = %i[error warning note].freeze
 
-      # A kind of finding: its usual severity, one line that says what was found, and the usual advice. The advice says
-      # why the finding matters after a fork, and what to do.
-      Kind = Struct.new(:severity, :help, :advice)
+      # A kind of finding: its usual severity, and the usual advice, which says why the finding matters after a fork and
+      # what to do.
+      Kind = Struct.new(:severity, :advice)
       private_constant :Kind
 
-      # Every kind. docs/doctor.md shows this table; a test compares them.
+      # Every kind. docs/doctor.md shows this table, with a line of bin/lib/findings_table.rb that says what was found.
       # @return [Hash{Symbol => Struct}]
       KINDS = {
         lazy_memory: Kind.new(
-          :note, "The first request builds objects and keeps them.",
-          "Each worker builds its own private copy after the fork, while a client waits. Build the objects at boot."
+          :note, "Each worker builds its own private copy after the fork, while a client waits. Build the objects at " \
+                 "boot."
         ),
         lazy_constant: Kind.new(
-          :note, "The first request autoloads a constant.",
-          "Each worker loads the file again after the fork, into private memory. Load it at boot: call eager_load, " \
-          "or name the constant."
+          :note, "Each worker loads the file again after the fork, into private memory. Load it at boot: call " \
+                 "eager_load, or name the constant."
         ),
         lazy_require: Kind.new(
-          :note, "The first request requires a file or a library.",
-          "Each worker loads it again after the fork, into private memory. Require it at boot."
+          :note, "Each worker loads it again after the fork, into private memory. Require it at boot."
         ),
         lazy_code: Kind.new(
-          :note, "The first request compiles code from text, such as a template.",
-          "Each worker compiles it again after the fork, into private memory. Compile it at boot."
+          :note, "Each worker compiles it again after the fork, into private memory. Compile it at boot."
         ),
         lazy_method: Kind.new(
-          :note, "The first request defines methods.",
-          "Each worker defines them again after the fork, and each definition empties inline caches. Define them at " \
-          "boot."
+          :note, "Each worker defines them again after the fork, and each definition empties inline caches. Define " \
+                 "them at boot."
         ),
         growth_per_request: Kind.new(
-          :warning, "Each request adds objects that stay: a leak, or a cache without a limit.",
-          "A refork cannot share such memory, and each worker keeps growing. Limit the cache, or drop the objects " \
-          "when the request ends."
+          :warning, "A refork cannot share such memory, and each worker keeps growing. Limit the cache, or drop the " \
+                    "objects when the request ends."
         ),
         shared_socket: Kind.new(
-          :error, "A connected socket is open in two live processes.",
-          "Both processes read from one stream, so each gets answers meant for the other. Close the connection in " \
-          "before_fork, or open it in after_worker_fork."
+          :error, "Both processes read from one stream, so each gets answers meant for the other. Close the " \
+                  "connection in before_fork, or open it in after_worker_fork."
         ),
         open_connection: Kind.new(
-          :note, "A connection is open in a process that is going to be forked.",
-          "Each child starts with a copy of the connection. Close it in before_fork, unless its library replaces " \
-          "inherited copies."
+          :note, "Each child starts with a copy of the connection. Close it in before_fork, unless its library " \
+                 "replaces inherited copies."
         ),
         shared_pipe: Kind.new(
-          :warning, "One end of a pipe is inherited.",
-          "Readers take data from each other, and a reader sees no end of file until every process has closed the " \
-          "writing end. Close the pipe in before_fork, or open it in after_worker_fork. If it is shared on purpose, " \
-          "pass it to Pando.keep_io."
+          :warning, "Readers take data from each other, and a reader sees no end of file until every process has " \
+                    "closed the writing end. Close the pipe in before_fork, or open it in after_worker_fork. If it " \
+                    "is shared on purpose, pass it to Pando.keep_io."
         ),
         shared_position: Kind.new(
-          :warning, "A file that was read or written is inherited.",
-          "All processes move one position, so each skips what another has read or written. Use pread, open the file " \
-          "again in each process, or close it once it is read."
+          :warning, "All processes move one position, so each skips what another has read or written. Use pread, " \
+                    "open the file again in each process, or close it once it is read."
         ),
         shared_event_source: Kind.new(
-          :warning, "An epoll, timerfd, eventfd or similar descriptor is inherited.",
-          "One process takes the events of another. Create it in after_worker_fork, or on first use in each process."
+          :warning, "One process takes the events of another. Create it in after_worker_fork, or on first use in " \
+                    "each process."
         ),
         lost_thread: Kind.new(
-          :error, "A thread that runs when its process is forked does not come back in the child.",
-          "Its work silently stops in every child. Register it with Pando::ForkSafety.thread, or start it in " \
-          "after_worker_fork or on first use in each process."
+          :error, "Its work silently stops in every child. Register it with Pando::ForkSafety.thread, or start it in " \
+                  "after_worker_fork or on first use in each process."
         ),
         changed_state: Kind.new(
-          :error, "A request changes its process: user, limits, umask and so on.",
-          "Every process forked from this one would inherit the change. Undo it in the same request, or make it in a " \
-          "process of its own. Set what each worker needs in after_worker_fork."
+          :error, "Every process forked from this one would inherit the change. Undo it in the same request, or make " \
+                  "it in a process of its own. Set what each worker needs in after_worker_fork."
         ),
         native_thread: Kind.new(
-          :warning, "A thread of a native library runs when its process is forked.",
-          "The child does not have the thread, and a lock that it held stays locked there. Start the library in " \
-          "after_worker_fork, or call Pando.no_longer_fork_safe! where the app first uses it."
+          :warning, "The child does not have the thread, and a lock that it held stays locked there. Start the " \
+                    "library in after_worker_fork, or call Pando.no_longer_fork_safe! where the app first uses it."
         ),
         growing_descriptors: Kind.new(
-          :warning, "The number of open descriptors in a mold keeps growing.",
-          "Each process forked from the mold inherits all of them. Close what the app opens again and again: a mold " \
-          "collects garbage too rarely to do it for you."
+          :warning, "Each process forked from the mold inherits all of them. Close what the app opens again and " \
+                    "again: a mold collects garbage too rarely to do it for you."
         ),
         shared_state: Kind.new(
-          :error, "An object that all requests share keeps the environment of the last one. The doctor looks for it " \
-                  "if workers have threads.",
-          "Two requests at once overwrite it, so one sees the data of the other. Keep such data in local variables " \
-          "or in the environment, or let the object's call method begin with `dup`."
+          :error, "Two requests at once overwrite it, so one sees the data of the other. Keep such data in local " \
+                  "variables or in the environment, or let the object's call method begin with `dup`."
         ),
         library_refuses_refork: Kind.new(
-          :warning, "The app uses a library that breaks in a forked process.",
-          "Pando does not promote a worker that uses it until you have prepared the library for the fork. See " \
-          "docs/libraries.md."
+          :warning, "Pando does not promote a worker that uses it until you have prepared the library for the fork. " \
+                    "See docs/libraries.md."
         ),
         library_unknown: Kind.new(
-          :note, "Pando knows nothing about a loaded C extension, or about the loaded version of a library.",
-          "The library may hold threads, locks or connections that break in a child. Read what its documentation " \
-          "says about forks."
+          :note, "The library may hold threads, locks or connections that break in a child. Read what its " \
+                 "documentation says about forks."
         ),
         lock_held: Kind.new(
-          :error, "A background thread holds a lock during a fork.",
-          "The child does not have the thread, so what the lock guards stays half done there. Stop the thread in " \
-          "before_fork, or wait for its lock there."
+          :error, "The child does not have the thread, so what the lock guards stays half done there. Stop the " \
+                  "thread in before_fork, or wait for its lock there."
         ),
         file_deleted: Kind.new(
-          :error, "A finalizer or an at_exit handler of a child deleted a file that an ancestor made and still uses.",
-          "Every child inherits the handler. Delete the file only in the process that made it: compare Process.pid " \
-          "in the handler."
+          :error, "Every child inherits the handler. Delete the file only in the process that made it: compare " \
+                  "Process.pid in the handler."
         ),
         random_copied: Kind.new(
-          :warning, "A fork copied a random number generator.",
-          "Each process draws the same numbers. Use Random.rand or SecureRandom, or create a new generator in " \
-          "after_worker_fork."
+          :warning, "Each process draws the same numbers. Use Random.rand or SecureRandom, or create a new generator " \
+                    "in after_worker_fork."
         ),
         pid_cached: Kind.new(
-          :warning, "A constant holds the pid of the process that loaded the app.",
-          "In a child, this pid is the wrong one. Call Process.pid (or Pando.pid) when it is needed."
+          :warning, "In a child, this pid is the wrong one. Call Process.pid (or Pando.pid) when it is needed."
         ),
         twin_failed: Kind.new(
-          :error, "A test passes in one process and fails in a second one that was forked from the same parent.",
-          "Two workers would disturb each other in the same way. Read the test's message, and look for what the test " \
-          "shares with other processes: files, descriptors, names."
+          :error, "Two workers would disturb each other in the same way. Read the test's message, and look for what " \
+                  "the test shares with other processes: files, descriptors, names."
         ),
         shared_tls: Kind.new(
-          :error, "A TLS connection is open in two live processes.",
-          "The first process that uses it breaks it for the others. Close it in before_fork, or connect in " \
-          "after_worker_fork."
+          :error, "The first process that uses it breaks it for the others. Close it in before_fork, or connect in " \
+                  "after_worker_fork."
         ),
         shared_helper: Kind.new(
-          :error, "The pipe to a helper process is open in two live processes.",
-          "Each process reads answers meant for the other. Start one helper per process in after_worker_fork."
+          :error, "Each process reads answers meant for the other. Start one helper per process in after_worker_fork."
         ),
         shared_datagram: Kind.new(
-          :note, "A connected datagram socket is open in two live processes.",
-          "Sending works, but an answer may reach the wrong process. If the app reads answers from it, open it in " \
-          "after_worker_fork."
+          :note, "Sending works, but an answer may reach the wrong process. If the app reads answers from it, open " \
+                 "it in after_worker_fork."
         ),
         shared_listener: Kind.new(
-          :note, "A listening socket of the app's own is open in all processes.",
-          "Each process that has it open keeps the address in use. Serve it in a service, or close it in " \
-          "after_worker_fork."
+          :note, "Each process that has it open keeps the address in use. Serve it in a service, or close it in " \
+                 "after_worker_fork."
         ),
         shared_file: Kind.new(
-          :note, "A file is open in several processes, and none of them has moved its position.",
-          "A later read or write would move the position for all of them. If the app no longer needs the file, close " \
-          "it."
+          :note, "A later read or write would move the position for all of them. If the app no longer needs the " \
+                 "file, close it."
         ),
         inherited_lock: Kind.new(
-          :error, "A file locked with flock is inherited.",
-          "Any child can release the lock, or keep it held. Lock the file in the process that needs it. If the lock " \
-          "is shared on purpose, pass the file to Pando.keep_io."
+          :error, "Any child can release the lock, or keep it held. Lock the file in the process that needs it. If " \
+                  "the lock is shared on purpose, pass the file to Pando.keep_io."
         ),
         request_stuck: Kind.new(
-          :error, "A request got no response in a forked process. It is a note if the request slept or hung before " \
-                  "any refork.",
-          "Often such a request waits for a lock whose owner, a thread, does not exist after the fork. See which " \
-          "line waits, and for what. Start what the line needs in after_worker_fork."
+          :error, "Often such a request waits for a lock whose owner, a thread, does not exist after the fork. See " \
+                  "which line waits, and for what. Start what the line needs in after_worker_fork."
         ),
         request_failed: Kind.new(
-          :error, "A request succeeded before a refork and failed after it.",
-          "Most likely the request uses something that the app holds from before the fork. See the error in the " \
-          "app's log."
+          :error, "Most likely the request uses something that the app holds from before the fork. See the error in " \
+                  "the app's log."
         ),
         process_lost: Kind.new(
-          :error, "A mold or a worker died or never became ready.",
-          "The doctor could not examine this process any further. See the reason above and the app's log."
+          :error, "The doctor could not examine this process any further. See the reason above and the app's log."
         ),
         refork_failed: Kind.new(
-          :error, "Pando could not start the next generation.",
-          "Without a refork, workers share less memory. See the reason above: usually a hook raised, or the process " \
-          "must not be forked."
+          :error, "Without a refork, workers share less memory. See the reason above: usually a hook raised, or the " \
+                  "process must not be forked."
         ),
         fork_unsafe: Kind.new(
-          :warning, "The app marked its process as unsafe to fork.",
-          "Pando never promotes such a process. Start what makes it unsafe later, or in a service."
+          :warning, "Pando never promotes such a process. Start what makes it unsafe later, or in a service."
         ),
         exit_handler: Kind.new(
-          :error, "An at_exit handler runs at the end of each child, not only in the process that registered it.",
-          "Each worker that leaves repeats what the handler does. Compare Process.pid in it, or use " \
-          "before_worker_exit."
+          :error, "Each worker that leaves repeats what the handler does. Compare Process.pid in it, or use " \
+                  "before_worker_exit."
         ),
         signal_handler_lost: Kind.new(
-          :error, "A signal handler that was set while the app was loaded is not in place in workers.",
-          "Workers do not react to the signal as the app expects. Set the handler in after_worker_ready, unless " \
-          "Pando needs the signal itself."
+          :error, "Workers do not react to the signal as the app expects. Set the handler in after_worker_ready, " \
+                  "unless Pando needs the signal itself."
         )
       }.each_value(&:freeze).freeze
 
@@ -225,6 +189,20 @@ module Pando
         @details = details
         freeze
       end
+
+      # @api private
+      # @param known [Hash{Symbol => Object}] a {#to_h} that may have been JSON
+      # @return [Finding]
+      # @raise [KeyError] the kind is not in the table
+      def self.parse(known)
+        kind, severity = known.values_at(:kind, :severity).map(&:to_s)
+        new(KINDS.keys.find { |one| one.name == kind }, severity: SEVERITIES.find { |one| one.name == severity },
+                                                        **known.except(:kind, :severity))
+      end
+
+      # @api private
+      # @return [Finding] the same, but for these
+      def with(**changes) = Finding.new(kind, **to_h.except(:kind), **changes)
 
       # The same from run to run, so that a baseline recognizes old findings.
       # @return [String]

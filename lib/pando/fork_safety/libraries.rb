@@ -200,7 +200,7 @@ module Pando
 
         # A native thread does not exist in a child, but its locks and the code that waits for it do.
         def refuse_threads(library, strict)
-          count = Threads.names.count { |name| library.thread?(name) }
+          count = Threads.names.count { |name| library.unsafe_thread?(name) }
           return unless count.positive?
 
           reason = "#{count} of its native threads are alive, and a child has none of them"

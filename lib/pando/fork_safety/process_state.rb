@@ -9,31 +9,16 @@ module Pando
     # limits, its signal handling, its first three descriptors; and its environment. Pando compares two states. The
     # younger one comes from the process of the older one, or from a descendant of it.
     #
-    # A value. It holds no contents of environment variables, which may be secrets, but a digest of each.
-    class ProcessState
-      def self.take = new(Reading.all)
+    # A state holds no contents of environment variables, which may be secrets, but a digest of each.
+    module ProcessState
+      class << self
+        # @return [Hash{String => Value}] the state of this process, by name
+        def take = Reading.all.freeze
 
-      # @return [Hash{String => Value}] by name
-      attr_reader :values
-
-      def initialize(values)
-        @values = values.freeze
-        freeze
-      end
-
-      def ==(other) = other.is_a?(ProcessState) && values == other.values
-
-      def changes_since(former)
-        (former.values.keys | values.keys).filter_map do |key|
-          from = former.values[key]
-          to = values[key]
-          Change.new(key, from, to) unless from == to
+        # @return [Array<Change>] from an older state to a younger one
+        def changes(from, to)
+          (from.keys | to.keys).filter_map { |key| Change.new(key, from[key], to[key]) unless from[key] == to[key] }
         end
-      end
-
-      def with(former, keys)
-        kept = former.values.slice(*keys)
-        ProcessState.new(values.except(*keys).merge(kept))
       end
 
       # One difference between two states of a process.

@@ -181,6 +181,7 @@ module Pando
       def steps
         @steps ||= numbers("steps", "L*").each_slice(6).map do |job, cause, *rest|
           raise Broken, "a step has an unknown cause" unless CAUSES[cause] && rest.size == 4
+          raise Broken, "a step belongs to no job" if job > jobs.size + 1 # the last steps may follow the last job
 
           Step.new(job, CAUSES[cause], *rest)
         end

@@ -37,7 +37,7 @@ module Pando
 
       # In a worker that is to be promoted, before the user's hooks: requests have not made the changes of these hooks.
       def hand_down
-        @before = @state && State.take.changes_since(@state).map(&:key)
+        @before = @state && State.changes(@state, State.take).map(&:key)
       end
 
       # In a process that forks, after the user's hooks.
@@ -61,8 +61,9 @@ module Pando
 
       def wanted(role)
         now = State.take
-        changes = now.changes_since(@state).select { |one| @before.include?(one.key) }
-        @state = now.with(@state, changes.map(&:key))
+        changes = State.changes(@state, now).select { |one| @before.include?(one.key) }
+        keys = changes.map(&:key)
+        @state = now.except(*keys).merge(@state.slice(*keys))
         changes = changes.select(&:root?) if changes.any?(&:root?) # from another root nothing else can be compared
         others = elsewhere(role) if changes.any?
         changes.reject { |one| one.shared?(others) || @allowed.any? { |pattern| one.match?(pattern) } }

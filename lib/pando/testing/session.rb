@@ -4,7 +4,6 @@ require "tempfile"
 require "pando/testing/coverage"
 require "pando/testing/hooks"
 require "pando/testing/line"
-require "pando/testing/places"
 require "pando/testing/strict"
 require "pando/testing/threads"
 
@@ -155,8 +154,7 @@ module Pando
 
       # As in a new worker, except for the seed: it differs from the parent's, and is the same in each run.
       def settle_in(plug, slot, generation)
-        ForkSafety.after_fork
-        ForkSafety::Libraries.settle
+        ForkSafety.after_fork { ForkSafety::Libraries.settle }
         Random.srand((plug.seed * 65_536) + (generation * 16) + slot)
         Testing.hooks.after_fork(slot, generation)
       end
@@ -168,13 +166,13 @@ module Pando
         found = ForkSafety::Audit.run(forks: false, own: own(plug), keep: config&.keep_io.to_a).findings
         found = ForkSafety::Libraries.findings(prepared: config&.prepared_library.to_a) + found if @generation == 1
         found = found.reject { |one| one.severity == :note || suite?(one.location) }
-        found.map { |one| ForkSafety::Finding.new(one.kind, **one.to_h.except(:kind), severity: :warning) }
+        found.map { |one| one.with(severity: :warning) }
       end
 
       def own(plug) = [*@line.ios, *@strict&.ios, *plug.outputs.grep(IO).reject(&:closed?)]
 
       def suite?(location)
-        location && (DISTRIBUTION.match?(location) || Places.suite?(location[/\A(.+):\d+\z/, 1] || location))
+        location && (DISTRIBUTION.match?(location) || settings.suite?(location[/\A(.+):\d+\z/, 1] || location))
       end
 
       # Flushes the IOs, so that nothing is written twice, or lost with a process that is killed.

@@ -11,7 +11,9 @@ module Pando
       YES = %w[1 true yes on].freeze
       NO = ["0", "false", "no", "off", ""].freeze
       FAIL_ON = %i[error warning never].freeze
-      private_constant :EVERY, :PATIENCE, :YES, :NO, :FAIL_ON
+      TEST_GEMS = %r{/(?:minitest|rspec|simplecov|capybara|webmock|vcr|test-unit|cucumber|selenium)[-\w]*-\d[^/]*/}
+      PANDO = "#{File.expand_path("..", __dir__)}/".freeze
+      private_constant :EVERY, :PATIENCE, :YES, :NO, :FAIL_ON, :TEST_GEMS, :PANDO
 
       # @return [Integer, nil] tests between two reforks; nil: never refork
       attr_reader :every
@@ -83,6 +85,13 @@ module Pando
       # @param path [String, nil, false]
       def config_file=(path)
         @config_file = path || nil
+      end
+
+      # @api private
+      # @return [Boolean] whether a file belongs to the suite or to a test library
+      def suite?(path)
+        path = File.expand_path(path)
+        TEST_GEMS.match?(path) || path.start_with?(PANDO, *folders.map { |folder| "#{folder}/" })
       end
 
       # @param finding [ForkSafety::Finding]

@@ -37,9 +37,10 @@ module Pando
       # @yield in the twin: prepares the new process
       def before_fork(&settle)
         @channel, its = UNIXSocket.pair
+        now = ForkSafety::FileTime.now
         @session.line.fork_aside do
           @channel.close
-          Twin.new(its, @rehearsal).live(&settle)
+          Twin.new(its, @rehearsal, now).live(&settle)
         end
         its.close
         nil
@@ -112,9 +113,11 @@ module Pando
       # The process that runs one test before the heir does, and then exits. The heir sends it one line per command.
       class Twin
         # @param rehearsal [Proc] runs the test; returns an error message or nil
-        def initialize(channel, rehearsal)
+        # @param born [Integer] when it was forked
+        def initialize(channel, rehearsal, born)
           @channel = channel
           @rehearsal = rehearsal
+          @born = born
         end
 
         def live
@@ -123,7 +126,7 @@ module Pando
           [$stdout, $stderr].each { |io| io.reopen(File::NULL, "w") }
           yield
           obey { { wrong: @rehearsal.call } }
-          obey { { deleted: Exits.run } }
+          obey { { deleted: Exits.run(@born) } }
           nil
         end
 

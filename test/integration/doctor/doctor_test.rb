@@ -233,6 +233,23 @@ class DoctorTest < Minitest::Test
     assert_match(/^INCOMPLETE: .*; could not be done: lazy state\n\z/, doctor(app).out)
   end
 
+  def test_one_of_two_checks_of_a_worker_fails
+    write("config/pando.rb", "threads 2")
+    run = doctor(<<~RUBY, "--format", "json")
+      run(lambda do |_env|
+        raise "on another thread" unless Thread.current == Thread.main
+
+        $memo ||= Array.new(10_000) { |number| number.to_s }
+        [200, {}, []]
+      end)
+    RUBY
+
+    assert_match(/on another thread/, run.report["undone"][0]["reason"])
+    assert_includes(run.report["findings"].map { |one| one.values_at("kind", "location") },
+                    ["lazy_memory", "config.ru:4"])
+    refute_nil(run.report["lazy_state"])
+  end
+
   def test_routes_of_what_is_no_rails_application
     run = doctor(CLEAN, "--requests", "routes")
 

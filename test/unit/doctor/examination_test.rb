@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "pando/doctor"
+require "tmpdir"
 
 # Which requests the measurement of lazy state is made with.
 class DoctorLazyStateMeasurementTest < Minitest::Test
@@ -19,7 +20,34 @@ class DoctorLazyStateMeasurementTest < Minitest::Test
     assert_equal [["lazy state", Doctor::LazyStateMeasurement::FEWEST, 17]], evidence.limits.map(&:to_a)
   end
 
+  # With threads a further child looks for shared state, after the others.
+  def test_the_answer_has_the_time_of_all_children
+    seconds = Doctor::LazyStateMeasurement::CHILD_SECONDS.min
+    wait = { { parallel: true } => 1, { parallel: false } => 3, { parallel: true, threads: true } => 2,
+             { parallel: false, threads: true } => 4 }
+
+    wait.each do |options, children|
+      assert_in_delta (children * seconds) + 1.0, waits(options), 0.001, options.inspect
+    end
+  end
+
   private
+
+  # A stage whose worker answers at once.
+  Stage = Struct.new(:folder, :seconds) do
+    def talk_to(_worker, seconds) = tap { self.seconds = seconds }
+    def ask(_question) = { lazy: true, findings: [] }
+  end
+
+  def waits(options)
+    evidence = Doctor::Evidence.new("/app")
+    evidence.sent << sent(request("/"), 200)
+    Dir.mktmpdir do |folder|
+      stage = Stage.new(folder)
+      Doctor::LazyStateMeasurement.new(evidence, [request("/")], [], 1.0, **options).run(stage, :worker)
+      stage.seconds
+    end
+  end
 
   def request(path) = Doctor::Request.new(verb: "GET", target: path, headers: {}, body: nil)
 

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "socket"
+require "tmpdir"
 require "support/in_child"
 require "pando/doctor/subject/payload"
 
@@ -17,6 +19,25 @@ class DoctorPayloadTest < Minitest::Test
     assert_equal(:keep, payload.options.mold)
   end
 
+  # The user's flags and file hold in all but what the stage needs.
+  def test_the_stage_sets_its_own_workers_and_listener
+    Dir.mktmpdir do |folder|
+      found = in_child do
+        config = built(folder, %w[--workers auto --listen 127.0.0.1:80 --refork auto --timeout 7 -- config.ru]).config
+        [config.workers, config.listen.map(&:to_s), config.refork.name, config.timeout, config.reactor]
+      end
+
+      assert_equal([3, ["unix:#{folder}/listener"], "manual", 7.0, false], found)
+    end
+  end
+
+  def test_the_number_of_its_workers_stays
+    config = Pando::Config.load(%w[--workers auto config.ru])
+    payload = Pando::Doctor::Subject::Payload.new(Pando::Server.new(config), nil, { patience: 1.0 })
+
+    refute(payload.options.auto_workers)
+  end
+
   # Ruby forgets which line made an object that it has moved.
   def test_the_heap_is_not_compacted
     compactions = in_child do
@@ -27,5 +48,14 @@ class DoctorPayloadTest < Minitest::Test
     end
 
     assert_equal(0, compactions)
+  end
+
+  private
+
+  def built(folder, argv)
+    wire = Socket.new(:UNIX, :DGRAM)
+    wire.bind(Addrinfo.unix(File.join(folder, "wire")))
+    ENV["PANDO_DOCTOR"] = JSON.generate(folder: folder, patience: 1.0, workers: 3)
+    Pando::Doctor::Subject::Payload.build(argv)
   end
 end

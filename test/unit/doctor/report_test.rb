@@ -93,6 +93,15 @@ class DoctorReportTest < Minitest::Test
     assert_equal("c.rb:3", report.findings.first.location)
   end
 
+  def test_of_two_findings_on_a_line_the_gravest_stays
+    add(:request_failed, severity: :note, location: "#{@folder}/a.rb:1", subject: "GET /a")
+    add(:request_failed, location: "#{@folder}/a.rb:1", subject: "GET /b")
+    add(:request_failed, location: "#{@folder}/a.rb:1", subject: "GET /c")
+
+    refute_predicate(report, :clean?)
+    assert_equal([[:error, "GET /b"]], report.findings.map { |one| [one.severity, one.subject] })
+  end
+
   def test_a_warning_without_a_line_gives_way_to_one_of_its_kind_with_it
     add(:native_thread, location: "#{@folder}/a.rb:1")
     add(:native_thread)
@@ -168,6 +177,17 @@ class DoctorReportTest < Minitest::Test
     refute_match(/<script|<img|<link|src=|href=|url\(|@import/i, page)
     assert_operator(page.scan("&lt;script&gt;").size, :>=, 9)
     assert_match(%r{\A<!DOCTYPE html>.*<svg .*</html>\n\z}m, page)
+  end
+
+  def test_the_page_tells_which_processes_have_a_descriptor
+    workers = [0, 1].map { |slot| Doctor::Stage::Actor.new("worker", slot, 0, 7 + slot) }
+    open = Doctor::ProcessInfo::Descriptor.new(9, "/tmp/<words>", {})
+    shared = Doctor::SharedDescriptors::Shared.new(open: open, io: { location: "#{@folder}/a.rb:3" }, holders: workers)
+    mold = Doctor::Stage::Actor.new("mold", nil, 0, 6)
+    @evidence.generations << Doctor::Evidence::Generation.new(number: 0, mold: mold, workers: workers, shared: [shared])
+
+    assert_includes(report.write("html"), "<tr><td>/tmp/&lt;words&gt;</td><td><code>a.rb:3</code></td>" \
+                                          "<td>worker 0 gen 0, worker 1 gen 0</td></tr>")
   end
 
   private

@@ -75,6 +75,19 @@ class ForkSafetyDescriptorsTest < Minitest::Test
     [ours, theirs].each(&:close)
   end
 
+  # It was open when the IOs were chosen.
+  def test_an_io_that_another_thread_closes_meanwhile
+    answer = in_child do
+      late, other = IO.pipe
+      closing = Module.new { define_method(:open) { |&block| super() { |one| late.close.then { block.call(one) } } } }
+      Pando::ForkSafety::Substitutes.singleton_class.prepend(closing)
+      Pando.close_all_ios!
+      [late.closed?, outcome { other.write("x") }]
+    end
+
+    assert_equal %w[true 1], answer
+  end
+
   def test_what_was_read_ahead_is_dropped
     ours, theirs = UNIXSocket.pair
     ours.write("first\nsecond\n")

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "fiddle"
+require "tmpdir"
 require "support/c_program"
 require "pando/fork_safety/examination"
 
@@ -60,6 +61,18 @@ class ForkSafetyExaminationTest < Minitest::Test
       wait_until(timeout: PATIENCE, message: -> { Examination.new(child).text }) do
         Examination.new(child).text.match?(/on the stack of thread #{child}: .*held_lock-\h+\.so\+0x\h+/)
       end
+    end
+  ensure
+    ENV["PATH"] = path
+  end
+
+  def test_a_debugger_that_takes_too_long_is_ended
+    path = ENV.fetch("PATH")
+    Dir.mktmpdir do |folder|
+      File.write(File.join(folder, "eu-stack"), "#!/bin/sh\necho '#0 0x1 wait'\nsleep 1000\n", perm: 0o755)
+      ENV["PATH"] = "#{folder}:#{path}"
+
+      assert_equal(["native stack, by eu-stack:", "#0 0x1 wait"], Examination::Debugger.stack(Process.pid, 0.5))
     end
   ensure
     ENV["PATH"] = path

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "json"
 require "pando/fork_safety/finding"
+require_relative "../../../bin/lib/findings_table"
 
 # What the checks report.
 class FindingTest < Minitest::Test
@@ -32,6 +34,20 @@ class FindingTest < Minitest::Test
     assert_equal("app.rb:3", shared_socket(location: "app.rb:3").to_h[:location])
   end
 
+  def test_it_comes_back_from_json
+    finding = shared_socket(location: "app.rb:3", details: { count: 2 })
+    again = Finding.parse(JSON.parse(JSON.generate(finding.to_h), symbolize_names: true))
+
+    assert_equal(finding.to_h, again.to_h)
+    assert_raises(KeyError) { Finding.parse(finding.to_h.merge(kind: "mystery")) }
+  end
+
+  def test_another_one_that_differs_in_a_part
+    finding = shared_socket(location: "app.rb:3", advice: "Nothing to do.", details: { count: 2 })
+
+    assert_equal(finding.to_h.merge(severity: :note), finding.with(severity: :note).to_h)
+  end
+
   def test_it_is_a_line
     assert_equal("error: Redis is shared (app.rb:3)", shared_socket(location: "app.rb:3").to_s)
     assert_equal("error: Redis is shared", shared_socket.to_s)
@@ -45,7 +61,7 @@ class FindingTest < Minitest::Test
   def test_every_kind_says_what_it_is
     Finding::KINDS.each do |name, kind|
       assert_includes(Finding::SEVERITIES, kind.severity, name)
-      assert_match(/\A[A-Z].*\.\z/, kind.help, name)
+      assert_match(/\A[A-Z].*\.\z/, FindingsTable::HELP.fetch(name), name)
     end
   end
 

@@ -222,7 +222,7 @@ class PreparationTest < Minitest::Test
   end
 
   def test_native_threads_that_no_child_would_have_prevent_it
-    threads = Libraries::Library.new("threads", "Object") { threads(/./, unsafe: true) }
+    threads = Libraries::Library.new("threads", "Object") { unsafe_threads(/./) }
     reason = forked do
       [assert_raises(Libraries::Unsafe) { around([threads], strict: true) { flunk } }.message]
     end

@@ -15,7 +15,7 @@ class ProcessStateTest < Minitest::Test
     system("true")
     Dir.chdir("/tmp") { trap("USR2", trap("USR2") { nil }) }
 
-    assert_empty(State.take.changes_since(before))
+    assert_empty(State.changes(before, State.take))
     assert_equal(before, State.take)
   end
 
@@ -61,7 +61,7 @@ class ProcessStateTest < Minitest::Test
       ENV["STATE_OLD"] = "another secret"
       ENV["STATE_NEW\e"] = "new secret"
       ENV.delete("STATE_GONE")
-      State.take.changes_since(before).flat_map { |one| [one.to_s, one.inspect, one.finding.to_h.to_s, one.token] }
+      State.changes(before, State.take).flat_map { |one| [one.to_s, one.inspect, one.finding.to_h.to_s, one.token] }
     end
 
     ['ENV["STATE_OLD"] changed', 'ENV["STATE_NEW?"] set', 'ENV["STATE_GONE"] deleted'].each do |text|
@@ -88,7 +88,7 @@ class ProcessStateTest < Minitest::Test
         File.rename("#{folder}/a", "#{folder}/b")
         same = State.take == before
         Dir.chdir("/")
-        [same, State.take.changes_since(before).map(&:restorable?)]
+        [same, State.changes(before, State.take).map(&:restorable?)]
       end
 
       assert_equal([true, [false]], answers)
@@ -101,10 +101,10 @@ class ProcessStateTest < Minitest::Test
       File.umask(0o777)
       Dir.chdir("/")
       ENV["STATE_NEW"] = "1"
-      changes = State.take.changes_since(before)
+      changes = State.changes(before, State.take)
       good, others = changes.partition(&:restorable?)
       good.each(&:put_back)
-      [good.map(&:key).sort, others.map(&:key), State.take.changes_since(before).map(&:key)]
+      [good.map(&:key).sort, others.map(&:key), State.changes(before, State.take).map(&:key)]
     end
 
     assert_equal([%w[directory umask], ["env STATE_NEW"], ["env STATE_NEW"]], answers)
@@ -117,7 +117,7 @@ class ProcessStateTest < Minitest::Test
       File.umask(0o777)
       trap("WINCH") { nil }
       trap("ALRM", "IGNORE")
-      State.take.changes_since(before).select(&:customary?).map(&:key).sort
+      State.changes(before, State.take).select(&:customary?).map(&:key).sort
     end
 
     assert_equal(["env STATE_NEW", "signal WINCH"], customary)
@@ -131,13 +131,13 @@ class ProcessStateTest < Minitest::Test
       File.umask(0o022)
       before = State.take
       yield
-      State.take.changes_since(before).map(&:to_s)
+      State.changes(before, State.take).map(&:to_s)
     end
   end
 
   def token_of
     before = State.take
     yield
-    State.take.changes_since(before).first.token
+    State.changes(before, State.take).first.token
   end
 end

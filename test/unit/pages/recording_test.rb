@@ -46,6 +46,16 @@ class PagesRecordingTest < Minitest::Test
     end
   end
 
+  def test_pages_of_a_job_that_cannot_be_are_broken
+    steps = ->(job) { { "steps" => [job, 1, 0, 0, 0, 0].pack("L*"), "pages" => [page(1, 0)].pack("Q*") } }
+    after_the_last_one = PrivatePages.new(Recording.new(recording.parts.merge(steps.call(2))))
+
+    assert_equal 2, Pando::Pages::Figures.new(after_the_last_one).requests.size
+    [3, 0xFFFFFFFF].each do |job|
+      assert_raises(Recording::Broken) { PrivatePages.new(Recording.new(recording.parts.merge(steps.call(job)))) }
+    end
+  end
+
   def test_pages_are_counted_by_kind_and_cause
     pages = PrivatePages.new(recording)
 

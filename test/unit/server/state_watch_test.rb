@@ -47,7 +47,7 @@ class StateWatchTest < Minitest::Test
       watch = born
       before = Pando::ForkSafety::ProcessState.take
       ENV["STATE"] = "1"
-      change, = Pando::ForkSafety::ProcessState.take.changes_since(before)
+      change, = Pando::ForkSafety::ProcessState.changes(before, Pando::ForkSafety::ProcessState.take)
       first = error_in { asked(watch) }
       watch.seen(change.token)
       asked(watch)

@@ -41,6 +41,15 @@ class TestingSettingsTest < Minitest::Test
     assert_raises(Pando::ConfigError) { Settings.from("PANDO_REFORK_EVERY" => "-1") }
   end
 
+  def test_files_of_the_suite
+    settings = Settings.new
+    theirs = [File.expand_path("test/a_test.rb"), "spec/a_spec.rb", "/gems/rspec-core-3.13.0/lib/rspec/core.rb",
+              Support::Checkout.path("lib/pando/testing/session.rb")]
+
+    theirs.each { |path| assert settings.suite?(path), path }
+    ["app.rb", "tests/app.rb", "/gems/rack-3.0.0/lib/rack.rb"].each { |path| refute settings.suite?(path), path }
+  end
+
   def test_what_fails_a_run
     warning = Finding.new(:lost_thread, severity: :warning, subject: "thread", message: "lost")
     error = Finding.new(:shared_socket, subject: "socket", message: "shared")

@@ -2,6 +2,7 @@
 
 require "objspace"
 require "pando/doctor/lazy_state/findings"
+require "pando/fork_safety/libraries/constants"
 
 module Pando
   module Doctor
@@ -154,9 +155,8 @@ module Pando
       # variable of an object that one of these holds (a singleton).
       class Holders
         STEPS = 200_000 # objects followed from one holder
-        CONSTANTS, GET, PENDING, VARIABLES, VARIABLE, NAME =
-          %i[constants const_get autoload? class_variables class_variable_get inspect]
-          .map { |name| Module.instance_method(name) }
+        VARIABLES, VARIABLE, NAME =
+          %i[class_variables class_variable_get inspect].map { |name| Module.instance_method(name) }
         INSTANCE_VARIABLES, INSTANCE_VARIABLE =
           %i[instance_variables instance_variable_get].map { |name| Kernel.instance_method(name) }
 
@@ -189,20 +189,11 @@ module Pando
           found = Hash.new { |all, key| all[key] = Hash.new(0).compare_by_identity }
           return found if @wanted.empty?
 
-          quietly { each_held { |holder| trace(holder, found) } }
+          ForkSafety::Libraries::Constants.quietly { each_held { |holder| trace(holder, found) } }
           found
         end
 
         private
-
-        # Reading a deprecated constant warns.
-        def quietly
-          verbose = $VERBOSE
-          $VERBOSE = nil
-          yield
-        ensure
-          $VERBOSE = verbose
-        end
 
         # An old container may hold new objects.
         def trace(holder, found)
@@ -249,16 +240,8 @@ module Pando
           INSTANCE_VARIABLES.bind_call(owner).each do |name|
             yield "#{title}.#{name}", INSTANCE_VARIABLE.bind_call(owner, name)
           end
-          each_constant(owner) do |name|
-            yield owner.equal?(Object) ? name.name : "#{title}::#{name}", GET.bind_call(owner, name, false), name
-          end
-        end
-
-        def each_constant(owner)
-          CONSTANTS.bind_call(owner, false).each do |name|
-            yield name unless PENDING.bind_call(owner, name, false)
-          rescue NameError, LoadError
-            nil # removed, or its autoload fails
+          ForkSafety::Libraries::Constants.each(owner) do |name, value|
+            yield owner.equal?(Object) ? name.name : "#{title}::#{name}", value, name
           end
         end
 

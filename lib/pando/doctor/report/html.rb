@@ -8,8 +8,8 @@ require "pando/table"
 module Pando
   module Doctor
     class Report
-      # The report as a page for a browser, with pictures of the processes, their memory and what they share. All text
-      # is escaped: an application may have written it.
+      # The report as a page for a browser, with pictures of the processes and their memory. All text is escaped: an
+      # application may have written it.
       class Html
         LONGEST_NAME = 330 # pixels, of a process in the chart of memory
 
@@ -42,7 +42,7 @@ module Pando
 
         def sections
           { "Findings" => findings, "Processes" => Generations.new(@report.generations).svg, "Memory" => memory,
-            "Shared descriptors" => Sharing.new(@report.descriptors).svg,
+            "Shared descriptors" => descriptors,
             "Threads where forks were made" => threads,
             "Lazily loaded state" => @report.lazy_state&.then { |figures| LazyStateSection.render(figures) },
             "Libraries" => Table.new([], libraries).html, "Requests" => HtmlPage.code_list(@report.requests),
@@ -66,6 +66,11 @@ module Pando
           end
           caption = "orange: its own; grey: its part of what it shares (PSS)"
           HtmlPage::Bars.new("memory of each process", bars, left: LONGEST_NAME, caption: caption).svg
+        end
+
+        def descriptors
+          rows = @report.descriptors.map { |one| [one[:what], HtmlPage.code(one[:location]), one[:processes]] }
+          Table.new(%w[descriptor where processes], rows).html || "<p>None.</p>"
         end
 
         def threads
@@ -129,43 +134,6 @@ module Pando
             bottom = top(row - 1) + HEIGHT
             path = "M#{from} #{bottom} V#{bottom + 25} H#{to} V#{top(row)}"
             "<path class=\"edge\" stroke-dasharray=\"4\" d=\"#{path}\"/>"
-          end
-        end
-
-        # A row for each descriptor, with a dot for each process that has it.
-        class Sharing
-          include HtmlPage::Picture
-
-          LABEL = 430
-          COLUMN = 120
-          ROW = 22
-          LONGEST = 62 # characters of a name
-
-          def initialize(descriptors)
-            @descriptors = descriptors
-          end
-
-          def svg
-            return "<p>None.</p>" if @descriptors.empty?
-
-            processes = @descriptors.flat_map { |one| one[:processes] }.uniq
-            heads = processes.each_with_index.map { |name, place| text(center(place), 14, name, anchor: "middle") }
-            shapes = @descriptors.each_with_index.flat_map { |one, place| row(one, (place + 1) * ROW, processes) }
-            draw(LABEL + (processes.size * COLUMN), ((@descriptors.size + 1) * ROW) + 10,
-                 "descriptors and the processes that have them", heads + shapes)
-          end
-
-          private
-
-          def center(place) = LABEL + (place * COLUMN) + (COLUMN / 2)
-
-          def row(one, top, processes)
-            name = [one[:what], one[:location]].compact.join(" ")
-            name = "…#{name[(1 - LONGEST)..]}" if name.size > LONGEST
-            dots = one[:processes].map do |process|
-              "<circle class=\"dot\" cx=\"#{center(processes.index(process))}\" cy=\"#{top + 10}\" r=\"6\"/>"
-            end
-            [text(0, top + 14, name), *dots]
           end
         end
 

@@ -30,7 +30,7 @@ module Pando
         def report_changes
           before = @before or return
           @before = nil
-          changes = ForkSafety::ProcessState.take.changes_since(before)
+          changes = ForkSafety::ProcessState.changes(before, ForkSafety::ProcessState.take)
           changes.reject { |change| @allowed.call(change) }.each { |change| tell(change) }
           nil
         end
@@ -103,7 +103,7 @@ module Pando
           when "count" then count
           when "turn" then turn
           when "use" then @payload.wire.tell(use: @payload.use.used, pid: Process.pid)
-          when /\Alazy / then lazy_state(**JSON.parse(question.delete_prefix("lazy "), symbolize_names: true))
+          when /\Alazy / then lazy_state(**JSON.parse(File.read(question[5..]), symbolize_names: true))
           end
         end
 
@@ -117,32 +117,44 @@ module Pando
           Instruments.phase = :collecting
           GC.start
           Instruments.phase = nil
-          @payload.wire.tell(count: Dir.children("/proc/self/fd").size, pid: Process.pid,
+          @payload.wire.tell(count: Sys.descriptor_count, pid: Process.pid,
                              lines: @payload.snapshot.io_counts)
         end
 
         # Measures what the first requests build, in children of this worker, which itself does not change.
-        # @param requests [Array<String>] as sent over a connection @param times [Integer] how often each is served
-        # @param seconds [Float] for each child @param parallel [Boolean] whether the children run at the same time
+        # @param requests [Array<String>] as sent over a connection, in Base64
+        # @param times [Integer] how often each is served @param seconds [Float] for each child
+        # @param parallel [Boolean] whether the children run at the same time
         def lazy_state(requests:, times:, seconds:, parallel:)
           require "pando/doctor/lazy_state"
+          requests = requests.map { |text| text.unpack1("m0") }
           few = ->(_number) { serve_all(requests.first(SAMPLE)) }
           result = LazyState.examine(requests: times, root: @config.directory, timeout: seconds, sample: few,
                                      parallel: parallel) { serve_all(requests) }
-          findings = result.findings.map(&:to_h) + shared_state(requests.first(SAMPLE), seconds)
-          @payload.wire.tell(lazy: true, pid: Process.pid, findings: findings,
-                             figures: result.figures.except(:undone), error: result.figures[:undone])
+          shared, reason = shared_state(requests.first(SAMPLE), seconds)
+          tell_lazy([result.figures[:undone], reason], result.findings.map(&:to_h) + shared,
+                    result.figures.except(:undone))
         rescue StandardError => error
-          @payload.wire.tell(lazy: true, pid: Process.pid, findings: [], error: "#{error.message} (#{error.class})")
+          tell_lazy(["#{error.message} (#{error.class})"])
         end
 
+        # @param reasons [Array<String, nil>] why something could not be measured
+        def tell_lazy(reasons, findings = [], figures = nil)
+          reasons = reasons.compact
+          @payload.wire.tell(lazy: true, pid: Process.pid, findings: findings, figures: figures,
+                             error: (reasons.join("; ") if reasons.any?))
+        end
+
+        # @return [Array(Array<Hash>, String)] findings, and why there are none
         def shared_state(requests, seconds)
-          return [] unless @payload.threads?
+          return [[]] unless @payload.threads?
 
           require "pando/doctor/subject/shared_state"
-          JSON.parse(LazyState::ForkedRun.new(timeout: seconds).once do
+          [JSON.parse(LazyState::ForkedRun.new(timeout: seconds).once do
             JSON.generate(SharedState.new(@app).findings(requests) { |request| serve(request.b) }.map(&:to_h))
-          end)
+          end)]
+        rescue LazyState::ForkedRun::Failed => e
+          [[], "shared state: #{e.message}"]
         end
 
         def serve_all(requests) = requests.each { |request| serve(request.b) }

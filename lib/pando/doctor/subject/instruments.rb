@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fcntl"
+require "pando/fork_safety/file_time"
 require "pando/sys"
 
 module Pando
@@ -31,7 +32,7 @@ module Pando
 
           def install(wire)
             @wire = wire
-            @born = now
+            @born = ForkSafety::FileTime.now
             enter
             [Kernel.singleton_class, Signal.singleton_class].each { |one| one.prepend(Traps) }
             Kernel.singleton_class.prepend(ExitHandlers)
@@ -50,7 +51,7 @@ module Pando
           end
 
           # In a process that is about to fork.
-          def forking = @forking = now
+          def forking = @forking = ForkSafety::FileTime.now
 
           def application_loaded = @loaded_traps = @traps.dup
 
@@ -71,8 +72,7 @@ module Pando
           def deleting(path)
             return unless @phase && @pids.size > 1
 
-            made = birth(path)
-            return unless made.between?(@born, @inherited)
+            return unless ForkSafety::FileTime.made(path).between?(@born, @inherited)
 
             @wire.tell(record: :deletion, path: File.expand_path(path), location: place, pid: Process.pid)
           rescue SystemCallError, TypeError
@@ -99,18 +99,6 @@ module Pando
               end
             end
           end
-
-          # The coarse clock, from which the kernel takes the times of files.
-          def now = Process.clock_gettime(Process::CLOCK_REALTIME_COARSE, :nanosecond)
-
-          # Not every file system records when a file was made.
-          def birth(path)
-            nanoseconds(File.birthtime(path))
-          rescue NotImplementedError
-            nanoseconds(File.ctime(path))
-          end
-
-          def nanoseconds(time) = (time.to_i * 1_000_000_000) + time.nsec
 
           def ours?(location) = location.nil? || location.start_with?(LIBRARY)
 
@@ -163,7 +151,7 @@ module Pando
           @wire = wire
           @probe = File.open(File::NULL)
           @known = tasks
-          @open = descriptors
+          @open = Sys.descriptor_targets
           @free = next_free
         end
 
@@ -194,7 +182,7 @@ module Pando
         end
 
         def note_descriptors(point)
-          now = descriptors
+          now = Sys.descriptor_targets
           now.each do |number, link|
             next if @open[number] == link
 
@@ -215,14 +203,6 @@ module Pando
           number = @probe.fcntl(Fcntl::F_DUPFD, 0)
           Sys.close_fd(number)
           number
-        end
-
-        def descriptors
-          Dir.children("/proc/self/fd").to_h do |number|
-            [number.to_i, File.readlink("/proc/self/fd/#{number}")]
-          rescue Errno::ENOENT
-            [number.to_i, nil]
-          end.compact
         end
       end
     end

@@ -23,17 +23,18 @@ module Pando
         def self.build(argv)
           settings = JSON.parse(ENV.fetch(VARIABLE), symbolize_names: true)
           wire = Wire.new(settings.fetch(:folder))
-          config = load_config(argv, wire)
+          config = load_config(argv, wire, settings.fetch(:workers))
           Events.subscribe { |event| wire.tell(event: event.name, **event.payload) }
           # The application's own subscriptions may hold something that a fork breaks.
           config.subscriptions.each { |one| Events.subscribe(one.name, &one.block) }
           new(Server.new(config), wire, settings)
         end
 
-        # The file was valid when the doctor read it, but may have been edited since.
-        # Flags for direct mode would be refused beside settings that need the reactor.
-        def self.load_config(argv, wire)
-          Config.load(argv).with(reactor: false, threads: 1)
+        # The file was valid when the doctor read it, but may have been edited since. Flags would be refused beside
+        # settings that contradict them: those that need a reactor.
+        def self.load_config(argv, wire, workers)
+          listen = [Config::Listen.parse("unix:#{File.join(wire.folder, "listener")}")]
+          Config.load(argv).with(reactor: false, threads: 1, workers: workers, refork: :manual, listen: listen)
         rescue ConfigError => e
           wire.tell(refused: e.message)
           raise
@@ -41,11 +42,11 @@ module Pando
         private_class_method :load_config
 
         attr_reader :config, :wire
-        # @return [Use, nil] of a worker: which inherited descriptors it uses
+        # @return [ForkSafety::Use, nil] of a worker: which inherited descriptors it uses
         attr_reader :use
 
-        # @param settings [Hash] patience: seconds, trace: Boolean, threads: whether a worker of the real server has
-        #   several requests at once
+        # @param settings [Hash] patience: seconds, trace: Boolean, workers: their number, threads: whether a worker of
+        #   the real server has several requests at once
         def initialize(server, wire, settings)
           super(server)
           @wire = wire
@@ -55,6 +56,7 @@ module Pando
         def options
           @options ||= super.tap do |options|
             options.spawn_timeout = [START, @settings.fetch(:patience)].max
+            options.auto_workers = false
             options.oom_score_adj = nil
             options.longest_wait = QUESTION # an idle worker may be answering one
             options.health = nil # there is no reactor to answer the checks
@@ -75,13 +77,13 @@ module Pando
 
         def load
           require "pando/doctor/subject/snapshot"
-          require "pando/doctor/subject/use"
           require "pando/doctor/subject/handler"
           require "pando/doctor/subject/rails_app"
           require "pando/fork_safety/libraries"
           require "pando/sys/mapping"
           require "pando/fork_safety"
-          @before_load = open_descriptors
+          require "pando/fork_safety/use"
+          @before_load = Sys.descriptor_targets.keys
           remember_tasks
           Instruments.install(wire)
           Snapshot.trace_origins
@@ -104,7 +106,7 @@ module Pando
           super
           @role = role
           Pando.keep_io(*wire.ios)
-          @use = Use.new(own_descriptors) if role.role == :worker
+          @use = ForkSafety::Use.new(own_descriptors) if role.role == :worker
           @work&.close if role.role == :mold
         end
 
@@ -194,11 +196,6 @@ module Pando
 
         # Ruby's own threads, such as the timer thread of each process.
         def remember_tasks = @tasks = Dir.children("/proc/self/task").map(&:to_i)
-
-        # Without the descriptor of the listing itself.
-        def open_descriptors
-          Dir.children("/proc/self/fd").map(&:to_i).select { |number| File.exist?("/proc/self/fd/#{number}") }
-        end
 
         def routes
           RailsApp.routes(::Rails.application) if @role.generation.zero? && defined?(::Rails.application.routes.routes)

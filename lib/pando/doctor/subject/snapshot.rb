@@ -5,6 +5,7 @@ require "objspace"
 require "pando/doctor/subject/instruments"
 require "pando/fork_safety/audit"
 require "pando/fork_safety/audit/live_thread"
+require "pando/fork_safety/pid_constants"
 require "pando/server/allocator"
 require "pando/sys"
 require "pando/yjit"
@@ -16,56 +17,24 @@ module Pando
       # so that a number is not taken for one by coincidence.
       module PidConstants
         ASKS_FOR_A_PID = /\bpid\b|\$\$|\$PROCESS_ID/
-        NAMES, GET, AUTOLOAD, LOCATION, NAME =
-          %i[constants const_get autoload? const_source_location name].map { |name| Module.instance_method(name) }
-        LONGEST = 500 # characters; longer texts are not searched
+        LONGEST = 500 # bytes of a text
         STATEMENT = 3 # lines
 
-        module_function
-
-        # @return [Array<Hash>] name, location, and text: whether the value is a String
-        def holding(pids)
-          return [] if pids.empty?
-
-          verbose = $VERBOSE
-          $VERBOSE = nil
-          ObjectSpace.each_object(Module).flat_map { |one| within(one, pids) }.uniq
-        ensure
-          $VERBOSE = verbose
-        end
-
-        def within(mod, pids)
-          return [] unless (owner = NAME.bind_call(mod))
-
-          NAMES.bind_call(mod, false).filter_map do |name|
-            next if AUTOLOAD.bind_call(mod, name, false)
-            next unless made_of?(value = GET.bind_call(mod, name, false), pids)
-
-            file, line = LOCATION.bind_call(mod, name, false)
-            next unless file && asks_for_a_pid?(file, line)
-
-            { name: owner == "Object" ? name.to_s : "#{owner}::#{name}", location: "#{file}:#{line}",
-              text: value.is_a?(String) }
-          rescue NameError, LoadError
-            nil
+        class << self
+          # @return [Array<Hash>] name, location, and text: whether the value is a String
+          def holding(pids)
+            found = ForkSafety::PidConstants.holding(pids, longest: LONGEST).select { |one| asks_for_a_pid?(one) }
+            found.map { |one| { name: one.full_name, location: one.location, text: one.text? } }.uniq
           end
-        end
 
-        def made_of?(value, pids)
-          case value
-          when Integer then pids.include?(value)
-          when String then value.size <= LONGEST && pids.any? { |pid| value.match?(/(?<!\d)#{pid}(?!\d)/) }
-          else false
+          private
+
+          def asks_for_a_pid?(one)
+            lines = File.foreach(one.file).lazy.drop(one.line - 1).first(STATEMENT)
+            lines.any? { |text| text.scrub.match?(ASKS_FOR_A_PID) }
+          rescue SystemCallError
+            false
           end
-        rescue ArgumentError, EncodingError
-          false # bytes that are no text
-        end
-
-        def asks_for_a_pid?(file, line)
-          before = [line - 1, 0].max # Ruby says line 0 where it knows none
-          File.foreach(file).lazy.drop(before).first(STATEMENT).any? { |text| text.scrub.match?(ASKS_FOR_A_PID) }
-        rescue SystemCallError
-          false
         end
       end
 
@@ -73,7 +42,6 @@ module Pando
       # number generators, locks that other threads hold, signal handlers. The doctor itself looks at the descriptors,
       # from outside.
       class Snapshot
-        FILENO = IO.instance_method(:fileno)
         # Seconds between two looks at the locks: only a lock that is held at both counts.
         LOCK_HELD = 0.02
         DRAWN = 16 # bytes that tell one state of a generator from another
@@ -103,13 +71,11 @@ module Pando
         def ios
           tls = tls_sockets
           folders + ObjectSpace.each_object(IO).filter_map do |io|
-            number = FILENO.bind_call(io)
-            next if @own.include?(number)
+            number = ForkSafety::Descriptors.number(io)
+            next if number.nil? || @own.include?(number)
 
             { number: number, type: io.class.name, location: origin(io), tls: tls.include?(number),
               ended: ended?(io), library: (ForkSafety::Audit::ForkAware.library([io]) if io.is_a?(BasicSocket)) }
-          rescue IOError
-            nil
           end
         end
 
@@ -142,8 +108,8 @@ module Pando
         # A socket whose peer has hung up: nobody will read from it.
         def ended?(io)
           io.is_a?(BasicSocket) && [nil, ""].include?(io.recv_nonblock(1, Socket::MSG_PEEK, exception: false))
-        rescue SystemCallError
-          false # not connected at all
+        rescue SystemCallError, IOError
+          false # not connected at all, or Ruby has read something that the application has not
         end
 
         def threads

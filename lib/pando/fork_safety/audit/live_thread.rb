@@ -124,7 +124,8 @@ module Pando
         # @return [String, nil] why its loss is harmless
         def excuse
           return "it waits for a child of this process" if thread.is_a?(Process::Waiter)
-          return "it is registered" if location.to_s.b.start_with?(OURS) # registered threads survive a fork
+          # A registered thread runs a block of Pando's, as Pando's own threads do.
+          return "it is registered, or Pando's own" if location.to_s.b.start_with?(OURS)
           return "its thread variable fork_safe is set" if thread.thread_variable_get(:fork_safe) # as Puma reads it
 
           library = location && Libraries.reviving(location)

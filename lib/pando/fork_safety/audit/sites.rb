@@ -17,7 +17,7 @@ module Pando
         # Lines of the standard library and of gems tell only how an IO was made. The app's own line tells where.
         LIBRARY = RbConfig::CONFIG.values_at("rubylibdir", "sitelibdir", "vendorlibdir").compact
                                   .map { |path| "#{path}/".b }.push("<internal:").freeze
-        GEM = %r{/gems/[^/]+-\d[^/]*/}
+        GEM = %r{/gems/[^/]+-\d[^/]*/|/bundler/gems/}
         OURS = "#{File.expand_path("../..", __dir__)}/".b.freeze
         # Kept with the object: a map of weak references would not keep the text alive.
         NOTE = :@pando_made_at
@@ -42,6 +42,17 @@ module Pando
           # @return [String, nil] its first line that belongs neither to a library nor to Pando
           def application_line(backtrace)
             backtrace&.find { |line| application?(line) && !line.b.start_with?(OURS) }
+          end
+
+          # @param frames [Array<Thread::Backtrace::Location>]
+          # @return [String, nil] "file:line" of the application's first line. If there is none, of the first outside of
+          #   Ruby, or else outside of Pando
+          def line(frames)
+            frames = frames.reject { |frame| frame.path.b.start_with?(OURS) }
+            frame = frames.find { |one| application?(one.path) } || frames.find { |one| !standard?(one.path) } ||
+                    frames.first
+            # A path's bytes may not be valid in the locale.
+            frame && "#{frame.path}:#{frame.lineno}".force_encoding(Encoding::UTF_8).scrub
           end
 
           # Whether it belongs to Ruby itself.
@@ -78,16 +89,8 @@ module Pando
             [io, Sys.write_half(io)].each do |one|
               next if one.frozen? || one.instance_variable_defined?(NOTE)
 
-              one.instance_variable_set(NOTE, made_at ||= site)
+              one.instance_variable_set(NOTE, made_at ||= line(caller_locations(4, DEPTH)))
             end
-          end
-
-          # A path's bytes may not be valid in the locale.
-          def site
-            frames = caller_locations(4, DEPTH).reject { |frame| frame.path.b.start_with?(OURS) }
-            frame = frames.find { |one| application?(one.path) } || frames.find { |one| !standard?(one.path) } ||
-                    frames.first
-            frame && "#{frame.path}:#{frame.lineno}".force_encoding(Encoding::UTF_8).scrub
           end
 
           def application?(path) = !standard?(path) && !GEM.match?(path.b)

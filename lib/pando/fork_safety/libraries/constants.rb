@@ -5,6 +5,10 @@ module Pando
     module Libraries
       # Looks for constants without loading anything.
       module Constants
+        # Module's own methods, because a class may have redefined them.
+        NAMES, GET, PENDING = %i[constants const_get autoload?].map { |name| Module.instance_method(name) }
+        private_constant :NAMES, :GET, :PENDING
+
         # @return [Object, nil] nil also if it would have to be autoloaded
         def self.find(path)
           path.split("::").inject(Object) { |parent, name| child(parent, name) or break }
@@ -18,6 +22,24 @@ module Pando
 
             path = path.rpartition("::").first
           end
+        end
+
+        # @yieldparam name [Symbol] of a public constant of this module @yieldparam value [Object]
+        def self.each(owner)
+          NAMES.bind_call(owner, false).each do |name|
+            yield name, GET.bind_call(owner, name, false) unless PENDING.bind_call(owner, name, false)
+          rescue NameError, LoadError
+            nil # removed, made private, its autoload fails, or const_missing interfered
+          end
+        end
+
+        # Runs the block without warnings: reading a deprecated constant causes one.
+        def self.quietly
+          verbose = $VERBOSE
+          $VERBOSE = nil
+          yield
+        ensure
+          $VERBOSE = verbose
         end
 
         def self.child(parent, name)

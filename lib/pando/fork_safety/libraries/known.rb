@@ -54,17 +54,14 @@ module Pando
           instance_exec(&declaration)
         end
 
-        # The library handles a fork by itself.
+        # The verdicts, see {Entry}. With `handled` and `limits_reforking`, Pando runs the blocks below.
         def fine(**facts) = declare(:fine, **facts)
-        # Pando runs the blocks below around the fork, as with limits_reforking.
         def handled(**facts) = declare(:handled, **facts)
-        # The library works, but Pando does not promote a worker that has used it, see {unsafe_after} and {threads}.
+        # See {unsafe_after} and {unsafe_threads}.
         def limits_reforking(**facts) = declare(:limits_reforking, **facts)
-        # Pando promotes no worker that uses it until the user has done what `advice` says.
         # @param used [Proc, nil] whether this process uses it now; nil: it always does. If only its threads matter,
         #   the audit refuses them, and this is `-> { false }`.
         def refused(advice:, used: nil, **facts) = declare(:refused, advice: advice, used: used, **facts)
-        # The sources do not say.
         def unknown(**facts) = declare(:unknown, **facts)
 
         # Runs in the forking process.
@@ -97,12 +94,8 @@ module Pando
         # @yieldparam seconds [Float] the time it may take
         def flush(&block) = @queues[:flush] = block
 
-        # The names of the native threads that it starts.
-        # @param unsafe [Boolean] whether none of them may be alive at a fork
-        def threads(names, unsafe: false)
-          @threads = names
-          @unsafe_threads = unsafe
-        end
+        # @param names [Regexp] matches those of its native threads, none of which may be alive at a fork
+        def unsafe_threads(names) = @unsafe_threads = names
 
         # Its Ruby threads come back in a child: the library starts them on its next use, or the blocks above do.
         #
@@ -149,8 +142,6 @@ module Pando
 
         def handled? = @steps.any? && %i[handled limits_reforking].include?(rule&.verdict)
 
-        def thread?(comm) = @threads ? @threads.match?(comm) : false
-
         # @return [Boolean] whether that thread belongs to the library and comes back in each child
         def revives?(location)
           return false unless @revived_threads&.match?(location)
@@ -159,7 +150,8 @@ module Pando
           @revived_since.nil? || version.nil? || version.release >= @revived_since
         end
 
-        def unsafe_threads? = @unsafe_threads
+        def unsafe_threads? = !@unsafe_threads.nil?
+        def unsafe_thread?(name) = @unsafe_threads.match?(name)
 
         private
 
@@ -180,7 +172,7 @@ module Pando
       #   version  String or nil
       #   verdict  :fine (handles a fork by itself), :handled (Pando prepares it), :limits_reforking (Pando does not
       #            promote a worker that has used it), :refused (Pando promotes no worker that uses it until you do what
-      #            `advice` says) or :unknown
+      #            `advice` says) or :unknown (the sources do not say)
       #   note     String: what happens at a fork, for people
       #   advice   String or nil: what to do, usually a line for the config file
       #   source   String or nil: the source of this knowledge

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/testing/places"
+require "pando/fork_safety/file_time"
 
 module Pando
   module Testing
@@ -38,11 +38,13 @@ module Pando
           end
 
           def register(block, place)
-            @handlers << [block, place] unless Places.suite?(place.absolute_path || place.path)
+            @handlers << [block, place] unless Testing.settings.suite?(place.absolute_path || place.path)
           end
 
+          # @param born [Integer] when this process was forked, see {ForkSafety::FileTime.now}
           # @return [Array<(String, String)>] paths of files that older processes made, with the block's "file:line"
-          def run
+          def run(born)
+            @born = born
             [File, Dir].each { |one| one.singleton_class.prepend(Deletions) }
             @handlers.reverse_each do |block, place|
               @place = "#{place.absolute_path || place.path}:#{place.lineno}"
@@ -53,7 +55,9 @@ module Pando
 
           def note(path)
             path = File.expand_path(path)
-            @deleted << [path, @place] if File.exist?(path)
+            @deleted << [path, @place] if ForkSafety::FileTime.made(path) < @born
+          rescue SystemCallError
+            nil # there is no such file
           end
 
           private

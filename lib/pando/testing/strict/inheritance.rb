@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/fork_safety/audit"
-require "pando/sys"
-require "pando/testing/strict/watch"
+require "pando/fork_safety/use"
 
 module Pando
   module Testing
@@ -10,19 +9,18 @@ module Pando
       # The descriptors that children inherit, and which of them they have used. An inherited connection is not a fault
       # yet, because many libraries notice the fork and open their own. Using it is a fault.
       class Inheritance
-        # One descriptor as it was at the fork, with the TCP segments that it had sent and received by then.
-        Heirloom = Struct.new(:descriptor, :segments) do
+        # One descriptor as it was at the fork, with the bytes that were written to and read from a TCP connection by
+        # then.
+        Heirloom = Struct.new(:descriptor, :bytes) do
           # @return [String, nil] "file:line" of the first use
-          def site = descriptor.ios.lazy.filter_map { |io| Watch.site(io) }.first
+          def site = descriptor.ios.lazy.filter_map { |io| ForkSafety::Use::Lines.site(io) }.first
         end
         # By the type of descriptor.
         FAULTS = { connection: :shared_socket, datagram: :shared_socket, pipe: :shared_pipe,
                    file: :shared_position }.freeze
         NO_DATA = %r{\A/(?:dev|proc)/}
         IP = /\A(?:[\d.]+|\[.+\]):\d+\z/
-        # Offsets in struct tcp_info (linux/tcp.h): data segments in and out, of 4 bytes each.
-        SEGMENTS = 152
-        private_constant :Heirloom, :FAULTS, :NO_DATA, :IP, :SEGMENTS
+        private_constant :Heirloom, :FAULTS, :NO_DATA, :IP
 
         # Called in the forking process.
         # @param keep [Array<String>] patterns of peers and paths that are shared on purpose
@@ -33,12 +31,12 @@ module Pando
           inventory = ForkSafety::Audit::Inventory.new
           delicate = inventory.descriptors.select { |one| delicate?(one) && !spared.include?(one.number) }
           inventory.attribute(delicate)
-          @heirlooms = delicate.map { |one| Heirloom.new(one, segments(one)) }
+          @heirlooms = delicate.map { |one| Heirloom.new(one, bytes(one)) }
         end
 
         # Called in the heir.
         def watch
-          @heirlooms.flat_map { |one| one.descriptor.ios }.each { |io| Watch.over(io) }
+          @heirlooms.flat_map { |one| one.descriptor.ios }.each { |io| ForkSafety::Use::Lines.over(io) }
           nil
         end
 
@@ -56,14 +54,9 @@ module Pando
           !descriptor.append? && !NO_DATA.match?(path) && File.file?(path)
         end
 
-        def segments(descriptor)
-          return unless descriptor.socket?
-
-          Sys.borrow(descriptor.number, BasicSocket) do |socket|
-            socket.getsockopt(:TCP, :INFO).data.byteslice(SEGMENTS, 8)
-          end
-        rescue SystemCallError, SocketError
-          nil # not TCP
+        # @return [Array, nil] nil: it is no TCP connection, or not the same any more
+        def bytes(descriptor)
+          ForkSafety::Use.figures(descriptor.number, descriptor.target) if descriptor.socket?
         end
 
         def used?(one)
@@ -82,13 +75,8 @@ module Pando
 
         # Whether Ruby or C code has used the connection.
         def talked?(one)
-          return false unless one.segments
-
-          descriptor = one.descriptor
-          same = File.readlink("/proc/self/fd/#{descriptor.number}") == descriptor.target
-          same && segments(descriptor) != one.segments
-        rescue SystemCallError
-          false # it was closed meanwhile
+          now = one.bytes && bytes(one.descriptor)
+          now && now != one.bytes
         end
 
         def finding(one)

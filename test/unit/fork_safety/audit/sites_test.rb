@@ -4,6 +4,7 @@ require "test_helper"
 require "open3"
 require "tempfile"
 require "tmpdir"
+require "pando/fork_safety/audit/sites"
 
 # Tracing changes classes for good: each test has a Ruby of its own.
 class AuditSitesTest < Minitest::Test
@@ -24,6 +25,12 @@ class AuditSitesTest < Minitest::Test
 
       assert_equal("#{folder}/opens.rb:1", found.force_encoding(Encoding::UTF_8))
     end
+  end
+
+  def test_the_line_of_the_application_is_in_no_gem
+    backtrace = %w[/gems/bundler/gems/rack-f00d/lib/rack.rb:1 /gems/gems/rack-3.0.0/lib/rack.rb:2 /app/app.rb:3]
+
+    assert_equal("/app/app.rb:3", Pando::ForkSafety::Audit::Sites.application_line(backtrace))
   end
 
   def test_each_way_to_make_an_io_is_noted_with_the_line_of_the_application

@@ -1,10 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/in_child"
 require "pando/testing/strict"
 
 # What in constants is taken for the pid of a process of before the refork.
 class StrictCopiesTest < Minitest::Test
+  include Support::InChild
+
   PID = 987_654
 
   module Holder
@@ -26,6 +29,27 @@ class StrictCopiesTest < Minitest::Test
     year = RUBY_COPYRIGHT[/\d+/].to_i
 
     refute_includes subjects(year), "RUBY_COPYRIGHT"
+  end
+
+  # A child has the fibers of the thread that forks it.
+  def test_a_lock_of_a_suspended_fiber_is_no_background_threads
+    found = in_child do
+      Fiber.new { Mutex.new.synchronize { Fiber.yield } }.tap(&:resume).then do |fiber|
+        [fiber.alive?, Pando::Testing::Strict::Locks.findings.map(&:kind)]
+      end
+    end
+
+    assert_equal [true, []], found
+  end
+
+  def test_a_lock_of_a_background_thread
+    mutex = Mutex.new
+    holder = Thread.new { mutex.synchronize { Thread.stop } }
+    Thread.pass until holder.stop?
+
+    assert_equal [:lock_held], Pando::Testing::Strict::Locks.findings.map(&:kind)
+  ensure
+    holder.kill.join
   end
 
   private

@@ -25,7 +25,6 @@ Pando::ForkSafety::Libraries::Known.define do
             advice: "Update it to 1.80.0. Or make no call before the fork, and set `refork false`.",
             source: "https://github.com/grpc/grpc/pull/16332"
 
-    threads(/\A(?:grpc_global_tim|default-executo|resolver-execut|event_engine)\z/)
     unsafe_after "GRPC::Core::Channel", :create_call, before: "1.80.0", because: "a fork after a call may hang"
     ready = false
     before_fork do
@@ -53,7 +52,7 @@ Pando::ForkSafety::Libraries::Known.define do
                      advice: "Close the client before the fork, before_fork { PRODUCER.close }, and make a new one " \
                              "on the next use. Then Pando can promote workers.",
                      source: "https://github.com/karafka/rdkafka-ruby#forking"
-    threads(/\Ardk:/, unsafe: true)
+    unsafe_threads(/\Ardk:/)
   end
 
   describe "waterdrop", constant: "WaterDrop::Producer", tested: true do

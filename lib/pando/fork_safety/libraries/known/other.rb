@@ -21,7 +21,7 @@ Pando::ForkSafety::Libraries::Known.define do
     limits_reforking note: "After a fork, libvips waits for threads that the child lacks, and an operation hangs. " \
                            "Pando does not promote a worker that has run one. Run none while the app is loaded.",
                      source: "https://github.com/libvips/ruby-vips/issues/396"
-    threads(/\Alibvips worker\z/, unsafe: true)
+    unsafe_threads(/\Alibvips worker\z/)
     unsafe_after "Vips::Operation", :call, singleton: true, because: "libvips was used, and no child has its threads"
   end
 

@@ -4,11 +4,11 @@ require "test_helper"
 require "fiddle"
 require "socket"
 require "tempfile"
-require "pando/doctor/subject/use"
+require "pando/fork_safety/use"
 
 # What a process is seen to use of the descriptors that it has inherited.
-class DoctorUseTest < Minitest::Test
-  Use = Pando::Doctor::Subject::Use
+class UseTest < Minitest::Test
+  Use = Pando::ForkSafety::Use
 
   def test_what_is_only_held_is_not_used
     IO.pipe do |reader, writer|
