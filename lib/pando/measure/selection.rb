@@ -39,7 +39,7 @@ module Pando
             next if line.empty?
 
             reason = objection(line, writes)
-            left[reason] << (line.request || text.strip[0, 40]) if reason
+            left[reason] << (line.request || line.text[0, 40]) if reason
             line.request unless reason
           end
           new(requests, origin, left).bounded
