@@ -20,7 +20,7 @@ module Pando
 
       def call
         super
-      rescue ControlClient::Silent => e
+      rescue ControlClient::Refused, ControlClient::Silent => e
         report_failure(e.message)
       end
 
@@ -73,12 +73,10 @@ module Pando
       # Shows the progress and the result.
       def carry_out(word, pairs = {})
         last = nil
-        outcome, said = ControlClient.new(path).ask(word, pairs, timeout: patience) do |kind, facts|
+        said = ControlClient.new(path).ask!(word, pairs, timeout: patience) do |kind, facts|
           last = facts["name"] || last
           terminal.err.puts(kind == "waiting" ? waiting(facts) : progress(facts))
         end
-        return report_failure(said["reason"]) if outcome == "failed"
-
         terminal.out.puts said["text"]
         CLI::OK
       rescue ControlClient::Late => e

@@ -84,10 +84,8 @@ module Pando
       private
 
       def perform
-        outcome, said = ControlClient.new(path).ask("stack", order, timeout: patience) do |_, line|
-          terminal.out.puts(line["text"])
-        end
-        outcome == "ok" ? CLI::OK : report_failure(said["reason"])
+        ControlClient.new(path).ask!("stack", order, timeout: patience) { |_, line| terminal.out.puts(line["text"]) }
+        CLI::OK
       end
     end
 

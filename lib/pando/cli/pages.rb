@@ -76,10 +76,9 @@ module Pando
       def ask_worker(file, progress)
         order = { pool: @pool, slot: @slot, jobs: @jobs, seconds: patience.ceil }
         client = ControlClient.new(path)
-        outcome, answer = client.ask("pages", order, timeout: ANSWER, descriptors: [file, progress]) do |name, facts|
+        client.ask!("pages", order, timeout: ANSWER, descriptors: [file, progress]) do |name, facts|
           @worker = facts if name == "worker"
         end
-        raise ControlClient::Silent, answer["reason"] if outcome == "failed"
       end
 
       # The worker writes a byte to the pipe after each request, and closes it with the recording or when it ends.

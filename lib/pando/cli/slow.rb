@@ -19,9 +19,6 @@ module Pando
       private
 
       def perform
-        outcome, said, records = ask
-        return report_failure(said["reason"]) if outcome == "failed"
-
         logs, requests = records.partition { |word, _| word == "log" }
         return show_file(logs.first.last["path"]) if flags[:stacks]
 
@@ -30,10 +27,10 @@ module Pando
         CLI::OK
       end
 
-      def ask
+      def records
         records = []
-        outcome = ControlClient.new(path).ask("slow", { limit: limit }, timeout: ANSWER) { |*record| records << record }
-        [*outcome, records]
+        ControlClient.new(path).ask!("slow", { limit: limit }, timeout: ANSWER) { |*record| records << record }
+        records
       end
 
       def limit

@@ -54,7 +54,7 @@ module Pando
       end
 
       def records
-        [].tap { |records| ControlClient.new(path).ask("status", timeout: ANSWER) { |*record| records << record } }
+        [].tap { |records| ControlClient.new(path).ask!("status", timeout: ANSWER) { |*record| records << record } }
       end
     end
   end
