@@ -180,13 +180,13 @@ module Pando
       def environment = super.merge("WEB_CONCURRENCY" => @workers.to_s)
     end
 
-    # Pando with the user's config file, except for addresses and files. Job nodes and services are left out: their work
-    # is not compared, and the user's regular server does it already.
+    # Pando with the user's config file, except for addresses and files. Job nodes, services and the admin process are
+    # left out: their work is not compared, and the user's regular server does it already.
     class PandoSubject < Subject
       OURS = %i[listen control admin pidfile workers environment log_format log_level config_file].freeze
       # A minute of the load stands for many of production, see Server::TimeScale.
       TIME_SCALE = "10"
-      WITHOUT_NODES = <<~RUBY
+      REDUCED_CONFIG = <<~RUBY
         def node(*, **) = nil
         def service(*) = nil
         def admin(*, **) = nil
@@ -197,7 +197,7 @@ module Pando
 
       def facts
         { version: VERSION, config: @config.config_file&.delete_prefix("#{@config.directory}/"), workers: @workers,
-          threads: [1, 1], preloaded: true, allocator: tree.allocator, refork: refork, scale: scale,
+          threads: [threads] * 2, preloaded: true, allocator: tree.allocator, refork: refork, scale: scale,
           left_out: left_out, reforks: events("refork.finished"), discarded: events("generation.discarded") }
       end
 
@@ -243,9 +243,9 @@ module Pando
       def scale = ENV.fetch(Server::TimeScale::VARIABLE, TIME_SCALE)
 
       def config_file
-        return @config.config_file if left_out.empty?
+        return @config.config_file if left_out.empty? && @config.admin.empty?
 
-        path("pando.rb").tap { |file| File.write(file, format(WITHOUT_NODES, path: @config.config_file.dump)) }
+        path("pando.rb").tap { |file| File.write(file, format(REDUCED_CONFIG, path: @config.config_file.dump)) }
       end
 
       def left_out
@@ -254,6 +254,8 @@ module Pando
       end
 
       def refork = @config.entries(:refork).last.then { |entry| Config::Settings[:refork].write(entry.value) }
+
+      def threads = Config::Threads.count(@config.with(workers: @workers))
 
       # The log has a line for each event, with the application's lines in between.
       def events(name)
