@@ -16,7 +16,13 @@ module Pando
     Terminal = Struct.new(:out, :err, :env, keyword_init: true)
 
     # A command's class, the file that defines it, and its line in the help.
-    Known = Struct.new(:class_name, :file, :help)
+    Known = Struct.new(:class_name, :file, :help) do
+      # @return [Class]
+      def load
+        require file
+        CLI.const_get(class_name)
+      end
+    end
 
     CONTROL = "pando/cli/control_commands"
 
@@ -109,8 +115,7 @@ module Pando
       def command(name)
         known = COMMANDS.fetch(name)
         refuse(name) unless Platform.linux? || ANYWHERE.include?(name)
-        require known.file
-        const_get(known.class_name)
+        known.load
       end
 
       private

@@ -216,6 +216,11 @@ class CLITest < ConfigTestCase
     out, = pando("help")
 
     %w[--wait --force --undo --how --format --output].each { |flag| assert_match(/^      #{flag}\b/, out) }
+    classes = Pando::CLI::COMMANDS.keys.map { |name| Pando::CLI.command(name) }
+    classes.select { |command| command.respond_to?(:switches) }.flat_map(&:switches).each do |switch|
+      usage = [switch.flags.join(", "), switch.argument].compact.join(" ")
+      assert_match(/^ +#{Regexp.escape(usage)}(\s|$)/, out)
+    end
     assert_equal 1, out.scan(/^      --wait/).size
   end
 
