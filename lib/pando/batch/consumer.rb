@@ -132,15 +132,19 @@ module Pando
       end
 
       def round
+        errors = @errors
         items = with_pause_on_error { fetch } || []
-        return if items.empty?
+        work_on(items) unless items.empty?
+        @errors = 0 if @errors == errors
+      ensure
+        @stage = :fetch
+      end
 
+      def work_on(items)
         @lock.synchronize { @stage = @quiet ? :give_back : :work }
         result = process(items)
         with_pause_on_error { @settle&.call(result) }
         @rounds += 1
-      ensure
-        @stage = :fetch
       end
 
       def fetch
@@ -160,9 +164,7 @@ module Pando
       end
 
       def with_pause_on_error
-        value = yield
-        @errors = 0
-        value
+        yield
       rescue StandardError => e
         ErrorLog.write("a consumer's fetch or settle raised", e)
         pause([FIRST * (2**[@errors, 10].min), LONGEST].min)
