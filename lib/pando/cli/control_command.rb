@@ -10,6 +10,7 @@ module Pando
     # command, 1 if it could not, 2 if there is no server.
     class ControlCommand < Command
       TIMEOUT = Switch.new(name: :wait, flags: %w[--wait], argument: "SECONDS",
+                           type: Types::Seconds.new(zero: true),
                            help: "How long to wait for the result of refork, reload, upgrade, scale, drain or " \
                                  "stop. [300]").freeze
       PATIENCE = 300.0
@@ -93,13 +94,7 @@ module Pando
         "  waiting: #{facts["reason"]}#{", for #{seconds} s at most" if seconds}"
       end
 
-      def patience
-        return PATIENCE unless (text = flags[:wait])
-
-        Float(text)
-      rescue ArgumentError
-        raise UsageError, "--wait: must be a number of seconds, but is #{text.inspect}."
-      end
+      def patience = flags[:wait] || PATIENCE
     end
   end
 end

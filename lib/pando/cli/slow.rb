@@ -9,7 +9,7 @@ module Pando
   module CLI
     # `pando slow`: the last slow requests, the newest first. With --stacks the end of the slow log's file.
     class Slow < ControlCommand
-      LIMIT = Switch.new(name: :limit, flags: %w[--limit], argument: "N",
+      LIMIT = Switch.new(name: :limit, flags: %w[--limit], argument: "N", type: Types::Whole.new(1..),
                          help: "With `slow`: show only the N newest requests.").freeze
       STACKS = Switch.new(name: :stacks, flags: %w[--stacks], argument: nil,
                           help: "With `slow`: show the end of the slow log's file, with the stacks.").freeze
@@ -29,15 +29,8 @@ module Pando
 
       def records
         records = []
-        ControlClient.new(path).ask!("slow", { limit: limit }, timeout: ANSWER) { |*record| records << record }
+        ControlClient.new(path).ask!("slow", { limit: flags[:limit] }, timeout: ANSWER) { |*record| records << record }
         records
-      end
-
-      def limit
-        text = flags[:limit] or return
-        return text.to_i if text.match?(/\A[1-9]\d{0,5}\z/)
-
-        raise UsageError, "--limit: must be a whole number, 1 or more, but is #{text.inspect}."
       end
 
       def text(requests)

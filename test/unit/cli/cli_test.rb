@@ -150,7 +150,8 @@ class CLITest < ConfigTestCase
     assert_equal ["", "pando: unknown flag --worker. Did you mean --workers? See pando --help.\n", 2],
                  pando("--worker", "3")
     assert_equal ["", "pando: --format: must be text or json, but is \"xml\".\n", 2], pando("config", "--format", "xml")
-    assert_equal ["", "pando: --record: must be from 1 to 1000, but is 0.\n", 2], pando("pages", "--record", "0")
+    assert_equal ["", "pando: --record: must be a whole number from 1 to 1000, but is \"0\".\n", 2],
+                 pando("pages", "--record", "0")
   end
 
   def test_a_number_below_zero_is_no_flag
