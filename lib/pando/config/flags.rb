@@ -57,10 +57,11 @@ module Pando
       # @return [Array<String>] the words that neither are flags nor belong to one
       def words = given.select { |one| one.flag.nil? }.map(&:text)
 
-      # @return [Array<String>] the settings as arguments again, without the switches and without -C
-      def argv
-        positional, flagged = given.reject { |one| one.setting.name == :directory }.partition { |one| one.flag.nil? }
-        [*flagged, *positional].flat_map(&:argv)
+      # @param except [Array<Symbol>] settings to leave out @param more [Array<String>] flags to add behind the others
+      # @return [Array<String>] the settings as arguments again, without the switches
+      def argv(except: [:directory], more: [])
+        positional, flagged = given.reject { |one| except.include?(one.setting.name) }.partition { |one| one.flag.nil? }
+        [*flagged.flat_map(&:argv), *more, *positional.flat_map(&:argv)]
       end
 
       private

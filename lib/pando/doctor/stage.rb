@@ -217,17 +217,9 @@ module Pando
         launch = Server::Launch.command(@config).map { |word| word == Server::Launch::SCRIPT ? SCRIPT : word }
         # Behind the user's own flags: the last one holds.
         split = launch.index(SCRIPT) + 1
-        listen = "unix:#{File.join(folder, "listener")}"
-        [*launch.first(split), *without_listen(launch.drop(split)), "--listen", listen, "--workers", @workers.to_s,
-         "--refork", "manual"]
-      end
-
-      # Addresses add up; a rackup file behind -- must stay the last.
-      def without_listen(argv)
-        flags = Config::Flags.parse(argv)
-        kept = flags.given.reject { |one| one.setting.name == :listen }
-        positional, flagged = kept.partition { |one| one.flag.nil? }
-        [*flagged, *positional].flat_map(&:argv)
+        own = ["--listen", "unix:#{File.join(folder, "listener")}", "--workers", @workers.to_s, "--refork", "manual"]
+        # Addresses add up. A rackup file behind -- must stay the last.
+        [*launch.first(split), *Config::Flags.parse(launch.drop(split)).argv(except: %i[listen], more: own)]
       end
 
       # A process that has left the group (setsid) is not killed.

@@ -227,10 +227,8 @@ module Pando
 
       def command
         flags = Config::Flags.parse(@config.argv)
-        given = flags.given.reject { |one| OURS.include?(one.setting.name) }
-        positional, flagged = given.partition { |one| one.flag.nil? }
-        [*ruby, *Server::Launch.load_path, Server::ReexecWithoutGems::PROGRAM, "serve", *flagged.flat_map(&:argv),
-         *own_flags, *positional.flat_map(&:argv)]
+        [*ruby, *Server::Launch.load_path, Server::ReexecWithoutGems::PROGRAM, "serve",
+         *flags.argv(except: OURS, more: own_flags)]
       end
 
       def own_flags

@@ -30,6 +30,14 @@ class FlagsTest < ConfigTestCase
     assert_equal [true, nil, %w[-w 2]], [flags[:check], flags[:help], flags.argv]
   end
 
+  # A rackup file whose name begins with a dash stands behind --, where no flag can follow.
+  def test_the_arguments_for_another_process
+    flags = Flags.parse(%w[-C app -w 2 -l 80 -- -app.ru])
+
+    assert_equal %w[-w 2 -l 80 -- -app.ru], flags.argv
+    assert_equal %w[-C app -w 2 --refork off -- -app.ru], flags.argv(except: [:listen], more: %w[--refork off])
+  end
+
   def test_a_switch_reads_its_argument_as_a_setting_does
     wait = Flags::Switch.new(name: :wait, flags: %w[-W --wait], argument: "[SECONDS]",
                              type: Pando::Config::Types::Seconds.new)
