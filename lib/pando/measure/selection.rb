@@ -4,7 +4,6 @@ require "json"
 require "rbconfig"
 require "pando/doctor/requests"
 require "pando/measure/subject"
-require "pando/server/app_environment"
 require "pando/wording"
 
 module Pando
@@ -113,8 +112,6 @@ module Pando
 
     # The routes of a Rails application. Another process loads the application to read them.
     module RailsRoutes
-      # Files that every Rails application has.
-      RAILS = %w[config/application.rb config/environment.rb].freeze
       # Writes the paths of the application's GET routes without parameters to the given file. Threads that the
       # application has started may run for ever.
       PROGRAM = <<~RUBY
@@ -128,8 +125,6 @@ module Pando
       RUBY
 
       class << self
-        def any?(config) = RAILS.all? { |name| File.file?(File.join(config.directory, name)) }
-
         # @raise [NotMeasured] the application cannot be loaded
         def paths(config, folder)
           result, output = %w[routes routes.output].map { |name| File.join(folder, name) }
@@ -143,8 +138,9 @@ module Pando
         private
 
         def run(config, result, output)
-          pid = Process.spawn(environment(config), RbConfig.ruby, *Server::Launch.load_path, "-e", PROGRAM, result,
-                              pgroup: true, chdir: config.directory, in: File::NULL, out: output, err: %i[child out])
+          ruby = [RbConfig.ruby, *Server::Launch.load_path]
+          pid = Process.spawn(Subject.environment(config), *ruby, "-e", PROGRAM, result, pgroup: true,
+                              chdir: config.directory, in: File::NULL, out: output, err: %i[child out])
           waiter = Process.detach(pid)
           waiter.join(config.boot_timeout)&.value&.success?
         ensure
@@ -152,11 +148,6 @@ module Pando
             Subject.kill(waiter.pid)
             waiter.join
           end
-        end
-
-        def environment(config)
-          { "SOLID_QUEUE_IN_PUMA" => nil }
-            .merge(Server::AppEnvironment::VARIABLES.first(2).to_h { |name| [name, config.environment] })
         end
       end
     end

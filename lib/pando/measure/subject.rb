@@ -6,6 +6,7 @@ require "socket"
 require "pando/config"
 require "pando/errors"
 require "pando/measure/process_tree"
+require "pando/server/app_environment"
 require "pando/server/cluster_options"
 require "pando/server/launch"
 require "pando/server/reexec_without_gems"
@@ -84,6 +85,12 @@ module Pando
         @waiter.join
       end
 
+      # @return [Hash{String => String, nil}] the environment of a process that loads the application
+      def self.environment(config)
+        names = Server::AppEnvironment::VARIABLES.first(2).to_h { |name| [name, config.environment] }
+        FOREIGN.to_h { |name| [name, nil] }.merge(names)
+      end
+
       def self.kill(pid)
         Process.kill(:KILL, pid)
       rescue Errno::ESRCH
@@ -101,11 +108,7 @@ module Pando
         false
       end
 
-      def environment
-        names = Server::AppEnvironment::VARIABLES.first(2).to_h { |name| [name, @config.environment] }
-        FOREIGN.to_h { |name| [name, nil] }.merge(names)
-      end
-
+      def environment = Subject.environment(@config)
       def ruby = [RbConfig.ruby, *Server::Launch.jit]
       def path(name) = File.join(@folder, name)
       def output_path = path("output")
