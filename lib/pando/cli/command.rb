@@ -65,6 +65,15 @@ module Pando
         @config ||= Config.load(flags, env: terminal.env, dir: directory)
       end
 
+      # The environment of a command that suits another one than the server does. A flag, the config file or a variable
+      # may name one all the same.
+      def default_environment(name)
+        return unless config.default?(:environment)
+
+        @arguments = ["-e", name, *@arguments]
+        @flags = @config = nil
+      end
+
       # The directory as the user sees it, with symbolic links unresolved (pwd(1)): a link such as `current` may
       # lead to another release when the server is reloaded.
       def directory

@@ -79,10 +79,7 @@ module Pando
       def choose_environment
         return unless flags[:requests] == "routes" # a GET route may do more than read
 
-        if config.default?(:environment)
-          @arguments = ["-e", ROUTES_ENVIRONMENT, *@arguments]
-          @flags = @config = nil
-        end
+        default_environment(ROUTES_ENVIRONMENT)
         return if flags[:yes] || config.environment != "production"
 
         raise UsageError, "--requests routes would request every GET route of the application in production. " \

@@ -49,7 +49,7 @@ module Pando
 
       # Reports wrong arguments before it starts anything.
       def prepare
-        choose_environment
+        default_environment(ENVIRONMENT)
         config.require_rackup
         check_output
         workers = workers()
@@ -67,14 +67,6 @@ module Pando
         raise UsageError, "--output: #{file} cannot be written" if File.exist?(file)
 
         raise UsageError, "--output: the folder #{folder} does not exist or cannot be written to"
-      end
-
-      # Production, unless a variable or a flag names another environment.
-      def choose_environment
-        return unless config.default?(:environment)
-
-        @arguments = ["-e", ENVIRONMENT, *@arguments]
-        @flags = @config = nil
       end
 
       # Warns the user, because the measurement uses the real database and services.

@@ -138,9 +138,9 @@ module Pando
         private
 
         def run(config, result, output)
-          ruby = [RbConfig.ruby, *Server::Launch.load_path]
-          pid = Process.spawn(Subject.environment(config), *ruby, "-e", PROGRAM, result, pgroup: true,
-                              chdir: config.directory, in: File::NULL, out: output, err: %i[child out])
+          program = [RbConfig.ruby, *Server::Launch.load_path, "-e", PROGRAM, result]
+          pid = Process.spawn(Subject.environment(config), *program,
+                              pgroup: true, chdir: config.directory, in: File::NULL, out: output, err: %i[child out])
           waiter = Process.detach(pid)
           waiter.join(config.boot_timeout)&.value&.success?
         ensure
