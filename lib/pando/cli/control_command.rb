@@ -11,8 +11,8 @@ module Pando
     class ControlCommand < Command
       TIMEOUT = Switch.new(name: :wait, flags: %w[--wait], argument: "SECONDS",
                            type: Types::Seconds.new(zero: true),
-                           help: "How long to wait for the result of refork, reload, upgrade, scale, drain or " \
-                                 "stop. [300]").freeze
+                           help: "How long a command such as refork, reload, drain, pages or stop waits for its " \
+                                 "result. [300]").freeze
       PATIENCE = 300.0
       # Seconds for a command that only asks. A healthy monitor answers within milliseconds.
       ANSWER = 10.0

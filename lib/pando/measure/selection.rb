@@ -32,23 +32,23 @@ module Pando
         # @param origin [String] where they come from, for the report
         # @param writes [Boolean] whether to include requests that do more than read
         def of_lines(lines, origin, writes: false)
-          left = Hash.new { |all, reason| all[reason] = [] }
+          omitted = Hash.new { |all, reason| all[reason] = [] }
           requests = lines.filter_map do |text|
             line = Doctor::RequestLine.new(text)
             next if line.empty?
 
             reason = objection(line, writes)
-            left[reason] << (line.request || line.text[0, 40]) if reason
+            omitted[reason] << (line.request || line.text[0, 40]) if reason
             line.request unless reason
           end
-          new(requests, origin, left).bounded
+          new(requests, origin, omitted).bounded
         end
 
         def of_routes(paths)
-          left = { HAZARD => paths.grep(HAZARDOUS), TURBOS => paths.grep(TURBO) }
-          taken = paths - left.values.flatten
+          omitted = { HAZARD => paths.grep(HAZARDOUS), TURBOS => paths.grep(TURBO) }
+          taken = paths - omitted.values.flatten
           requests = (taken.empty? ? ["/"] : taken).map { |path| Doctor::RequestLine.new(path).request }.compact
-          new(requests, "the GET routes of the application without parameters", left)
+          new(requests, "the GET routes of the application without parameters", omitted)
         end
 
         def of_root = new([Doctor::Request.root], "only /, since you have given neither --routes nor --log", {})
@@ -66,12 +66,12 @@ module Pando
       # The requests, and where they come from.
       attr_reader :requests, :origin
       # @return [Hash{String => Array<Object>}] by reason, requests or their names
-      attr_reader :left
+      attr_reader :omitted
 
-      def initialize(requests, origin, left)
+      def initialize(requests, origin, omitted)
         @requests = requests
         @origin = origin
-        @left = left.reject { |_, named| named.empty? }
+        @omitted = omitted.reject { |_, named| named.empty? }
       end
 
       def different = requests.uniq
@@ -79,7 +79,7 @@ module Pando
       # @param failed [Hash{Doctor::Request => String}] the reason by request
       def without(failed)
         more = failed.keys.group_by { |request| failed.fetch(request) }
-        Selection.new(requests.reject { |request| failed.key?(request) }, origin, left.merge(more))
+        Selection.new(requests.reject { |request| failed.key?(request) }, origin, omitted.merge(more))
       end
 
       # @return [Selection] within the limits
@@ -88,7 +88,7 @@ module Pando
         taken = requests.first(LONGEST)
         rare = taken.tally.sort_by.with_index { |(_, times), place| [-times, place] }.drop(DIFFERENT).to_h
         kept = rare.empty? ? taken : taken.reject { |request| rare.key?(request) }
-        Selection.new(kept, origin, left.merge(RARE => rare.keys, LATE => late))
+        Selection.new(kept, origin, omitted.merge(RARE => rare.keys, LATE => late))
       end
 
       # That many from there on, starting over after the last.
@@ -99,7 +99,7 @@ module Pando
 
       # @return [Hash{String => Array<String>}] without queries, which may hold secrets
       def left_out
-        left.transform_values do |named|
+        omitted.transform_values do |named|
           named.map { |one| name(one) }.tally.map { |name, times| repeated(name, times) }
         end
       end
