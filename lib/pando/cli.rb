@@ -75,7 +75,6 @@ module Pando
     class << self
       # Runs a command and ends the process with its status.
       #
-      # @param argv [Array<String>]
       # @api public
       def start(argv)
         exit run(argv)
@@ -85,10 +84,6 @@ module Pando
         exit SIGNALLED + e.signo
       end
 
-      # @param argv [Array<String>]
-      # @param out [IO]
-      # @param err [IO]
-      # @param env [Hash{String => String}]
       # @return [Integer] exit status
       # @api public
       def run(argv, out: $stdout, err: $stderr, env: ENV)

@@ -50,11 +50,7 @@ module Pando
     # @api private
     #
     # @!attribute name [Symbol] the reader of Config and the method of the config file
-    # @!attribute type [Type]
-    # @!attribute default [Object] a value as #type returns it
-    # @!attribute help [String] one line
     # @!attribute unit [String, nil] what a number counts; the type's unit if the declaration has none
-    # @!attribute flags [Array<String>] "-w", "--workers"
     # @!attribute argument [String, nil] the name of the flag's argument, or of a positional argument
     # @!attribute env [Array<String>] names of environment variables; the first one that is set counts
     # @!attribute meant [Hash{Object => Object}] values of those variables that mean another value
