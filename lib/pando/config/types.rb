@@ -126,8 +126,6 @@ module Pando
         end
 
         def expects = "#{@names.keys[0..-2].join(", ")} or #{@names.keys.last}"
-
-        def export(value) = value.to_s
       end
 
       # True or false.
