@@ -6,17 +6,8 @@ require "pando/batch/jobs"
 
 module Pando
   # Processes messages on several threads. Your own consumer fetches them, from Kafka, RabbitMQ or SQS. It works with or
-  # without the server: `require "pando/batch"`.
-  #
-  #     batch = Pando::Batch.new(threads: 5, attempts: 3, dead_letter: ->(message, error) { park(message, error) })
-  #
-  #     result = batch.run(messages, key: :partition_key) { |message| handle(message) }  # waits for all of them
-  #     result.done, result.failed, result.unfinished
-  #
-  # or item by item, where `push` waits while too many items are open:
-  #
-  #     batch = Pando::Batch.new(threads: 5) { |delivery| handle(delivery) }
-  #     batch.push(delivery, key: delivery.order_id)
+  # without the server: `require "pando/batch"`. {#run} waits for all of its items; {#push} takes one at a time, and
+  # waits while too many are open. docs/batch.md has examples.
   #
   # Items of one key are processed in their order and never two at a time. Items of other keys, and items without a key,
   # run at the same time. Each item ends as done, as failed (its error is in the result, and the dead letter gets it) or
@@ -103,7 +94,6 @@ module Pando
       started_executor.push(Job.new(item, key, work_of(work)), Deadline.in(timeout))
     end
 
-    # @return [self]
     def <<(item)
       push(item)
       self
@@ -116,8 +106,6 @@ module Pando
     def wait(timeout = nil) = (executor = own_executor) ? from_outside(executor).wait(Deadline.in(timeout)) : true
 
     # Accepts items again, also after {#stop}. The threads exist when it returns.
-    #
-    # @return [self]
     def start
       @quiet = false
       started_executor
@@ -125,8 +113,6 @@ module Pando
     end
 
     # Accepts no new items from now on. Open items are still processed. Returns at once.
-    #
-    # @return [void]
     def quiet
       @quiet = true
     end

@@ -16,7 +16,13 @@ module Pando
     Terminal = Struct.new(:out, :err, :env, keyword_init: true)
 
     # A command's class, the file that defines it, and its line in the help.
-    Known = Struct.new(:class_name, :file, :help)
+    Known = Struct.new(:class_name, :file, :help) do
+      # @return [Class]
+      def load
+        require file
+        CLI.const_get(class_name)
+      end
+    end
 
     CONTROL = "pando/cli/control_commands"
 
@@ -69,7 +75,6 @@ module Pando
     class << self
       # Runs a command and ends the process with its status.
       #
-      # @param argv [Array<String>]
       # @api public
       def start(argv)
         exit run(argv)
@@ -79,10 +84,6 @@ module Pando
         exit SIGNALLED + e.signo
       end
 
-      # @param argv [Array<String>]
-      # @param out [IO]
-      # @param err [IO]
-      # @param env [Hash{String => String}]
       # @return [Integer] exit status
       # @api public
       def run(argv, out: $stdout, err: $stderr, env: ENV)
@@ -109,8 +110,7 @@ module Pando
       def command(name)
         known = COMMANDS.fetch(name)
         refuse(name) unless Platform.linux? || ANYWHERE.include?(name)
-        require known.file
-        const_get(known.class_name)
+        known.load
       end
 
       private

@@ -56,18 +56,6 @@ module Pando
       new(Loader.new(Flags.parse(argv), env, dir, statements).load)
     end
 
-    # @!method workers
-    #   @return [Integer]
-    # @!method listen
-    #   @return [Array<Listen>]
-    # @!method refork
-    #   @return [Symbol, false, Hash] :auto, :manual, false, or {after: [Integer, ..., maybe false at the end]}
-    # @!method timeout
-    #   @return [Float, nil] seconds, nil for none
-    # @!method directory
-    #   @return [String] absolute path of the directory to serve from
-    # @!method config_file
-    #   @return [String, nil] absolute path
     Settings.all.map(&:name).each do |name|
       define_method(name) { @resolved.fetch(name) }
     end

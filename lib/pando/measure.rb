@@ -39,7 +39,7 @@ module Pando
     end
 
     def self.routes(config, stage)
-      return Selection.of_root unless RailsRoutes.any?(config)
+      return Selection.of_root unless Config::Situation.rails?(config.directory)
 
       yield "reading the routes"
       Selection.of_routes(RailsRoutes.paths(config, stage.folder))

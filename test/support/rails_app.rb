@@ -50,7 +50,14 @@ module Support
       #
       # @raise [Failed] with Bundler's message
       def install_gems(folder)
-        Bench::Bundle.locked { run("bundle", *Bench::Bundle::INSTALL, folder: folder, within: INSTALL_WITHIN) }
+        Bench::Bundle.locked do
+          attempts = Bench::Bundle::ATTEMPTS.dup
+          begin
+            run("bundle", "install", "--quiet", *attempts.shift, folder: folder, within: INSTALL_WITHIN)
+          rescue Failed
+            attempts.empty? ? raise : retry
+          end
+        end
       end
 
       # @return [String] what the command printed

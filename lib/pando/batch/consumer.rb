@@ -5,15 +5,7 @@ require "pando/batch"
 module Pando
   class Batch
     # Fetches, processes and settles, again and again: a consumer of your own, with all methods of a runner of `pando
-    # swarm`.
-    #
-    #     node(:orders, count: 2) do
-    #       client = Broker.connect
-    #       Pando::Batch::Consumer.new(threads: 5, attempts: 3,
-    #                                  fetch:  -> { client.receive(10) },
-    #                                  settle: ->(result) { client.delete(result.done) },
-    #                                  close:  -> { client.close }) { |message| handle(message) }
-    #     end
+    # swarm`; docs/batch.md has an example.
     #
     # The consumer calls `fetch` and `settle` in one thread of its own, one after the other. It writes an error in
     # either to stderr and then pauses, longer each time, up to {LONGEST} seconds. So a broker that is down is asked
@@ -64,7 +56,6 @@ module Pando
         @stage = :fetch
       end
 
-      # @return [self]
       def start
         @quiet = false
         @stage = :fetch
@@ -77,8 +68,6 @@ module Pando
 
       # Fetches nothing more. Items that were fetched are processed and settled. If a `fetch` that is under way still
       # brings items, they do not begin: `settle` gets them as unfinished.
-      #
-      # @return [void]
       def quiet
         return if @quiet
 
@@ -91,7 +80,6 @@ module Pando
 
       # The last result that `settle` gets has the remaining items, as unfinished.
       #
-      # @return [void]
       # @raise [ThreadError] the caller is one of the consumer's own threads, which would wait for itself. Nothing has
       #   changed then. Such a thread may call {#quiet}
       def stop
@@ -132,15 +120,19 @@ module Pando
       end
 
       def round
+        errors = @errors
         items = with_pause_on_error { fetch } || []
-        return if items.empty?
+        work_on(items) unless items.empty?
+        @errors = 0 if @errors == errors
+      ensure
+        @stage = :fetch
+      end
 
+      def work_on(items)
         @lock.synchronize { @stage = @quiet ? :give_back : :work }
         result = process(items)
         with_pause_on_error { @settle&.call(result) }
         @rounds += 1
-      ensure
-        @stage = :fetch
       end
 
       def fetch
@@ -160,9 +152,7 @@ module Pando
       end
 
       def with_pause_on_error
-        value = yield
-        @errors = 0
-        value
+        yield
       rescue StandardError => e
         ErrorLog.write("a consumer's fetch or settle raised", e)
         pause([FIRST * (2**[@errors, 10].min), LONGEST].min)

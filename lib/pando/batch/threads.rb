@@ -19,8 +19,7 @@ module Pando
       def left = @time && [@time - self.class.now, 0.0].max
     end
 
-    # A queue with a single reader and any number of writers. It pops with a timeout, which Thread::Queue can do only
-    # from Ruby 3.2 on.
+    # A queue that pops with a timeout, which Thread::Queue can do only from Ruby 3.2 on.
     class TimedQueue < Thread::Queue
       unless instance_method(:pop).parameters.include?(%i[key timeout])
         def initialize

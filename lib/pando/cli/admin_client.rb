@@ -57,7 +57,7 @@ module Pando
         return UNIXSocket.new(listen.kind == :abstract ? "\0#{listen.path}" : listen.path) unless listen.tcp?
 
         Socket.tcp(host(listen), listen.port, connect_timeout: PATIENCE)
-      rescue SystemCallError => e
+      rescue SystemCallError, SocketError => e
         raise UsageError, "no server answers at #{name(listen)} (#{e.message[/\A[^-]+/].strip}). Start it, or reload " \
                           "it if the line `admin` is new"
       end

@@ -9,13 +9,16 @@ module Pando
     # Config. A subclass implements #perform and may add to #switches, also those of the output that are below.
     class Command
       Switch = Config::Flags::Switch
+      Types = Config::Types
 
       HELP = Switch.new(name: :help, flags: %w[-h --help], help: "Show this text.").freeze
       VERSION = Switch.new(name: :version, flags: %w[-v --version], help: "Show the version.").freeze
       TEXT_OR_JSON = Switch.new(name: :format, flags: %w[--format], argument: "text|json",
+                                type: Types::Choice.new("text", "json"),
                                 help: "With `config`, `status`, `events`, `slow` and `history`: the output " \
                                       "format. [text]").freeze
       REPORT = Switch.new(name: :format, flags: %w[--format], argument: "text|json|html",
+                          type: Types::Choice.new("text", "json", "html"),
                           help: "With `doctor`, `pages` and `measure`: the report's format. [text]").freeze
       OUTPUT = Switch.new(name: :output, flags: %w[--output], argument: "FILE",
                           help: "With `doctor`, `pages` and `measure`: write the report to this " \
@@ -50,14 +53,7 @@ module Pando
       # How many words that are not flags the command takes.
       def most_words = 1
 
-      # @param known [Array<String>] the first one is the default
-      def chosen_format(known = %w[text json])
-        wanted = flags[:format] || known.first
-        return wanted if known.include?(wanted)
-
-        raise UsageError, "--format: must be #{[known[0..-2].join(", "), known.last].join(" or ")}, " \
-                          "but is #{wanted.inspect}."
-      end
+      def chosen_format = flags[:format] || "text"
 
       def write_report(text)
         flags[:output] ? File.write(flags[:output], text) : terminal.out.write(text)
@@ -67,6 +63,15 @@ module Pando
 
       def config
         @config ||= Config.load(flags, env: terminal.env, dir: directory)
+      end
+
+      # The environment of a command that suits another one than the server does. A flag, the config file or a variable
+      # may name one all the same.
+      def default_environment(name)
+        return unless config.default?(:environment)
+
+        @arguments = ["-e", name, *@arguments]
+        @flags = @config = nil
       end
 
       # The directory as the user sees it, with symbolic links unresolved (pwd(1)): a link such as `current` may

@@ -16,6 +16,9 @@ module Pando
       # There was no answer in time. The server may still be working on the command.
       class Late < Silent; end
 
+      # The server could not carry out the command. The message is its reason.
+      class Refused < Pando::Error; end
+
       # @param socket [UNIXSocket, nil] that leads to the monitor; nil: it is reached by the path
       # @yield once the command is written
       # @raise [UsageError] no server listens there
@@ -49,6 +52,16 @@ module Pando
         end
       ensure
         @socket.close
+      end
+
+      # As {#ask}.
+      # @return [Hash{String => String}] the pairs of "ok"
+      # @raise [Refused] the last record is "failed"
+      def ask!(word, pairs = {}, **options, &block)
+        outcome, said = ask(word, pairs, **options, &block)
+        raise Refused, said["reason"].to_s if outcome == "failed"
+
+        said
       end
 
       private

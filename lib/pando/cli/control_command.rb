@@ -10,8 +10,9 @@ module Pando
     # command, 1 if it could not, 2 if there is no server.
     class ControlCommand < Command
       TIMEOUT = Switch.new(name: :wait, flags: %w[--wait], argument: "SECONDS",
-                           help: "How long to wait for the result of refork, reload, upgrade, scale, drain or " \
-                                 "stop. [300]").freeze
+                           type: Types::Seconds.new(zero: true),
+                           help: "How long a command such as refork, reload, drain, pages or stop waits for its " \
+                                 "result. [300]").freeze
       PATIENCE = 300.0
       # Seconds for a command that only asks. A healthy monitor answers within milliseconds.
       ANSWER = 10.0
@@ -20,7 +21,7 @@ module Pando
 
       def call
         super
-      rescue ControlClient::Silent => e
+      rescue ControlClient::Refused, ControlClient::Silent => e
         report_failure(e.message)
       end
 
@@ -73,12 +74,10 @@ module Pando
       # Shows the progress and the result.
       def carry_out(word, pairs = {})
         last = nil
-        outcome, said = ControlClient.new(path).ask(word, pairs, timeout: patience) do |kind, facts|
+        said = ControlClient.new(path).ask!(word, pairs, timeout: patience) do |kind, facts|
           last = facts["name"] || last
           terminal.err.puts(kind == "waiting" ? waiting(facts) : progress(facts))
         end
-        return report_failure(said["reason"]) if outcome == "failed"
-
         terminal.out.puts said["text"]
         CLI::OK
       rescue ControlClient::Late => e
@@ -95,13 +94,7 @@ module Pando
         "  waiting: #{facts["reason"]}#{", for #{seconds} s at most" if seconds}"
       end
 
-      def patience
-        return PATIENCE unless (text = flags[:wait])
-
-        Float(text)
-      rescue ArgumentError
-        raise UsageError, "--wait: must be a number of seconds, but is #{text.inspect}."
-      end
+      def patience = flags[:wait] || PATIENCE
     end
   end
 end

@@ -84,10 +84,8 @@ module Pando
       private
 
       def perform
-        outcome, said = ControlClient.new(path).ask("stack", order, timeout: patience) do |_, line|
-          terminal.out.puts(line["text"])
-        end
-        outcome == "ok" ? CLI::OK : report_failure(said["reason"])
+        ControlClient.new(path).ask!("stack", order, timeout: patience) { |_, line| terminal.out.puts(line["text"]) }
+        CLI::OK
       end
     end
 
@@ -111,6 +109,7 @@ module Pando
     class Stop < ControlCommand
       WAYS = %w[gracefully quickly at_once].freeze
       HOW = Switch.new(name: :how, flags: %w[--how], argument: WAYS.join("|"),
+                       type: Types::Choice.new(*WAYS),
                        help: "With `stop`: finish running requests (the default, like TERM), give them the " \
                              "grace of `timeout` (like INT), or cut them off.").freeze
 
@@ -118,14 +117,7 @@ module Pando
 
       private
 
-      def order = { how: how }
-
-      def how
-        way = flags[:how] || WAYS.first
-        return way if WAYS.include?(way)
-
-        raise UsageError, "--how: must be #{WAYS[..-2].join(", ")} or #{WAYS.last}, but is #{way.inspect}."
-      end
+      def order = { how: flags[:how] || WAYS.first }
     end
   end
 end

@@ -15,11 +15,12 @@ module Pando
                          "(in the environment test, unless you name another one)."),
         Switch.new(name: :yes, flags: %w[--yes],
                    help: "With `doctor`: allow --requests routes in production."),
-        Switch.new(name: :reforks, flags: %w[--reforks], argument: "N",
+        Switch.new(name: :reforks, flags: %w[--reforks], argument: "N", type: Types::Whole.new(0..50),
                    help: "With `doctor`: how many times to refork. [1]"),
-        Switch.new(name: :patience, flags: %w[--patience], argument: "SECONDS",
+        Switch.new(name: :patience, flags: %w[--patience], argument: "SECONDS", type: Types::Seconds.new,
                    help: "With `doctor`: how long each response may take. [10]"),
         Switch.new(name: :fail_on, flags: %w[--fail-on], argument: "error|warning",
+                   type: Types::Choice.new("error", "warning"),
                    help: "With `doctor`: the lowest severity that leads to exit status 1. [error]"),
         Switch.new(name: :verbose, flags: %w[--verbose],
                    help: "With `doctor`: also show notes on the internals of gems."),
@@ -29,7 +30,6 @@ module Pando
                    help: "With `doctor`: write the findings to this file, as a baseline for later runs.")
       ].each(&:freeze).freeze
       REFORKS = 1
-      REFORKS_AT_MOST = 50
       PATIENCE = 10.0
       # Exit status: a check could not be made, and the others found nothing that fails.
       INCOMPLETE = 3
@@ -47,9 +47,10 @@ module Pando
 
       def examine
         prepare
-        report = Pando::Doctor.examine(config, requests: @requests, reforks: @reforks, patience: @patience)
-        report = report.against(@baseline, fail_on: @fail_on)
-        write_report(report.write(@format, verbose: flags[:verbose]))
+        report = Pando::Doctor.examine(config, requests: @requests, reforks: flags[:reforks] || REFORKS,
+                                               patience: flags[:patience] || PATIENCE)
+        report = report.against(@baseline, fail_on: flags[:fail_on] || "error")
+        write_report(report.write(chosen_format, verbose: flags[:verbose]))
         flags[:write_baseline] ? accept(report) : status(report)
       rescue Pando::Doctor::NotExamined => e
         terminal.err.puts "pando: the application could not be examined: #{e.message}"
@@ -60,10 +61,6 @@ module Pando
       def prepare
         choose_environment
         config.require_rackup
-        @fail_on = fail_on
-        @format = chosen_format(Pando::Doctor::Report::FORMATS)
-        @reforks = reforks
-        @patience = patience
         @requests = requests
         @baseline = flags[:baseline] ? Pando::Doctor::Baseline.read(flags[:baseline]) : Pando::Doctor::Baseline.empty
       end
@@ -82,35 +79,11 @@ module Pando
       def choose_environment
         return unless flags[:requests] == "routes" # a GET route may do more than read
 
-        if config.default?(:environment)
-          @arguments = ["-e", ROUTES_ENVIRONMENT, *@arguments]
-          @flags = @config = nil
-        end
+        default_environment(ROUTES_ENVIRONMENT)
         return if flags[:yes] || config.environment != "production"
 
         raise UsageError, "--requests routes would request every GET route of the application in production. " \
                           "Add --yes if you want that, or use the environment test: -e test."
-      end
-
-      def fail_on
-        wanted = flags[:fail_on] || "error"
-        return wanted if Pando::Doctor::Report::FAILING.key?(wanted)
-
-        raise UsageError, "--fail-on: must be error or warning, but is #{wanted.inspect}."
-      end
-
-      def reforks
-        number = flags[:reforks] ? Integer(flags[:reforks], 10, exception: false) : REFORKS
-        return number if number&.between?(0, REFORKS_AT_MOST)
-
-        raise UsageError, "--reforks: must be a number from 0 to #{REFORKS_AT_MOST}, but is #{flags[:reforks].inspect}."
-      end
-
-      def patience
-        seconds = flags[:patience] ? Float(flags[:patience], exception: false) : PATIENCE
-        return seconds if seconds&.positive? && seconds.finite?
-
-        raise UsageError, "--patience: must be a number of seconds, but is #{flags[:patience].inspect}."
       end
 
       def requests

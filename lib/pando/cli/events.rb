@@ -27,10 +27,8 @@ module Pando
         end
 
         format = chosen_format == "json" ? Telemetry::JSONFormat.new : Telemetry::TextFormat.new
-        outcome, said = ControlClient.new(path).ask("events", { names: words.join(",") }) do |*record|
-          show(*record, format)
-        end
-        outcome == "ok" ? CLI::OK : report_failure(said["reason"])
+        ControlClient.new(path).ask!("events", { names: words.join(",") }) { |*record| show(*record, format) }
+        CLI::OK
       end
 
       def show(word, pairs, format)

@@ -1,15 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cli/control_commands"
-require "pando/cli/doctor"
-require "pando/cli/history"
-require "pando/cli/init"
-require "pando/cli/measure"
-require "pando/cli/pages"
-require "pando/cli/serve"
-require "pando/cli/slow"
-require "pando/cli/status"
-require "pando/cli/top"
+require "pando/cli/command"
 
 module Pando
   module CLI
@@ -37,11 +28,14 @@ module Pando
       def flags
         settings = Config::Settings.all.select(&:argument)
         positional, flagged = settings.partition(&:positional?)
-        commands = [Serve, Status, Top, Refork, Drain, Stop, Slow, History, Pages, Doctor, Measure, Init]
-        switches = [*commands.flat_map(&:switches).uniq, Command::VERSION, Command::HELP]
         [*positional.map { |setting| row(setting.argument, help(setting)) },
          *flagged.map { |setting| row(usage(setting), help(setting)) },
          *switches.map { |switch| row(usage(switch), switch.help) }]
+      end
+
+      def switches
+        commands = COMMANDS.each_value.map(&:load).select { |command| command.respond_to?(:switches) }
+        [*commands.flat_map(&:switches).uniq, Command::VERSION, Command::HELP]
       end
 
       def usage(taker)

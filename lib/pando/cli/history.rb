@@ -68,17 +68,12 @@ module Pando
       def moment(text, now)
         case text
         when AGO then now - (Regexp.last_match(1).to_i * SECONDS.fetch(Regexp.last_match(2)))
-        when CLOCK then last_time_of_day(now, text)
+        when CLOCK then [now.to_date, now.to_date - 1].map { |date| on(date, text) }.find { |time| time <= now }
         when DATE then on(Date.strptime(Regexp.last_match(1), "%Y-%m-%d"), Regexp.last_match(2) || "0:00")
         else Time.iso8601(text) # as in the log
         end
       rescue ArgumentError
         nil
-      end
-
-      def last_time_of_day(now, clock)
-        today = on(now.to_date, clock)
-        today > now ? on(now.to_date - 1, clock) : today
       end
 
       def on(date, clock)

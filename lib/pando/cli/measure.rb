@@ -16,19 +16,19 @@ module Pando
                    help: "With `measure`: a log to replay (Rails, nginx or JSON); only GET and HEAD."),
         Switch.new(name: :writes, flags: %w[--writes],
                    help: "With `measure`: also send requests other than GET and HEAD."),
-        Switch.new(name: :requests, flags: %w[--requests], argument: "N",
+        Switch.new(name: :requests, flags: %w[--requests], argument: "N", type: Types::Whole.new(1..1_000_000),
                    help: "With `measure`: how many requests each worker gets. [1000]"),
-        Switch.new(name: :clients, flags: %w[--clients], argument: "N",
+        Switch.new(name: :clients, flags: %w[--clients], argument: "N", type: Types::Whole.new(1..256),
                    help: "With `measure`: how many requests to send at the same time. [number of workers]"),
         Switch.new(name: :header, flags: %w[--header], argument: "\"NAME: VALUE\"", repeatable: true,
                    help: "With `measure`: a header for each request. Repeatable."),
         Switch.new(name: :against, flags: %w[--against], argument: "puma|none",
+                   type: Types::Choice.new(:puma, :none),
                    help: "With `measure`: the server to compare with. [puma, if it is in the bundle]")
       ].each(&:freeze).freeze
       WORKERS = 4
-      WORKERS_AT_MOST = 64
+      WORKERS_TYPE = Types::Whole.new(1..64)
       REQUESTS = 1000
-      CLIENTS_AT_MOST = 256
       ENVIRONMENT = "production"
 
       def self.switches = SWITCHES
@@ -40,7 +40,7 @@ module Pando
         prepare
         announce
         result = Pando::Measure.call(config, @plan, @selection) { |*facts| progress(*facts) }
-        write_report(Pando::Measure::Report.write(result, @format))
+        write_report(Pando::Measure::Report.write(result, chosen_format))
         CLI::OK
       rescue Pando::Measure::NotMeasured => e
         terminal.err.puts "pando: nothing was measured: #{e.message}"
@@ -49,14 +49,12 @@ module Pando
 
       # Reports wrong arguments before it starts anything.
       def prepare
-        choose_environment
+        default_environment(ENVIRONMENT)
         config.require_rackup
-        @format = chosen_format(Pando::Measure::Report::FORMATS)
         check_output
         workers = workers()
-        @plan = Pando::Measure::Plan.new(workers: workers, requests: number(:requests, REQUESTS, 1_000_000),
-                                         clients: number(:clients, workers, CLIENTS_AT_MOST), headers: headers,
-                                         against: against)
+        @plan = Pando::Measure::Plan.new(workers: workers, requests: flags[:requests] || REQUESTS,
+                                         clients: flags[:clients] || workers, headers: headers, against: against)
         @selection = selection
       end
 
@@ -69,14 +67,6 @@ module Pando
         raise UsageError, "--output: #{file} cannot be written" if File.exist?(file)
 
         raise UsageError, "--output: the folder #{folder} does not exist or cannot be written to"
-      end
-
-      # Production, unless a variable or a flag names another environment.
-      def choose_environment
-        return unless config.default?(:environment)
-
-        @arguments = ["-e", ENVIRONMENT, *@arguments]
-        @flags = @config = nil
       end
 
       # Warns the user, because the measurement uses the real database and services.
@@ -100,16 +90,9 @@ module Pando
       def workers
         given = flags.last(:workers) or return WORKERS
 
-        whole(given.text, given.flag, WORKERS_AT_MOST)
-      end
-
-      def number(name, default, most) = flags[name] ? whole(flags[name], "--#{name}", most) : default
-
-      def whole(text, flag, most)
-        number = Integer(text, 10, exception: false)
-        return number if number&.between?(1, most)
-
-        raise UsageError, "#{flag}: must be a number from 1 to #{most}, but is #{text.inspect}."
+        WORKERS_TYPE.cast(given.text)
+      rescue Config::Type::Invalid => e
+        raise UsageError, "#{given.flag}: #{e.message}"
       end
 
       def headers
@@ -122,13 +105,9 @@ module Pando
       end
 
       def against
-        puma = Pando::Measure::PumaSubject.program
-        case flags[:against]
-        when nil then :puma
-        when "none" then :none
-        when "puma" then puma ? :puma : raise(UsageError, "--against puma: puma is not in the bundle: bundle add puma")
-        else raise UsageError, "--against: must be puma or none, but is #{flags[:against].inspect}."
-        end
+        return flags[:against] || :puma unless flags[:against] == :puma && !Pando::Measure::PumaSubject.program
+
+        raise UsageError, "--against puma: puma is not in the bundle: bundle add puma"
       end
 
       # @return [Pando::Measure::Selection, nil] nil: the user named neither

@@ -10,10 +10,8 @@ module Pando
     class Pages < ControlCommand
       include Wording
 
-      RECORD = Switch.new(name: :record, flags: %w[--record], argument: "N",
+      RECORD = Switch.new(name: :record, flags: %w[--record], argument: "N", type: Types::Whole.new(1..1000),
                           help: "With `pages`: watch the worker's next N requests (up to 1000).").freeze
-      FORMATS = %w[text json html].freeze
-      JOBS = (1..1000)
       # Seconds beyond `--wait`, because the worker may be in the middle of a request.
       GRACE = 30.0
 
@@ -41,23 +39,15 @@ module Pando
         require "pando/pages/report"
         slot = words.last unless words.size == 1 && words.first.match?(/\A[a-z]/)
         @pool = words.first if words.size > 1 || slot.nil?
-        @slot = slot && whole(slot, "pando pages [POOL] [SLOT]")
-        @jobs = flags[:record] ? requests(flags[:record]) : 0
-
-        @format = chosen_format(FORMATS)
+        @slot = slot && whole(slot)
+        @jobs = flags[:record] || 0
       end
 
       def operands = %w[POOL SLOT]
 
-      def requests(text)
-        whole(text, "--record").tap do |number|
-          raise UsageError, "--record: must be from 1 to #{JOBS.max}, but is #{number}." unless JOBS.cover?(number)
-        end
-      end
-
-      def whole(text, of)
+      def whole(text)
         Integer(text, 10, exception: false)&.then { |number| number if number >= 0 } or
-          raise UsageError, "#{of}: must be a whole number, but is #{text.inspect}."
+          raise UsageError, "pando pages [POOL] [SLOT]: must be a whole number, but is #{text.inspect}."
       end
 
       def record
@@ -76,10 +66,9 @@ module Pando
       def ask_worker(file, progress)
         order = { pool: @pool, slot: @slot, jobs: @jobs, seconds: patience.ceil }
         client = ControlClient.new(path)
-        outcome, answer = client.ask("pages", order, timeout: ANSWER, descriptors: [file, progress]) do |name, facts|
+        client.ask!("pages", order, timeout: ANSWER, descriptors: [file, progress]) do |name, facts|
           @worker = facts if name == "worker"
         end
-        raise ControlClient::Silent, answer["reason"] if outcome == "failed"
       end
 
       # The worker writes a byte to the pipe after each request, and closes it with the recording or when it ends.
@@ -102,7 +91,7 @@ module Pando
       def report(recording)
         mold, worker = %w[mold pid].map { |name| @worker[name] && Pando::Pages::Pagemap.of(@worker[name].to_i) }
         pages = Pando::Pages::PrivatePages.new(recording, mold: mold, worker: worker)
-        Pando::Pages::Report.write(pages, @format)
+        Pando::Pages::Report.write(pages, chosen_format)
       ensure
         [mold, worker].compact.each(&:close)
       end

@@ -9,7 +9,7 @@ module Pando
   module CLI
     # `pando slow`: the last slow requests, the newest first. With --stacks the end of the slow log's file.
     class Slow < ControlCommand
-      LIMIT = Switch.new(name: :limit, flags: %w[--limit], argument: "N",
+      LIMIT = Switch.new(name: :limit, flags: %w[--limit], argument: "N", type: Types::Whole.new(1..),
                          help: "With `slow`: show only the N newest requests.").freeze
       STACKS = Switch.new(name: :stacks, flags: %w[--stacks], argument: nil,
                           help: "With `slow`: show the end of the slow log's file, with the stacks.").freeze
@@ -19,9 +19,6 @@ module Pando
       private
 
       def perform
-        outcome, said, records = ask
-        return report_failure(said["reason"]) if outcome == "failed"
-
         logs, requests = records.partition { |word, _| word == "log" }
         return show_file(logs.first.last["path"]) if flags[:stacks]
 
@@ -30,17 +27,10 @@ module Pando
         CLI::OK
       end
 
-      def ask
+      def records
         records = []
-        outcome = ControlClient.new(path).ask("slow", { limit: limit }, timeout: ANSWER) { |*record| records << record }
-        [*outcome, records]
-      end
-
-      def limit
-        text = flags[:limit] or return
-        return text.to_i if text.match?(/\A[1-9]\d{0,5}\z/)
-
-        raise UsageError, "--limit: must be a whole number, 1 or more, but is #{text.inspect}."
+        ControlClient.new(path).ask!("slow", { limit: flags[:limit] }, timeout: ANSWER) { |*record| records << record }
+        records
       end
 
       def text(requests)

@@ -11,7 +11,7 @@ module Pando
       # Seconds between two reports, and the least of them.
       INTERVAL = 2.0
       SHORTEST = 0.1
-      WATCH = Switch.new(name: :watch, flags: %w[--watch], argument: "[SECONDS]",
+      WATCH = Switch.new(name: :watch, flags: %w[--watch], argument: "[SECONDS]", type: Types::Seconds.new,
                          help: "With `status`: show it again every 2 seconds, or as often as you say.").freeze
 
       def self.switches = [TEXT_OR_JSON, WATCH]
@@ -46,15 +46,13 @@ module Pando
       def interval
         wanted = flags[:watch] or return
         return INTERVAL if wanted == true
+        return wanted if wanted >= SHORTEST
 
-        seconds = Float(wanted, exception: false)
-        return seconds if seconds && seconds >= SHORTEST
-
-        raise UsageError, "--watch: must be a number of seconds from #{SHORTEST}, but is #{wanted.inspect}."
+        raise UsageError, "--watch: must be a number of seconds from #{SHORTEST}, but is #{wanted}."
       end
 
       def records
-        [].tap { |records| ControlClient.new(path).ask("status", timeout: ANSWER) { |*record| records << record } }
+        [].tap { |records| ControlClient.new(path).ask!("status", timeout: ANSWER) { |*record| records << record } }
       end
     end
   end

@@ -14,22 +14,10 @@ module Pando
         def left_out? = text.nil?
       end
 
-      # Settings that differ only in name.
+      # Settings that differ only in name, or not even in that.
       RENAMED = {
-        "client_body_buffer_size" => "body_memory",
-        "environment" => "environment",
-        "first_data_timeout" => "header_timeout",
-        "http_content_length_limit" => "max_body_bytes",
-        "max_keep_alive" => "max_keepalive_requests",
-        "persistent_timeout" => "idle_timeout",
-        "pid" => "pidfile",
-        "pidfile" => "pidfile",
-        "rackup" => "rackup",
-        "refork_after" => "refork after:",
-        "refork_max_unavailable" => "rollout unavailable:",
-        "spawn_timeout" => "spawn_timeout",
-        "worker_boot_timeout" => "spawn_timeout",
-        "worker_shutdown_timeout" => "stop_timeout"
+        "environment" => "environment", "pid" => "pidfile", "pidfile" => "pidfile", "rackup" => "rackup",
+        "spawn_timeout" => "spawn_timeout", **Names::RENAMED.transform_values(&:first)
       }.freeze
 
       # Settings that need more than a new name, and the method that translates them.

@@ -11,8 +11,6 @@ module Pando
     # Each line is in the result: unchanged, translated with the original after it, or as a comment below the reason why
     # it is left out. The only exceptions are the comments at the top of the Puma file that Rails generates.
     #
-    #   Translator.new(File.read("config/puma.rb"), "config/puma.rb").call.text
-    #
     # Source cuts the file into pieces of whole lines, each of them a Statement. Settings and Blocks translate it, and
     # Scope decides whether it can be evaluated where Pando reads its configuration.
     class Translator

@@ -5,13 +5,6 @@ require "pando/config/recorder"
 # `self` in a config file: a method for each setting and each hook, and `on`, `service`, `pool` and `node`. Each method
 # passes its arguments and the line that called it on to the Recorder.
 #
-#   workers 4
-#   timeout 20, grace: 2
-#   after_worker_fork { |server, worker| Database.connect }
-#   on("worker.killed") { |event| Alerts.send(event) }
-#   service(:mailer) { |service| Mailer.deliver until service.wait(1) }
-#   node :sidekiq, count: 2, concurrency: 5, require: "./jobs.rb"
-#
 # Opened without its namespace around it, because Ruby looks up the file's constants from here: `Settings` in the file
 # must not mean Pando's.
 #

@@ -13,9 +13,9 @@ module Pando
     #
     # @api private
     class Flags
-      # A flag that belongs to a command and is not a setting. A repeatable one collects all of its arguments. An
-      # argument in brackets is a number that may be left out.
-      Switch = Struct.new(:name, :flags, :argument, :help, :repeatable, keyword_init: true)
+      # A flag that belongs to a command and is not a setting. Its type reads its argument; without a type it is the
+      # text. A repeatable one collects all of its arguments. An argument in brackets is a number that may be left out.
+      Switch = Struct.new(:name, :flags, :argument, :type, :help, :repeatable, keyword_init: true)
 
       # A setting, the text that was given for it and the flag as typed; nil for a positional one.
       Given = Struct.new(:setting, :text, :flag) do
@@ -47,7 +47,7 @@ module Pando
         @switched = {}
       end
 
-      # @return [String, Array<String>, true, nil] its argument, or true if it has none; nil if it was not given
+      # @return [Object, Array<Object>, true, nil] its argument, or true if it has none; nil if it was not given
       def [](name)
         @switched[name]
       end
@@ -57,10 +57,11 @@ module Pando
       # @return [Array<String>] the words that neither are flags nor belong to one
       def words = given.select { |one| one.flag.nil? }.map(&:text)
 
-      # @return [Array<String>] the settings as arguments again, without the switches and without -C
-      def argv
-        positional, flagged = given.reject { |one| one.setting.name == :directory }.partition { |one| one.flag.nil? }
-        [*flagged, *positional].flat_map(&:argv)
+      # @param except [Array<Symbol>] settings to leave out @param more [Array<String>] flags to add behind the others
+      # @return [Array<String>] the settings as arguments again, without the switches
+      def argv(except: [:directory], more: [])
+        positional, flagged = given.reject { |one| except.include?(one.setting.name) }.partition { |one| one.flag.nil? }
+        [*flagged.flat_map(&:argv), *more, *positional.flat_map(&:argv)]
       end
 
       private
@@ -79,11 +80,14 @@ module Pando
       def take(flag, text, rest)
         taker = @known.fetch(flag) { unknown(flag, text || rest.first) }
         text = taker.argument ? text || next_text(flag, taker, rest) : without_text(flag, text)
-        taker.is_a?(Switch) ? switch(taker, text) : given << Given.new(taker, text, flag)
+        taker.is_a?(Switch) ? switch(taker, flag, text) : given << Given.new(taker, text, flag)
       end
 
-      def switch(taker, text)
-        @switched[taker.name] = taker.repeatable ? [*@switched[taker.name], text] : text
+      def switch(taker, flag, text)
+        value = taker.type && text != true ? taker.type.cast(text) : text
+        @switched[taker.name] = taker.repeatable ? [*@switched[taker.name], value] : value
+      rescue Type::Invalid => e
+        raise UsageError, "#{flag}: #{e.message}"
       end
 
       # No value begins with a dash, so a word that does is the next flag.

@@ -40,18 +40,8 @@ module Pando
       attr_reader :port
       # @return [String, nil] path for :unix, name without its "@" for :abstract, name or nil for :systemd
       attr_reader :path
-      # @return [Integer] how many connections may wait for accept(2)
-      attr_reader :backlog
-      # @return [Boolean] whether each connection must begin with a PROXY header
-      attr_reader :proxy_protocol
-      # @return [Boolean] TCP_NODELAY, see tcp(7); inherited by accepted sockets
-      attr_reader :tcp_nodelay
-      # @return [Integer, nil] seconds of TCP_DEFER_ACCEPT; nil: off
-      attr_reader :defer_accept
-      # @return [Integer, nil] permission bits of the socket's file
-      attr_reader :mode
-      # @return [Integer, nil] umask under which the socket's file is created
-      attr_reader :umask
+      # The options, see the setting `listen`.
+      attr_reader :backlog, :proxy_protocol, :tcp_nodelay, :defer_accept, :mode, :umask
       # @return [Hash{Symbol => Object}] the options as given, without the defaults
       attr_reader :options
 
@@ -123,14 +113,12 @@ module Pando
         freeze
       end
 
-      # @return [Boolean]
       def tcp? = kind == :tcp
 
       # @return [Boolean] whether it is a unix socket, with a file or abstract
       def unix? = %i[unix abstract].include?(kind)
 
-      # @param name [Symbol] an option
-      # @return [Boolean] whether it applies to sockets of this kind
+      # @return [Boolean] whether the option applies to sockets of this kind
       def takes?(name) = TAKEN.fetch(kind).include?(name)
 
       # @param directory [String] absolute
@@ -143,8 +131,6 @@ module Pando
       end
 
       # The address in the form that Listen.parse reads.
-      #
-      # @return [String]
       def to_s
         case kind
         when :tcp then "#{host.include?(":") ? "[#{host}]" : host}:#{port}"
@@ -160,7 +146,6 @@ module Pando
       end
       alias eql? ==
 
-      # @return [Integer]
       def hash = to_s.hash
     end
 

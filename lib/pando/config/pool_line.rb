@@ -48,9 +48,10 @@ module Pando
         @said = said.except(:paths).to_h { |key, value| [key, cast(key, value)] }
       end
 
-      def check_beside(others)
+      # @param others [Array<PoolLine>] @param nodes [Array<NodeLine>] a kind of node has a pool of its name, too
+      def check_beside(others, nodes)
+        [*others, *nodes].each { |other| refuse_same("name", other) if other.name == name }
         others.each do |other|
-          refuse_same("name", other) if other.name == name
           refuse_same("path #{(other.paths & paths).first}", other) if other.paths.intersect?(paths)
         end
         refuse("is one too many: the limit is #{MOST - 1}. Give one of them more paths") if others.size == MOST - 1

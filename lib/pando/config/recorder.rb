@@ -63,15 +63,16 @@ module Pando
       end
 
       def add_pool(line)
-        line.check_beside(pools)
+        line.check_beside(pools, nodes)
         pools << line
         nil
       end
 
       def add_node(line)
-        same = nodes.find { |other| other.name == line.name }
+        same = [*pools, *nodes].find { |other| other.name == line.name }
         if same
-          raise ConfigError, "#{line.source}: there is a node #{line.name.inspect} already (#{same.source}): give " \
+          kind = same.is_a?(PoolLine) ? "pool" : "node"
+          raise ConfigError, "#{line.source}: there is a #{kind} #{line.name.inspect} already (#{same.source}): give " \
                              "one of them another name, such as name: \"#{line.name}_2\""
         end
 

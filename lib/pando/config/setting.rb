@@ -21,12 +21,14 @@ module Pando
       # Files that `rails new` creates and every Rails app needs.
       RAILS = %w[config/application.rb config/environment.rb].freeze
 
+      def self.rails?(directory) = RAILS.all? { |file| File.file?(File.join(directory, file)) }
+
       # @param environment [String] development defaults apply in "development" and "test"
       # @param directory [String, nil] absolute
       # @return [Array(Object, String)] the default that applies, and its source
       def self.default_of(setting, environment, directory)
         development = %w[development test].include?(environment)
-        rails = !directory.nil? && RAILS.all? { |file| File.file?(File.join(directory, file)) }
+        rails = !directory.nil? && rails?(directory)
         holds = { rails_development: rails && development, development: development, rails: rails }
         name = NAMES.keys.find { |one| holds[one] && setting.defaults.key?(one) }
         name ? [setting.defaults.fetch(name), "default #{NAMES.fetch(name)}"] : [setting.default, "default"]
@@ -48,11 +50,7 @@ module Pando
     # @api private
     #
     # @!attribute name [Symbol] the reader of Config and the method of the config file
-    # @!attribute type [Type]
-    # @!attribute default [Object] a value as #type returns it
-    # @!attribute help [String] one line
     # @!attribute unit [String, nil] what a number counts; the type's unit if the declaration has none
-    # @!attribute flags [Array<String>] "-w", "--workers"
     # @!attribute argument [String, nil] the name of the flag's argument, or of a positional argument
     # @!attribute env [Array<String>] names of environment variables; the first one that is set counts
     # @!attribute meant [Hash{Object => Object}] values of those variables that mean another value

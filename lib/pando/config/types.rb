@@ -117,7 +117,8 @@ module Pando
         def fit?(text) = text.is_a?(String) && text.match?(@pattern)
       end
 
-      # One of a few names, a Symbol. A String is looked up in the list, so that no new Symbol is created.
+      # One of a few names, as it was declared: a Symbol for a setting. The value is looked up in the list, so that no
+      # new Symbol is created.
       class Choice < Type
         def initialize(*names)
           super()
@@ -129,8 +130,6 @@ module Pando
         end
 
         def expects = "#{@names.keys[0..-2].join(", ")} or #{@names.keys.last}"
-
-        def export(value) = value.to_s
       end
 
       # True or false.

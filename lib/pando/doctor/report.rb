@@ -60,7 +60,6 @@ module Pando
       SCHEMA = 1
       # The severities that make a run fail, by the value of `--fail-on`.
       FAILING = { "error" => %i[error], "warning" => %i[error warning] }.freeze
-      FORMATS = %w[text json html].freeze
       MIB = 1024.0 * 1024
 
       # @return [Array<ForkSafety::Finding>] those that the baseline does not have come first
@@ -172,7 +171,7 @@ module Pando
       # @return [Array<Evidence::Limited>] the checks that were made with some of the requests only
       def limits = @evidence.limits
 
-      # @param format [String] one of {FORMATS}
+      # @param format [String] text, json or html
       # @param verbose [Boolean] for text: with the notes about gems
       # @return [String]
       def write(format, verbose: false)

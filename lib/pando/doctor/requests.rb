@@ -41,15 +41,17 @@ module Pando
 
       # @return [Request, nil] nil: the line holds none that can be sent
       attr_reader :request
+      # @return [String] the line in UTF-8, where "?" stands for bytes that are not
+      attr_reader :text
 
       def initialize(line)
-        @line = line.dup.force_encoding(Encoding::UTF_8).scrub("?").strip
+        @text = line.dup.force_encoding(Encoding::UTF_8).scrub("?").strip
         request = understand unless empty?
         @request = request if request && sendable?(request)
       end
 
       # Blank, or a comment.
-      def empty? = @line.empty? || @line.start_with?("#")
+      def empty? = text.empty? || text.start_with?("#")
 
       # @return [Boolean] from a log, which does not record bodies
       def logged? = @logged == true
@@ -66,10 +68,10 @@ module Pando
       private
 
       def understand
-        if @line.start_with?("{") then from_json
-        elsif (logged = LOGGED.match(@line) || STARTED.match(@line)) then replayed(logged[1], logged[2])
-        elsif @line.start_with?("/") then build("GET", @line)
-        elsif (listed = LISTED.match(@line)) then build(listed[1], listed[2], body: listed[3])
+        if text.start_with?("{") then from_json
+        elsif (logged = LOGGED.match(text) || STARTED.match(text)) then replayed(logged[1], logged[2])
+        elsif text.start_with?("/") then build("GET", text)
+        elsif (listed = LISTED.match(text)) then build(listed[1], listed[2], body: listed[3])
         end
       end
 
@@ -79,7 +81,7 @@ module Pando
       end
 
       def from_json
-        fields = JSON.parse(@line)
+        fields = JSON.parse(text)
         verb = fields.values_at(*VERBS).compact.first || "GET"
         target = fields.values_at(*TARGETS).compact.first
         return unless [verb, target, fields.fetch("body", "")].all?(String)

@@ -12,7 +12,6 @@ module Pando
     class Report
       include Wording
 
-      FORMATS = %w[text json html].freeze
       WIDTH = 110
       MIB = 1_048_576.0
       # Rows of the main table: the title, the figure of a Side, its unit, and the figure that the ratio compares.
@@ -31,7 +30,7 @@ module Pando
       NOT_PROJECTED = "What more workers would take is not computed: a single worker does not show what several " \
                       "workers share. Use -w 2 or more."
 
-      # @param result [Result] @param format [String] one of FORMATS
+      # @param result [Result] @param format [String] text, json or html
       # @return [String]
       def self.write(result, format)
         case format

@@ -4,7 +4,6 @@ require "json"
 require "rbconfig"
 require "pando/doctor/requests"
 require "pando/measure/subject"
-require "pando/server/app_environment"
 require "pando/wording"
 
 module Pando
@@ -33,23 +32,23 @@ module Pando
         # @param origin [String] where they come from, for the report
         # @param writes [Boolean] whether to include requests that do more than read
         def of_lines(lines, origin, writes: false)
-          left = Hash.new { |all, reason| all[reason] = [] }
+          omitted = Hash.new { |all, reason| all[reason] = [] }
           requests = lines.filter_map do |text|
             line = Doctor::RequestLine.new(text)
             next if line.empty?
 
             reason = objection(line, writes)
-            left[reason] << (line.request || text.strip[0, 40]) if reason
+            omitted[reason] << (line.request || line.text[0, 40]) if reason
             line.request unless reason
           end
-          new(requests, origin, left).bounded
+          new(requests, origin, omitted).bounded
         end
 
         def of_routes(paths)
-          left = { HAZARD => paths.grep(HAZARDOUS), TURBOS => paths.grep(TURBO) }
-          taken = paths - left.values.flatten
+          omitted = { HAZARD => paths.grep(HAZARDOUS), TURBOS => paths.grep(TURBO) }
+          taken = paths - omitted.values.flatten
           requests = (taken.empty? ? ["/"] : taken).map { |path| Doctor::RequestLine.new(path).request }.compact
-          new(requests, "the GET routes of the application without parameters", left)
+          new(requests, "the GET routes of the application without parameters", omitted)
         end
 
         def of_root = new([Doctor::Request.root], "only /, since you have given neither --routes nor --log", {})
@@ -67,12 +66,12 @@ module Pando
       # The requests, and where they come from.
       attr_reader :requests, :origin
       # @return [Hash{String => Array<Object>}] by reason, requests or their names
-      attr_reader :left
+      attr_reader :omitted
 
-      def initialize(requests, origin, left)
+      def initialize(requests, origin, omitted)
         @requests = requests
         @origin = origin
-        @left = left.reject { |_, named| named.empty? }
+        @omitted = omitted.reject { |_, named| named.empty? }
       end
 
       def different = requests.uniq
@@ -80,7 +79,7 @@ module Pando
       # @param failed [Hash{Doctor::Request => String}] the reason by request
       def without(failed)
         more = failed.keys.group_by { |request| failed.fetch(request) }
-        Selection.new(requests.reject { |request| failed.key?(request) }, origin, left.merge(more))
+        Selection.new(requests.reject { |request| failed.key?(request) }, origin, omitted.merge(more))
       end
 
       # @return [Selection] within the limits
@@ -89,7 +88,7 @@ module Pando
         taken = requests.first(LONGEST)
         rare = taken.tally.sort_by.with_index { |(_, times), place| [-times, place] }.drop(DIFFERENT).to_h
         kept = rare.empty? ? taken : taken.reject { |request| rare.key?(request) }
-        Selection.new(kept, origin, left.merge(RARE => rare.keys, LATE => late))
+        Selection.new(kept, origin, omitted.merge(RARE => rare.keys, LATE => late))
       end
 
       # That many from there on, starting over after the last.
@@ -100,7 +99,7 @@ module Pando
 
       # @return [Hash{String => Array<String>}] without queries, which may hold secrets
       def left_out
-        left.transform_values do |named|
+        omitted.transform_values do |named|
           named.map { |one| name(one) }.tally.map { |name, times| repeated(name, times) }
         end
       end
@@ -113,8 +112,6 @@ module Pando
 
     # The routes of a Rails application. Another process loads the application to read them.
     module RailsRoutes
-      # Files that every Rails application has.
-      RAILS = %w[config/application.rb config/environment.rb].freeze
       # Writes the paths of the application's GET routes without parameters to the given file. Threads that the
       # application has started may run for ever.
       PROGRAM = <<~RUBY
@@ -128,8 +125,6 @@ module Pando
       RUBY
 
       class << self
-        def any?(config) = RAILS.all? { |name| File.file?(File.join(config.directory, name)) }
-
         # @raise [NotMeasured] the application cannot be loaded
         def paths(config, folder)
           result, output = %w[routes routes.output].map { |name| File.join(folder, name) }
@@ -143,7 +138,8 @@ module Pando
         private
 
         def run(config, result, output)
-          pid = Process.spawn(environment(config), RbConfig.ruby, *Server::Launch.load_path, "-e", PROGRAM, result,
+          program = [RbConfig.ruby, *Server::Launch.load_path, "-e", PROGRAM, result]
+          pid = Process.spawn(Subject.environment(config), *program,
                               pgroup: true, chdir: config.directory, in: File::NULL, out: output, err: %i[child out])
           waiter = Process.detach(pid)
           waiter.join(config.boot_timeout)&.value&.success?
@@ -152,11 +148,6 @@ module Pando
             Subject.kill(waiter.pid)
             waiter.join
           end
-        end
-
-        def environment(config)
-          { "SOLID_QUEUE_IN_PUMA" => nil }
-            .merge(Server::AppEnvironment::VARIABLES.first(2).to_h { |name| [name, config.environment] })
         end
       end
     end

@@ -6,6 +6,7 @@ require "socket"
 require "pando/config"
 require "pando/errors"
 require "pando/measure/process_tree"
+require "pando/server/app_environment"
 require "pando/server/cluster_options"
 require "pando/server/launch"
 require "pando/server/reexec_without_gems"
@@ -84,6 +85,12 @@ module Pando
         @waiter.join
       end
 
+      # @return [Hash{String => String, nil}] the environment of a process that loads the application
+      def self.environment(config)
+        names = Server::AppEnvironment::VARIABLES.first(2).to_h { |name| [name, config.environment] }
+        FOREIGN.to_h { |name| [name, nil] }.merge(names)
+      end
+
       def self.kill(pid)
         Process.kill(:KILL, pid)
       rescue Errno::ESRCH
@@ -101,11 +108,7 @@ module Pando
         false
       end
 
-      def environment
-        names = Server::AppEnvironment::VARIABLES.first(2).to_h { |name| [name, @config.environment] }
-        FOREIGN.to_h { |name| [name, nil] }.merge(names)
-      end
-
+      def environment = Subject.environment(@config)
       def ruby = [RbConfig.ruby, *Server::Launch.jit]
       def path(name) = File.join(@folder, name)
       def output_path = path("output")
@@ -180,13 +183,13 @@ module Pando
       def environment = super.merge("WEB_CONCURRENCY" => @workers.to_s)
     end
 
-    # Pando with the user's config file, except for addresses and files. Job nodes and services are left out: their work
-    # is not compared, and the user's regular server does it already.
+    # Pando with the user's config file, except for addresses and files. Job nodes, services and the admin process are
+    # left out: their work is not compared, and the user's regular server does it already.
     class PandoSubject < Subject
       OURS = %i[listen control admin pidfile workers environment log_format log_level config_file].freeze
       # A minute of the load stands for many of production, see Server::TimeScale.
       TIME_SCALE = "10"
-      WITHOUT_NODES = <<~RUBY
+      REDUCED_CONFIG = <<~RUBY
         def node(*, **) = nil
         def service(*) = nil
         def admin(*, **) = nil
@@ -197,7 +200,7 @@ module Pando
 
       def facts
         { version: VERSION, config: @config.config_file&.delete_prefix("#{@config.directory}/"), workers: @workers,
-          threads: [1, 1], preloaded: true, allocator: tree.allocator, refork: refork, scale: scale,
+          threads: [threads] * 2, preloaded: true, allocator: tree.allocator, refork: refork, scale: scale,
           left_out: left_out, reforks: events("refork.finished"), discarded: events("generation.discarded") }
       end
 
@@ -227,10 +230,8 @@ module Pando
 
       def command
         flags = Config::Flags.parse(@config.argv)
-        given = flags.given.reject { |one| OURS.include?(one.setting.name) }
-        positional, flagged = given.partition { |one| one.flag.nil? }
-        [*ruby, *Server::Launch.load_path, Server::ReexecWithoutGems::PROGRAM, "serve", *flagged.flat_map(&:argv),
-         *own_flags, *positional.flat_map(&:argv)]
+        [*ruby, *Server::Launch.load_path, Server::ReexecWithoutGems::PROGRAM, "serve",
+         *flags.argv(except: OURS, more: own_flags)]
       end
 
       def own_flags
@@ -243,9 +244,9 @@ module Pando
       def scale = ENV.fetch(Server::TimeScale::VARIABLE, TIME_SCALE)
 
       def config_file
-        return @config.config_file if left_out.empty?
+        return @config.config_file if left_out.empty? && @config.admin.empty?
 
-        path("pando.rb").tap { |file| File.write(file, format(WITHOUT_NODES, path: @config.config_file.dump)) }
+        path("pando.rb").tap { |file| File.write(file, format(REDUCED_CONFIG, path: @config.config_file.dump)) }
       end
 
       def left_out
@@ -254,6 +255,8 @@ module Pando
       end
 
       def refork = @config.entries(:refork).last.then { |entry| Config::Settings[:refork].write(entry.value) }
+
+      def threads = Config::Threads.count(@config.with(workers: @workers))
 
       # The log has a line for each event, with the application's lines in between.
       def events(name)

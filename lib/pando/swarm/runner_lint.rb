@@ -12,10 +12,7 @@ module Pando
     # life as a node does: create, start, quiet, stop; again in the same process; and once more in a child that was
     # forked in between, as in a refork.
     #
-    #     problems = Pando::Swarm::RunnerLint.check { MyRunner.new }
-    #     assert_empty problems
-    #
-    # Runs in the process that calls it, and forks once. docs/swarm/custom.md has the rules.
+    # Runs in the process that calls it, and forks once. docs/swarm/custom.md has the rules and an example.
     module RunnerLint
       # As much of a Config::NodeKind as a Node reads.
       Kind = Struct.new(:name, :concurrency, :queues, :options)

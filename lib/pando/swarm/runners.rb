@@ -8,7 +8,8 @@ module Pando
   module Swarm
     # The runners that come with Pando: adapters to job libraries. Only molds load them. `load(kind)` of each class
     # loads the library and the jobs in the mold, and raises a BootError if one is missing. Each node makes an object of
-    # the class; docs/swarm/custom.md describes its methods.
+    # the class and calls it on its main thread, which must not wait for a broker that is down; docs/swarm/custom.md
+    # describes the methods.
     #
     # @api private
     module Runners

@@ -54,7 +54,7 @@ class MeasureTest < Minitest::Test
     end
     write("config/puma.rb", "threads 2, 3\nport 9292\npidfile 'puma.pid'\nactivate_control_app 'unix://control'\n" \
                             "stdout_redirect 'puma.log'\n")
-    write("config/pando.rb", "listen 9292\npidfile 'pando.pid'\nmemory worker: 512.mb\n" \
+    write("config/pando.rb", "listen 9292\npidfile 'pando.pid'\nmemory worker: 512.mb\nthreads 4\n" \
                              "service(:clock) { |service| service.wait(60) }\n")
     write("requests", "/a\n/tls\n/gone\nPOST /b\n")
   end
@@ -76,7 +76,8 @@ class MeasureTest < Minitest::Test
     assert_equal({ "only GET and HEAD are sent without --writes" => ["POST /b"],
                    "answered with status 404" => ["GET /gone"] }, report["left_out"])
     assert_equal(["config/puma.rb", [2, 3], 2], puma["facts"].values_at("config", "threads", "workers"))
-    assert_equal(["config/pando.rb", ["service :clock"]], pando["facts"].values_at("config", "left_out"))
+    assert_equal(["config/pando.rb", [4, 4], ["service :clock"]],
+                 pando["facts"].values_at("config", "threads", "left_out"))
     assert_predicate(puma["cpu"] + pando["cpu"], :positive?)
     assert_includes(report["notes"].join("\n"), "Each request has the header X-Forwarded-Proto: https")
     refute_includes(report["notes"].join("\n"), "perhaps to a login")

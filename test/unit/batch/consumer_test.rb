@@ -126,6 +126,12 @@ class BatchConsumerTest < Minitest::Test
     assert_empty Thread.list - @threads
   end
 
+  def test_pauses_grow_until_a_round_has_succeeded
+    rounds = %i[away ok away refused refused away refused refused none refused]
+
+    assert_equal [0.5, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 0.5], pauses(rounds)
+  end
+
   def test_a_dead_fetcher_is_told
     consumer.start
     wait_until(timeout: PATIENCE) { @arrivals.num_waiting == 1 }
@@ -167,6 +173,34 @@ class BatchConsumerTest < Minitest::Test
 
     assert_equal [ThreadError] * 4, errors.map(&:class)
     assert_nil @consumer.healthy?
+  end
+
+  # Notes its pauses instead of making them.
+  class Hasty < Pando::Batch::Consumer
+    def pauses = @pauses ||= []
+
+    private
+
+    def pause(seconds) = pauses << seconds
+  end
+
+  # @param rounds [Array<Symbol>] :away: `fetch` raises, :refused: `settle` raises, :none: there are no items
+  # @return [Array<Float>] the pauses after errors
+  def pauses(rounds)
+    ended = Thread::Queue.new
+    round = nil
+    fetch = lambda do
+      round = rounds.shift || ((ended << true) && sleep)
+      round == :away ? raise(IOError, "away") : [(1 unless round == :none)].compact
+    end
+    capture_io do
+      @consumer = Hasty.new(threads: 1, fetch: fetch, idle: 0, grace: 0.01,
+                            settle: ->(_) { raise IOError, "refused" if round == :refused }) { |item| item }
+      @consumer.start
+      ended.pop
+      @consumer.stop
+    end
+    @consumer.pauses.select(&:positive?)
   end
 
   def attempt_stop(errors)

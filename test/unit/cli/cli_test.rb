@@ -150,7 +150,8 @@ class CLITest < ConfigTestCase
     assert_equal ["", "pando: unknown flag --worker. Did you mean --workers? See pando --help.\n", 2],
                  pando("--worker", "3")
     assert_equal ["", "pando: --format: must be text or json, but is \"xml\".\n", 2], pando("config", "--format", "xml")
-    assert_equal ["", "pando: --record: must be from 1 to 1000, but is 0.\n", 2], pando("pages", "--record", "0")
+    assert_equal ["", "pando: --record: must be a whole number from 1 to 1000, but is \"0\".\n", 2],
+                 pando("pages", "--record", "0")
   end
 
   def test_a_number_below_zero_is_no_flag
@@ -216,6 +217,11 @@ class CLITest < ConfigTestCase
     out, = pando("help")
 
     %w[--wait --force --undo --how --format --output].each { |flag| assert_match(/^      #{flag}\b/, out) }
+    classes = Pando::CLI::COMMANDS.keys.map { |name| Pando::CLI.command(name) }
+    classes.select { |command| command.respond_to?(:switches) }.flat_map(&:switches).each do |switch|
+      usage = [switch.flags.join(", "), switch.argument].compact.join(" ")
+      assert_match(/^ +#{Regexp.escape(usage)}(\s|$)/, out)
+    end
     assert_equal 1, out.scan(/^      --wait/).size
   end
 

@@ -120,6 +120,16 @@ class HistoryCommandTest < Minitest::Test
     assert_equal(0, history("admin \"unix:#{@folder}/gone.sock\"\nadmin \"127.0.0.1:#{port}\"\n").first)
   end
 
+  def test_a_host_without_an_address_is_passed_over_and_named
+    answer(tcp)
+    unknown = "admin \"no-such-host.invalid:9394\"\n"
+
+    assert_equal(0, history("#{unknown}admin \"127.0.0.1:#{port}\"\n").first)
+    status, _, said = history(unknown)
+    assert_equal(2, status)
+    assert_match(/\Apando: no server answers at no-such-host\.invalid:9394 \(getaddrinfo/, said)
+  end
+
   def test_without_a_server_and_without_an_address
     @server = tcp
     config = "admin \"127.0.0.1:#{port}\"\n"

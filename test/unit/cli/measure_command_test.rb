@@ -53,8 +53,9 @@ class MeasureCommandTest < Minitest::Test
   def test_wrong_usage
     write("empty", "nothing\n")
     write("writes", "POST /a\n")
-    { %w[-w auto] => /-w: must be a number from 1 to 64/, %w[--requests many] => /--requests: must be a number/,
-      ["--clients", "1000"] => /--clients: must be a number from 1 to 256/,
+    { %w[-w auto] => /-w: must be a whole number from 1 to 64/,
+      %w[--requests many] => /--requests: must be a whole number from 1/,
+      ["--clients", "1000"] => /--clients: must be a whole number from 1 to 256/,
       %w[--against unicorn] => /--against: must be puma or none/, ["--header", "Cookie"] => /--header: must be like/,
       ["--header", "a b: c"] => /--header/, ["--header", "a: b\r\nc: d"] => /--header/,
       %w[--log nowhere] => /--log: there is no file nowhere$/, %w[--routes /] => %r{--routes: / is a folder, not a fi},

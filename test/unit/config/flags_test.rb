@@ -30,6 +30,28 @@ class FlagsTest < ConfigTestCase
     assert_equal [true, nil, %w[-w 2]], [flags[:check], flags[:help], flags.argv]
   end
 
+  # A rackup file whose name begins with a dash stands behind --, where no flag can follow.
+  def test_the_arguments_for_another_process
+    flags = Flags.parse(%w[-C app -w 2 -l 80 -- -app.ru])
+
+    assert_equal %w[-w 2 -l 80 -- -app.ru], flags.argv
+    assert_equal %w[-C app -w 2 --refork off -- -app.ru], flags.argv(except: [:listen], more: %w[--refork off])
+  end
+
+  def test_a_switch_reads_its_argument_as_a_setting_does
+    wait = Flags::Switch.new(name: :wait, flags: %w[-W --wait], argument: "[SECONDS]",
+                             type: Pando::Config::Types::Seconds.new)
+    times = Flags::Switch.new(name: :times, flags: %w[--times], argument: "N", repeatable: true,
+                              type: Pando::Config::Types::Whole.new(1..9))
+    switches = [wait, times]
+    values = ->(*argv) { Flags.parse(argv, switches: switches).then { |flags| [flags[:wait], flags[:times]] } }
+
+    assert_equal [[120.0, [1, 9]], [true, nil]], [values["--wait", "2m", "--times", "1", "--times=9"], values["-W"]]
+    assert_equal "-W: must be a number of seconds, more than 0, but is \"0\".", usage_error("-W0", switches: switches)
+    assert_equal "--times: must be a whole number from 1 to 9, but is \"10\".",
+                 usage_error("--times", "10", switches: switches)
+  end
+
   def test_switches_are_unknown_where_they_are_not_declared
     assert_equal "unknown flag --check. See pando --help.", usage_error("--check")
   end

@@ -61,6 +61,7 @@ class PoolLineTest < ConfigTestCase
       "pool :a, paths: '/a', timeout: 'x'" => /timeout: must be/,
       "pool :a, paths: '/a'\npool :a, paths: '/b'" => /rb:2: pool :a has the name of another one .*rb:1/,
       "pool :a, paths: '/a'\npool :b, paths: '/a'" => %r{rb:2: pool :b has the path /a of another one .*rb:1},
+      "node(:a) { 1 }\npool :a, paths: '/a'" => /rb:2: pool :a has the name of another one .*rb:1/,
       "pool :a, paths: '/a'\nreactor false" => /pool :a needs the reactor/,
       "pool :a, paths: '/a'\nworkers 0\nnode :sidekiq" => /no workers serve the others/,
       "pool :a, paths: '/a', workers: 20, threads: 64" => /pool :a threads must be/,

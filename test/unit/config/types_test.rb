@@ -32,7 +32,7 @@ class TypesTest < Minitest::Test
     assert_refuses type, { requests: 0 }, { longest: 0 }
     assert_refuses type, "", "5", "5,1", "0,1,30", expects: "auto, off or REQUESTS,SECONDS,LONGEST"
     assert_equal ["{ requests: 5, seconds: 1, longest: 30 }", ":auto"], [type.write(read), type.write(:auto)]
-    assert_equal "auto", type.export(:auto)
+    assert_equal :auto, type.export(:auto)
   end
 
   def test_prefault

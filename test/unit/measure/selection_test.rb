@@ -24,6 +24,16 @@ class MeasureSelectionTest < Minitest::Test
                    Selection::UNREADABLE => ["no request"] }, selection.left_out)
   end
 
+  # The lines of a log are read in BINARY.
+  def test_what_is_left_out_can_be_written_even_if_a_line_is_not_text
+    selection = of("/", "\xFFgarb\n".b, "caf\u00E9\n".b, "POST /caf\u00E9\n".b)
+    left_out = { Selection::UNREADABLE => ["?garb", "caf\u00E9"], Selection::LISTED_WRITES => ["POST /caf\u00E9"] }
+
+    assert_equal(left_out, selection.left_out)
+    assert_equal(left_out, JSON.parse(JSON.generate(selection.left_out)))
+    assert_equal("?garb, caf\u00E9, POST /caf\u00E9", selection.left_out.values.flatten.join(", "))
+  end
+
   def test_writes_if_the_user_wants_them
     selection = of("/", 'Started POST "/posts" for ::1 at 1', "DELETE /posts/1", writes: true)
 

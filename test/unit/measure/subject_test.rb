@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-require "test_helper"
+require_relative "../config/config_test_case"
 require "json"
+require "minitest/mock"
 require "tmpdir"
 require "pando/measure/subject"
 
@@ -32,6 +33,48 @@ class MeasurePandoSubjectTest < Minitest::Test
       File.write(File.join(folder, "errors"), lines.map { |line| "#{line}\n" }.join)
       Pando::Measure::PandoSubject.new(nil, workers: 2, folder: folder).last_words
     end
+  end
+end
+
+# The server that is measured, and what is said of it.
+class MeasurePandoSubjectConfigTest < ConfigTestCase
+  Tree = Struct.new(:allocator)
+
+  def test_the_threads_of_its_workers
+    assert_equal([1, 1], threads(load_config("workers 2")))
+    assert_equal([5, 5], threads(load_config("workers 2\nthreads 5")))
+    assert_equal([3, 3], threads(load_config("workers 2", env: { "RAILS_MAX_THREADS" => "3" })))
+    assert_equal([1, 1], threads(load_config("threads 1\nreactor false")))
+  end
+
+  def test_the_threads_of_as_many_workers_as_are_measured
+    assert_equal([10, 10], threads(load_config("workers 2\nthreads :auto"), workers: 100))
+  end
+
+  def test_no_admin_process_no_services_and_no_nodes_are_started
+    ["admin \"127.0.0.1:9394\"", "service(:clock) { }", "node(:own) { 1 }"].each do |line|
+      config = measured(load_config("timeout 7\n#{line}"))
+
+      assert_equal([[], {}, [], 7.0], [config.admin, config.services, config.nodes, config.timeout], line)
+    end
+  end
+
+  def test_a_file_with_none_of_them_is_taken_as_it_is
+    assert_equal(File.join(@dir, "config/pando.rb"), measured(load_config("timeout 7")).config_file)
+  end
+
+  private
+
+  def threads(config, workers: 2)
+    subject = Pando::Measure::PandoSubject.new(config, workers: workers, folder: @dir)
+    subject.stub(:tree, Tree.new("malloc")) { subject.facts[:threads] }
+  end
+
+  # @return [Pando::Config] of the server that measures the application with this one
+  def measured(config)
+    subject = Pando::Measure::PandoSubject.new(config, workers: 2, folder: @dir)
+    command = subject.send(:command)
+    Pando::Config.load(["-c", command[command.index("-c") + 1]], env: { "RACK_ENV" => "production" }, dir: @dir)
   end
 end
 

@@ -86,16 +86,17 @@ module Pando
           return details(width, height) if @view == :details
           return @stack.first(height).map { |text| Board::Line.new(text) } if @view == :stack
 
-          @board.lines(width: width, height: height, order: @order, selected: selected&.last&.fetch("pid"),
+          @board.lines(width: width, height: height, order: @order, selected: selected.last["pid"],
                        events: @events.map(&:first))
         end
 
         def details(width, height)
           role, pairs = selected
+          pid = pairs["pid"]
           own = @events.select do |_, facts|
-            facts["pid"] == pairs["pid"] || (role == "worker" && same_slot?(facts, pairs))
+            (pid && facts["pid"] == pid) || (role == "worker" && same_slot?(facts, pairs))
           end
-          @board.details(pairs["pid"], width: width, height: height, events: own.map(&:first))
+          @board.details(pid, width: width, height: height, events: own.map(&:first))
         end
 
         def same_slot?(facts, pairs) = facts["slot"] == pairs["slot"] && facts["pool"] == pairs["pool"]
@@ -136,10 +137,10 @@ module Pando
 
         def rows = @board.rows(@order)
 
-        # A process that has ended is replaced by the one that is where it was.
+        # A process that has ended is replaced by the one that is where it was. One that is only ordered has no pid.
         def selected
           rows = self.rows
-          at = rows.index { |_, pairs| pairs["pid"] == @pid } || [@at || 0, rows.size - 1].min
+          at = (@pid && rows.index { |_, pairs| pairs["pid"] == @pid }) || [@at || 0, rows.size - 1].min
           @at = at
           @pid = rows[at].last["pid"]
           rows[at]

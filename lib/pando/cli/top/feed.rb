@@ -22,6 +22,7 @@ module Pando
         COMMANDS = 8
         # Messages that may wait.
         BACKLOG = 1000
+        FAILURES = [UsageError, ControlClient::Refused, ControlClient::Silent, SystemCallError].freeze
 
         # @return [IO] that is readable when a message has come
         attr_reader :bell
@@ -39,10 +40,9 @@ module Pando
 
         def ask(everything: false)
           records = []
-          outcome, said = ControlClient.new(@path).ask("status", timeout: ANSWER) do |word, pairs|
+          ControlClient.new(@path).ask!("status", timeout: ANSWER) do |word, pairs|
             records << [word, Cluster::Control::Line.typed(pairs)]
           end
-          raise ControlClient::Silent, said["reason"].to_s unless outcome == "ok"
 
           [:status, records, @measurements.take(records, everything: everything)]
         end
@@ -89,7 +89,7 @@ module Pando
             began = now
             begin
               yield
-            rescue UsageError, ControlClient::Silent, SystemCallError => e
+            rescue *FAILURES => e
               send_message([:gone, e.message])
             end
             sleep([INTERVAL - (now - began), 0.1].max)
@@ -112,14 +112,14 @@ module Pando
         end
 
         def carry_out(number, word, pairs)
-          outcome, said = ControlClient.new(@path).ask(word, pairs, timeout: @patience) do |kind, facts|
+          said = ControlClient.new(@path).ask!(word, pairs, timeout: @patience) do |kind, facts|
             next send_message([:line, number, facts["text"]]) if kind == "line"
 
             text = kind == "waiting" ? ["waiting", facts["reason"]] : facts.values_at("name", "reason").compact
             send_message([:progress, number, text.join(": ")])
           end
-          send_message([:outcome, number, said["text"] || said["reason"], outcome == "ok"])
-        rescue UsageError, ControlClient::Silent, SystemCallError => e
+          send_message([:outcome, number, said["text"], true])
+        rescue *FAILURES => e
           send_message([:outcome, number, e.message, false])
         end
 

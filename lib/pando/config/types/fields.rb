@@ -27,8 +27,6 @@ module Pando
 
         def text(value) = value.is_a?(Hash) ? value.values_at(*fields.keys).join(",") : super
 
-        def export(value) = value.is_a?(Symbol) ? value.name : value
-
         private
 
         def fields = self.class::FIELDS
@@ -125,10 +123,6 @@ module Pando
 
         def expects = "#{@choice.expects}, or a Hash of allow: and otherwise:"
 
-        def export(value)
-          value.is_a?(Hash) ? { **value, otherwise: value[:otherwise].name } : @choice.export(value)
-        end
-
         def text(value)
           value.is_a?(Hash) ? [value[:otherwise], *value[:allow]].join(",") : @choice.text(value)
         end
@@ -163,8 +157,6 @@ module Pando
         def optional? = true
 
         def write(value) = value.is_a?(Hash) ? "after: #{value[:after].inspect}" : value.inspect
-
-        def export(value) = value.is_a?(Symbol) ? value.name : value
 
         def text(value) = super(value.is_a?(Hash) ? value[:after] : value)
 

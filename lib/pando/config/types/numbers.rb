@@ -67,8 +67,6 @@ module Pando
         end
 
         def expects = "#{super}, or auto"
-
-        def export(value) = value == :auto ? "auto" : value
       end
 
       # A number of workers. `:auto` is one for each CPU.

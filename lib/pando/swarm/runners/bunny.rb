@@ -12,9 +12,8 @@ module Pando
       #
       #   node :bunny, count: 2, concurrency: 5, queues: %w[mails], consumer: "MailConsumer", require: "./mails.rb"
       #
-      # A consumer has `call(message)`; {Message} is its argument, and docs/swarm/bunny.md describes the rest. Made and
-      # used in a node, on its main thread. Bunny delivers; the node's own threads ({ThreadPool}) run the consumer and
-      # acknowledge.
+      # A consumer has `call(message)`; {Message} is its argument, and docs/swarm/bunny.md describes the rest. Bunny
+      # delivers; the node's own threads ({ThreadPool}) run the consumer and acknowledge.
       class Bunny
         # Seconds that threads have to end when they are told to break off.
         BREAK_OFF_WITHIN = 5

@@ -8,8 +8,6 @@ module Pando
     module Runners
       # Runs GoodJob in a node: one capsule, which has schedulers with their threads, a notifier and a poller. The
       # connection that runs a job holds a lock on it in PostgreSQL. If this process is killed, the job is free.
-      #
-      # Made and called on the node's main thread, which never queries the database.
       class GoodJob
         # Seconds between two counts of the waiting jobs.
         COUNT_EVERY = 5.0

@@ -14,9 +14,8 @@ module Pando
       #
       # The child is forked from a node that was forked from a warm one, so they share memory; docs/swarm/resque.md.
       #
-      # Made in a node and called on its main thread. One thread of its own does everything, by Resque's public methods:
-      # it takes jobs, forks, waits, sends heartbeats and cleans up after killed nodes. When Redis is down it keeps what
-      # it has and tries again, later each time.
+      # One thread of its own does everything, by Resque's public methods: it takes jobs, forks, waits, sends heartbeats
+      # and cleans up after killed nodes. When Redis is down it keeps what it has and tries again, later each time.
       class Resque
         INTERVAL = 1.0 # seconds between two checks of empty queues
         MAINTAIN_EVERY = 5 # seconds

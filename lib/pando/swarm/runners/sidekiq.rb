@@ -8,8 +8,7 @@ module Pando
     module Runners
       # Runs Sidekiq 7 and 8 in a node, as an embedding process; docs/swarm/sidekiq.md.
       #
-      # Made in a node and called on its main thread. The jobs run on Sidekiq's threads. Everything that queries Redis
-      # while they run has a thread of its own, because the main thread must not wait for a broker that is down.
+      # The jobs run on Sidekiq's threads. Everything that queries Redis while they run has a thread of its own.
       #
       # It does what Sidekiq::Embedded does, but leaves nothing behind at its end, and works more than once per process.
       # It drives the launcher as a process with a heartbeat of its own may do, because Embedded never ends its

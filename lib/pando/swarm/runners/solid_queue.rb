@@ -9,8 +9,7 @@ module Pando
     module Runners
       # Runs Solid Queue in a node: a worker with its thread pool and, in some nodes, the dispatchers and the scheduler
       # of config/queue.yml and config/recurring.yml. There is no Solid Queue supervisor: Pando is the supervisor.
-      #
-      # Made and called on the node's main thread, which never queries the database. A thread beside the jobs does that.
+      # Only a thread beside the jobs queries the database.
       class SolidQueue
         # Seconds between two checks that all parts are alive, and after how many of them it looks at the claims of dead
         # processes and at the waiting jobs.

@@ -127,6 +127,22 @@ class TopControlsTest < Minitest::Test
     assert_includes(selected, "worker 1")
   end
 
+  def test_a_process_without_a_pid_is_not_the_first_one_selected
+    show_ordered_mold
+
+    assert_includes(selected, "monitor")
+  end
+
+  def test_a_process_without_a_pid_has_no_events_of_others
+    show_ordered_mold
+    @controls.receive([[:event, "12:00:00 reload.started", {}], [:event, "12:00:00 mold.ready", { "pid" => 12 }]])
+    press(*["j"] * RECORDS.size, :enter)
+
+    assert_match(/^state +ordered$/, text)
+    assert_includes(text, "its events")
+    refute_match(/reload.started|mold.ready/, text)
+  end
+
   def test_a_server_that_is_gone_is_told_until_it_is_back
     @controls.receive([[:gone, "the server is gone"]])
 
@@ -154,6 +170,11 @@ class TopControlsTest < Minitest::Test
   def show(server = {})
     records = RECORDS.map { |word, pairs| [word, { **pairs, **(word == "server" ? server : {}) }] }
     @controls.receive([[:status, records, RESULTS]])
+  end
+
+  def show_ordered_mold
+    @controls = Controls.new(@feed)
+    @controls.receive([[:status, [*RECORDS, ["mold", { "generation" => 3, "state" => "ordered" }]], RESULTS]])
   end
 
   def select_worker = press("j", "j", "j")

@@ -30,7 +30,7 @@ class ListedPolicyTest < Minitest::Test
       assert_equal(value, POLICY.cast(POLICY.text(value)))
       assert_equal(value, POLICY.cast(eval(POLICY.write(value)))) # rubocop:disable Security/Eval
     end
-    assert_equal({ allow: %w[a], otherwise: "report" }, POLICY.export({ allow: %w[a], otherwise: :report }))
+    assert_equal({ allow: %w[a], otherwise: :report }, POLICY.export({ allow: %w[a], otherwise: :report }))
   end
 
   private

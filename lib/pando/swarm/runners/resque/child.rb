@@ -20,7 +20,7 @@ module Pando
             @end_at = Sys.now + seconds if seconds
             node = Process.pid
             @pid = fork { work(node, job, title) }
-            @pidfd = Pidfd.new(@pid)
+            @pidfd = watch
           end
 
           # @return [IO] readable when the process has ended
@@ -47,6 +47,15 @@ module Pando
           end
 
           private
+
+          # The node reports a job that it cannot watch as failed, so its process must not go on.
+          def watch
+            Pidfd.new(@pid)
+          rescue StandardError
+            Process.kill(:KILL, @pid)
+            Process.wait(@pid)
+            raise
+          end
 
           def seconds_until(time)
             return unless time

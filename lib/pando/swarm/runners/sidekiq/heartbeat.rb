@@ -13,6 +13,7 @@ module Pando
           EVERY = 5 # seconds
           SOON = 1 # if something is still to be reported, or Redis is down
           BEAT_EVERY = 10 # seconds, as in Sidekiq
+          END_WITHIN = 3 # seconds that Redis has to answer at a stop
 
           # Of our queues.
           attr_reader :lag, :latency
@@ -36,7 +37,7 @@ module Pando
               @over = true
               @wakeup.signal
             end
-            @thread.join
+            @thread.join(END_WITHIN) || @thread.kill.join(END_WITHIN)
           end
 
           private

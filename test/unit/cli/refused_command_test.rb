@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "socket"
+require "stringio"
+require "tmpdir"
+require "pando/cli"
+
+# What a command shows if the server answers that it could not carry it out.
+class RefusedCommandTest < Minitest::Test
+  def setup
+    @folder = Dir.mktmpdir
+    @server = UNIXServer.new(File.join(@folder, "control.sock"))
+    @thread = Thread.new { loop { answer(@server.accept) } }
+  end
+
+  def teardown
+    @thread.kill.join
+    @server.close
+    FileUtils.remove_entry(@folder)
+  end
+
+  [%w[status], %w[status --format json], %w[status --watch], %w[slow], %w[stack 1], %w[pages], %w[top --once],
+   %w[events -f], %w[refork], %w[scale 2]].each do |arguments|
+    define_method("test_#{arguments.join("_")}") do
+      out = StringIO.new
+      err = StringIO.new
+      status = Pando::CLI.run([*arguments, "--control", @server.path], out: out, err: err, env: {})
+
+      assert_equal([1, "", "pando: too many open files\n"], [status, out.string, err.string])
+    end
+  end
+
+  private
+
+  def answer(client)
+    client.gets
+    client.puts("failed reason=too%20many%20open%20files")
+  ensure
+    client.close
+  end
+end
