@@ -27,25 +27,35 @@ class DoctorLazyStateMeasurementTest < Minitest::Test
              { parallel: false, threads: true } => 4 }
 
     wait.each do |options, children|
-      assert_in_delta (children * seconds) + 1.0, waits(options), 0.001, options.inspect
+      assert_in_delta (children * seconds) + 1.0, measured(request("/"), **options).seconds, 0.001, options.inspect
     end
+  end
+
+  def test_a_large_request_of_any_bytes_takes_part
+    large = Doctor::Request.new(verb: "POST", target: "/", headers: {}, body: "\xFF".b * 100_000)
+
+    assert_equal([large.to_http], measured(large).requests.map { |text| text.unpack1("m0") })
   end
 
   private
 
   # A stage whose worker answers at once.
-  Stage = Struct.new(:folder, :seconds) do
+  Stage = Struct.new(:folder, :seconds, :requests) do
     def talk_to(_worker, seconds) = tap { self.seconds = seconds }
-    def ask(_question) = { lazy: true, findings: [] }
+
+    def ask(question)
+      self.requests = JSON.parse(File.read(question.delete_prefix("lazy "))).fetch("requests")
+      { lazy: true, findings: [] }
+    end
   end
 
-  def waits(options)
+  def measured(request, parallel: true, **options)
     evidence = Doctor::Evidence.new("/app")
-    evidence.sent << sent(request("/"), 200)
+    evidence.sent << sent(request, 200)
     Dir.mktmpdir do |folder|
       stage = Stage.new(folder)
-      Doctor::LazyStateMeasurement.new(evidence, [request("/")], [], 1.0, **options).run(stage, :worker)
-      stage.seconds
+      Doctor::LazyStateMeasurement.new(evidence, [request], [], 1.0, parallel: parallel, **options).run(stage, :worker)
+      stage
     end
   end
 
