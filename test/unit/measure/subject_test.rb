@@ -48,7 +48,7 @@ class MeasurePandoSubjectConfigTest < ConfigTestCase
   end
 
   def test_the_threads_of_as_many_workers_as_are_measured
-    assert_equal([10, 10], threads(load_config("workers 2\nthreads :auto"), workers: 100))
+    assert_equal([4, 4], threads(load_config("workers 2\nthreads :auto"), workers: 255))
   end
 
   def test_no_admin_process_no_services_and_no_nodes_are_started
