@@ -15,6 +15,8 @@ module Bench
     Result = Struct.new(:average, :final, :reforks, :cpu, :decisions, keyword_init: true)
 
     STEP = 10 # requests between two decisions
+    # Nothing prevents a refork.
+    UNDISTURBED = Struct.new(:obstacle, :quiet?).new(nil, true).freeze
     STRIDE = 50 # requests between two reforks in the search for the best schedule
 
     # @param curves [ReforkCurves]
@@ -117,7 +119,7 @@ module Bench
         age: @age.to_f, most: @age, pss: pss, cpu: @curves.cpu(@warmth, @age)
       )
       @disturb&.call(vitals)
-      @policy.decide(vitals).tap { |decision| @decisions << decision if decision.news? }
+      @policy.decide(vitals, UNDISTURBED).tap { |decision| @decisions << decision if decision.news? }
     end
 
     def refork
