@@ -89,7 +89,7 @@ module Pando
         # are over by then.
         YOUNG = 25
         RIPE = 200
-        # CPU time per worker of the smallest app's refork: mold, canary, audits and the worker itself.
+        # CPU time per worker of the smallest app's refork: canary, audits and the worker itself.
         LEAST_CPU = 0.025
         # Up to this many requests its memory counts as that at birth. A generation that was forked from a warm worker
         # is measured later; then the first measurement counts.
@@ -102,7 +102,7 @@ module Pando
         serialize cold: :flag, age: :number, most: :number, seconds: :number, pss: :number, workers: :integer,
                   warmed: :number, born: :number, covered_to: :number, covered: :number, area: :number,
                   heard_at: :number, heard_age: :number, cpu: :number, young_age: :number, young_cpu: :number,
-                  ripe_age: :number, ripe_cpu: :number
+                  ripe_age: :number, ripe_cpu: :number, mold_cpu: :number
 
         # See Survey::Vitals.
         attr_reader :age, :most, :seconds, :pss, :workers, :cpu
@@ -122,6 +122,7 @@ module Pando
           listen
           grow(vitals.pss) if vitals.pss
           @private = vitals.private
+          @mold_cpu = vitals.mold_cpu
           spend(vitals.cpu) if vitals.cpu
         end
 
@@ -140,13 +141,14 @@ module Pando
         def silence = @seconds - @heard_at
 
         # The CPU time of its first requests above that of as many requests in the generation before, or, if that is
-        # unknown, above that of its later requests.
+        # unknown, above that of its later requests. While the app warms up, requests get cheaper with each generation,
+        # which hides a part of the cost; so it is at least what the mold and the smallest worker take.
         # @param pace [Float, nil] seconds of CPU per request in the generation before
         # @return [Float, nil] nil: it is too young
         def cost(pace)
           pace ||= self.pace
           age, cpu = @ripe_age ? [@ripe_age, @ripe_cpu] : [@young_age, @young_cpu]
-          [cpu - (age * pace), LEAST_CPU].max if age && pace
+          [cpu - (age * pace), @mold_cpu.to_f + LEAST_CPU].max if age && pace
         end
 
         # @return [Float, nil] seconds of CPU per request, without the first ones

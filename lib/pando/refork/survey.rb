@@ -28,8 +28,9 @@ module Pando
       #   private     bytes of them that are private to one process
       #   cpu         seconds of CPU that a worker has used since its fork, on average, with its share of what the mold
       #               has used since it was promoted
+      #   mold_cpu    that share
       Vitals = Struct.new(:generation, :reforks, :seconds, :workers, :age, :most, :warmed, :pss, :private, :cpu,
-                          keyword_init: true)
+                          :mold_cpu, keyword_init: true)
 
       # Seconds between two measurements, and for each worker: one takes some 25 microseconds.
       TICK = 0.5
@@ -70,7 +71,8 @@ module Pando
       def vitals(reforks, requests, now)
         Vitals.new(generation: @line, reforks: reforks, seconds: now - @began_at, workers: requests.size,
                    age: @served, most: requests.max, warmed: warmed(requests),
-                   pss: @footprint.pss, private: @footprint.private, cpu: @record.cpu)
+                   pss: @footprint.pss, private: @footprint.private, cpu: @record.cpu,
+                   mold_cpu: @record.mold_cpu)
       end
 
       # The first requests warm most.
@@ -139,7 +141,9 @@ module Pando
 
         def requests = @slots.each_value.sum(&:all_requests) / @slots.size.to_f
 
-        def cpu = (@shared + @slots.each_value.sum(&:all_cpu)) / @slots.size
+        def cpu = mold_cpu + (@slots.each_value.sum(&:all_cpu) / @slots.size)
+
+        def mold_cpu = @shared / @slots.size
 
         private
 

@@ -24,10 +24,11 @@ class ReforkAutoTest < Minitest::Test
   # What it says to a worker's age and the memory of all, in MiB. A worker serves ten requests a second. A request
   # takes ten milliseconds, and the first ones another half of a second of all together.
   def look(age, size = 100.0, on: UNDISTURBED, seconds: age / 10.0, workers: 4, cpu: 0.125 + (age / 100.0), most: age,
-           warmed: nil)
+           warmed: nil, mold_cpu: nil)
     vitals = Pando::Refork::Survey::Vitals.new(generation: @generation, reforks: @reforks, seconds: seconds,
                                                workers: workers, age: age.to_f, most: most, warmed: warmed,
-                                               cpu: cpu, pss: size && (size * MIB), private: @private)
+                                               cpu: cpu, mold_cpu: mold_cpu, pss: size && (size * MIB),
+                                               private: @private)
     auto.decide(vitals, on)
   end
 
@@ -240,6 +241,15 @@ class ReforkAutoTest < Minitest::Test
     [50, 400].each { |age| look(age, cpu: age / 100.0) }
 
     assert_in_delta 4 * 0.025, look(900, cpu: 9.0).cost
+  end
+
+  # While an app warms up, a generation's first requests may take less than those before it, however much the mold took.
+  def test_a_cost_is_at_least_what_the_mold_and_the_smallest_fork_take
+    [0, 25, 50].each { |age| look(age, 100 + (age * 6), cpu: age / 10.0) }
+    refork
+    look(25, cpu: 2.0, mold_cpu: 0.2)
+
+    assert_in_delta 4 * 0.225, look(30, cpu: 2.1, mold_cpu: 0.2).cost
   end
 
   def test_an_idle_server_gives_back_what_its_workers_have_written_to

@@ -191,6 +191,7 @@ class SurveyTest < Minitest::Test
     record.add(workers)
 
     assert_in_delta 0.5, record.cpu
+    assert_in_delta 0.25, record.mold_cpu
   end
 
   def test_it_comes_through_an_upgrade
