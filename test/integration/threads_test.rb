@@ -190,7 +190,8 @@ class ThreadsTest < Minitest::Test
   { "after_request_complete" => ["/fail", 'env["PATH_INFO"] == "/fail"'],
     "after_worker_timeout" => ["/late", "env"] }.each do |hook, (path, condition)|
     define_method("test_#{hook}_that_raises_costs_its_worker_and_is_named") do
-      start("threads 2\ntimeout 1, grace: 20\n#{hook} { |_, _, env| raise 'no good' if #{condition} }")
+      start("threads 2\ntimeout 1, grace: 20\n#{hook} { |_, _, env| raise 'no good' if #{condition} }\n" \
+            "before_worker_exit { |_, worker| File.write(File.join(__dir__, 'left'), Process.pid) }")
       pid, = hold(1, verb: "POST") do
         @server.request("POST", path)
         wait_until(message: -> { status }) { running == 1 }
@@ -198,6 +199,7 @@ class ThreadsTest < Minitest::Test
       lost = @server.wait_past("worker.lost", pid: pid)
 
       assert_match(/#{hook} hook at .*pando\.rb:\d+ raised RuntimeError: no good/, lost["reason"])
+      assert_equal(pid.to_s, File.read(File.join(@server.folder, "left")))
       assert_empty(@server.events("requests.lost"))
       assert_equal(200, @server.get("/").status)
     end

@@ -92,13 +92,23 @@ class HooksTest < Minitest::Test
     refute ran
   end
 
-  # Each with the parameters of its block, the process that runs it, and when.
-  ROW = /\A\| `(\w+) \{ \\\|server(?:, [a-z]+)*\\\| \}` \| [a-z, -]+ \| [A-Z][^|]*\. \|\z/
+  # The parameters of its block, and where it runs.
+  KNOWN = {
+    before_fork: ["server", "mold, or a worker to be promoted"], after_mold_fork: ["server, mold", "mold"],
+    after_worker_fork: ["server, worker", "worker"], after_worker_ready: ["server, worker", "worker"],
+    self_check: ["server, role", "mold, worker, service"],
+    after_worker_timeout: ["server, worker, error", "worker"],
+    after_worker_hard_timeout: ["server, worker", "monitor"], before_worker_exit: ["server, worker", "worker"],
+    after_worker_exit: ["server, worker, ending", "monitor"],
+    after_request_complete: ["server, worker, env", "worker"], after_monitor_ready: %w[server monitor]
+  }.freeze
+  ROW = /\A\| `(\w+) \{ \\\|(.*)\\\| \}` \| ([^|]+) \| [A-Z][^|]*\. \|\z/
 
   def test_the_docs_show_exactly_these_and_explain_each
     rows = File.readlines(Support::Checkout.path("docs/hooks.md"), chomp: true).grep(/\A\| `/)
 
-    assert_equal(Pando::Hooks::NAMES.map(&:name), rows.map { |row| row[ROW, 1] })
+    assert_equal(Pando::Hooks::NAMES.map { |name| [name.name, *KNOWN.fetch(name)] },
+                 rows.map { |row| row.match(ROW).captures })
   end
 
   def test_it_is_told_before_each_block_which_one_comes

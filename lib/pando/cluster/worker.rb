@@ -173,7 +173,7 @@ module Pando
         payload.before_exit(self, by)
         proceed_with_log
         shut_listeners if @link_ended
-        nil
+        raise @work.failure if @work.failure
       end
 
       # Keeps its connections until the last one has ended or their time is up. It still obeys orders to leave sooner.

@@ -154,11 +154,16 @@ module Pando
       # After a RequestTimeout, {#call_with_timeout} tells also what the application made of it.
       def came_to_nothing(error)
         @error = error
-        worker.leave("out of memory") if error.is_a?(NoMemoryError)
+        leave_without_memory(error)
         unless @timeout&.exceeded?
           error.is_a?(Refused) ? refused_late(error) : failed(error)
         end
         raise error if error.is_a?(SystemExit) || error.is_a?(SignalException)
+      end
+
+      # The state of the application is in doubt.
+      def leave_without_memory(error)
+        worker.leave("out of memory") if error.is_a?(NoMemoryError)
       end
 
       def failed(error)
@@ -211,6 +216,7 @@ module Pando
       rescue SystemExit, SignalException
         raise
       rescue Exception => e # rubocop:disable Lint/RescueException -- also NotImplementedError and LoadError
+        leave_without_memory(e)
         emit("request.failed", e)
       end
 

@@ -15,9 +15,9 @@ require "pando/sys"
 
 module Pando
   module HTTP
-    # What an HTTP worker does, as Cluster::Worker wants it: {DirectHandler} accepts
-    # connections itself, {ReactorHandler} takes requests from the reactor. This class is what both have in common. Made
-    # in the mold, started in each worker. Each of them has
+    # The work of an HTTP worker, as Cluster::Worker wants it: {DirectHandler} accepts connections itself,
+    # {ReactorHandler} takes requests from the reactor. This class is what both have in common. Made in the mold, started
+    # in each worker. Each of them has
     #
     #   start(worker)               in the new worker, before it reports ready
     #   sources, ready(source)      what to watch, and in which manner (Sys::Poller); it has something to read
@@ -28,6 +28,7 @@ module Pando
     #   serve_out(listener, deadline)  in direct mode: a reload has taken out this listener; serve all that wait there
     #   stop(deadline, by)          before the worker leaves. With a deadline the server ends: serve all that waits, but
     #                               begin nothing after it. `by`: when the monitor stops waiting. Monotonic seconds
+    #   failure                     an exception for which the worker leaves, and which it raises at the end; or nil
     #
     # Here is also when a worker can be forked: between two requests. Clients of connections that the application has
     # taken over are told to connect again elsewhere, and the fork waits a little for them. It also waits for a moment
@@ -80,6 +81,9 @@ module Pando
 
       # Called again and again in a worker that is to leave last: it takes no further request, and keeps what it has.
       def drained? = !connected?
+
+      # With one thread, an exception ends the worker where it is raised.
+      def failure = nil
 
       # In a canary that gets no requests: requests the paths that the configuration calls safe.
       def try_out

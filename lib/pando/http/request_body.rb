@@ -62,8 +62,6 @@ module Pando
       rescue SystemCallError => e
         hint = " (RLIMIT_FSIZE, `ulimit -f`, is #{Process.getrlimit(:FSIZE).first} bytes)" if e.is_a?(Errno::EFBIG)
         raise Refused.new(503, "the body cannot be kept in #{directory}: #{e.message}#{hint}")
-      rescue ArgumentError => e # there is no temporary directory
-        raise Refused.new(503, "the body cannot be kept: #{e.message}")
       end
 
       def move_to_file
@@ -72,7 +70,12 @@ module Pando
         @string = nil
       end
 
-      def directory = @directory || Dir.tmpdir
+      # @raise [Refused] there is no temporary directory
+      def directory
+        @directory ||= Dir.tmpdir
+      rescue ArgumentError => e
+        raise Refused.new(503, "the body cannot be kept: #{e.message}")
+      end
 
       def temporary_file
         File.new(directory, File::RDWR | File::TMPFILE | File::BINARY, 0o600).binmode

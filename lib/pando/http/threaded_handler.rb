@@ -11,7 +11,7 @@ module Pando
     # Before a fork the lanes close, the requests end, and the threads are joined: no other thread may live then, since
     # the child would not have it. Afterwards they start again.
     class ThreadedHandler < ReactorHandler
-      attr_reader :patience
+      attr_reader :patience, :failure
 
       # Seconds that the requests have to end before a fork, at most; the monitor then asks another worker.
       DRAIN = 30.0
@@ -102,20 +102,15 @@ module Pando
       def stop(deadline = nil, by = nil)
         rest_a_moment while deadline && Sys.now < deadline && lanes.any?(&:waiting?)
         stop_threads
-        await_threads(by || (Sys.now + (@stop_timeout * USABLE)))
-        raise @error if @error
-      end
-
-      private
-
-      # @param by [Float] when the worker must be gone
-      def await_threads(by)
+        by ||= Sys.now + (@stop_timeout * USABLE)
         by -= ((by - Sys.now) / 4).clamp(0.0, PARTING) if connected?
         while awaited?(by)
           cut_streams if @drains || Sys.now >= by - STREAMS
           rest_a_moment
         end
       end
+
+      private
 
       def lanes = @servers.map(&:lane)
 
@@ -174,7 +169,7 @@ module Pando
         record.job_finished
         worker.leave("a request raised #{e.class}")
       rescue Exception => e # rubocop:disable Lint/RescueException
-        @error ||= e # such as a HookError. #stop raises it, so that the worker ends as one without threads does
+        @failure ||= e # such as a HookError. The other requests finish, and then the worker raises it
         worker.leave("a request's thread raised #{e.class}")
       ensure
         server.lane.close

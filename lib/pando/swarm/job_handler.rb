@@ -43,6 +43,7 @@ module Pando
       def step_back; end
       def serve_out(_listener, _deadline); end
       def resume; end
+      def failure = nil
 
       # A node has no job with which it could test itself.
       def try_out = ""

@@ -74,6 +74,7 @@ class ClusterWorkerTest < Minitest::Test
   # Remembers until when it may work off its queues, and in which order all came.
   class Leaving < ClusterSupport::Payload
     attr_reader :steps, :by
+    attr_accessor :failure
 
     def initialize
       super
@@ -92,8 +93,7 @@ class ClusterWorkerTest < Minitest::Test
   end
 
   # @return [Leaving] of a worker that ends, so many seconds after it was told to
-  def leave(order, late: 0)
-    payload = Leaving.new
+  def leave(order, late: 0, payload: Leaving.new)
     context = Pando::Cluster::Context.new(payload: payload)
     payload.define_singleton_method(:options) { Pando::Cluster::Options.new(stop_timeout: 25.0, grace: 2.0) }
     packet = Struct.new(:message, :descriptors).new(order, [])
@@ -113,6 +113,15 @@ class ClusterWorkerTest < Minitest::Test
 
     assert_equal [[:stop, nil], :queues, :before_worker_exit, :queues], payload.steps
     assert_in_delta began + 20, payload.by, 1, "of stop_timeout what the end itself does not take"
+  end
+
+  def test_an_error_for_which_it_leaves_is_raised_when_everything_else_has_been_done
+    payload = Leaving.new
+    payload.failure = IOError.new("no good")
+    error = assert_raises(IOError) { leave(Pando::Cluster::Message.new(:leave), payload: payload) }
+
+    assert_same payload.failure, error
+    assert_equal [[:stop, nil], :queues, :before_worker_exit, :queues], payload.steps
   end
 
   def test_queues_of_a_server_that_stops_have_what_is_left_of_its_time

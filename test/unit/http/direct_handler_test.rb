@@ -158,6 +158,17 @@ class HTTPWorkTest < Minitest::Test
     @served = nil
   end
 
+  def test_a_callback_that_runs_out_of_memory_has_its_worker_replaced
+    serve do |env|
+      env["rack.response_finished"] << ->(*) { raise NoMemoryError }
+      [200, {}, []]
+    end
+    events_of { @served.get }
+    wait_until { @served.worker.called(:job_finished).any? }
+
+    assert_equal [[:leave, "out of memory"]], @served.worker.called(:leave)
+  end
+
   def test_an_exception_in_the_middle_of_a_body_is_no_whole_answer
     pieces = Enumerator.new { |out| (out << "one") && raise("boom") }
     serve { [200, {}, pieces] }

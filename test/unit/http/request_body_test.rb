@@ -88,6 +88,20 @@ class HTTPSpoolTest < Minitest::Test
     end
   end
 
+  # A file system that has become read-only is no place for temporary files any more.
+  def test_the_reason_names_the_folder_that_was_there
+    folder = Dir.tmpdir
+    spool = spool("hello", "world!")
+    Dir.stub(:tmpdir, -> { raise ArgumentError, "could not find a temporary directory" }) do
+      broken = ->(*) { raise Errno::EROFS }
+      refused = assert_raises(Pando::HTTP::Refused) do
+        spool.instance_variable_get(:@file).stub(:<<, broken) { spool << "more" }
+      end
+
+      assert_equal "the body cannot be kept in #{folder}: Read-only file system", refused.message
+    end
+  end
+
   def test_where_the_file_system_knows_no_unnamed_files
     spool = Pando::HTTP::Spool.allocate
     file = spool.send(:named_and_unlinked_file)

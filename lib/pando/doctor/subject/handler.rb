@@ -87,7 +87,7 @@ module Pando
         end
 
         # The rest of what a worker asks of its work (see HTTP::Handler).
-        def_delegators :@http, :idle, :step_forward, :step_back, :resume, :stop, :serve_out,
+        def_delegators :@http, :idle, :step_forward, :step_back, :resume, :stop, :failure, :serve_out,
                        :rest?, :patience, :go_on, :abandon, :quiet, :try_out, :drained?
 
         def ios = [@listener, @questions, @place].compact
