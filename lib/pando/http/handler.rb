@@ -16,8 +16,8 @@ require "pando/sys"
 module Pando
   module HTTP
     # The work of an HTTP worker, as Cluster::Worker wants it: {DirectHandler} accepts connections itself,
-    # {ReactorHandler} takes requests from the reactor. This class is what both have in common. Made in the mold, started
-    # in each worker. Each of them has
+    # {ReactorHandler} takes requests from the reactor. This class is what both have in common. Made in the mold, and
+    # started in each worker. Each of them has
     #
     #   start(worker)               in the new worker, before it reports ready
     #   sources, ready(source)      what to watch, and in which manner (Sys::Poller); it has something to read
