@@ -237,9 +237,8 @@ static uint32_t waiting(const struct lane_view *view)
 static VALUE lane_sleep(VALUE self)
 {
     struct lane_view *view = pando_lane_view_of(self);
-    uint64_t now = pando_now() | (view->first ? PANDO_LANE_FIRST : 0);
     if (!pando_lane_view_usable(view)) return Qtrue;
-    if (!pando_lane_sleep(view->lane, now)) return Qfalse;
+    if (!pando_lane_sleep(view->lane, pando_now())) return Qfalse;
     if (waiting(view) > 0) pando_lane_view_rouse(view);
     return Qtrue;
 }
@@ -252,18 +251,9 @@ static VALUE lane_close(VALUE self)
     return Qnil;
 }
 
-static VALUE lane_step_forward(VALUE self)
-{
-    struct lane_view *view = pando_lane_view_of(self);
-    view->first = 1;
-    if (pando_lane_view_usable(view)) pando_lane_step_forward(view->lane, pando_now());
-    return Qnil;
-}
-
 static VALUE lane_step_back(VALUE self)
 {
-    struct lane_view *view = pando_lane_view_of(self);
-    view->first = 0;
+    const struct lane_view *view = pando_lane_view_of(self);
     if (pando_lane_view_usable(view)) pando_lane_step_back(view->lane, pando_now());
     return Qnil;
 }
@@ -374,7 +364,6 @@ void pando_init_http_lane(void)
     rb_define_method(cLane, "count_connection", lane_count_connection, 0);
     rb_define_method(cLane, "connections", lane_connections, 0);
     rb_define_method(cLane, "tell_connections", lane_tell_connections, 2);
-    rb_define_method(cLane, "step_forward", lane_step_forward, 0);
     rb_define_method(cLane, "step_back", lane_step_back, 0);
     rb_define_method(cLane, "waiting?", lane_waiting_p, 0);
     rb_define_method(cLane, "asleep?", lane_asleep_p, 0);

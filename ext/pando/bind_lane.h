@@ -18,7 +18,6 @@ struct lane_view {
     int eventfd, reactor_eventfd;
     uint64_t rung; /* the sleep of the reactor that we last woke it from */
     uint32_t handed; /* connections that the application has taken over, ever */
-    int first;     /* the reactor wakes this lane before all others that sleep */
 
     uint32_t served[PANDO_LANE_SLOTS]; /* the last turn in each slot */
 

@@ -122,6 +122,20 @@ static void sleepers_are_woken_once(void)
     end();
 }
 
+static void one_that_steps_back_comes_after_those_that_sleep(void)
+{
+    const uint64_t second = 1000000000u;
+    begin();
+    REQUIRE(pando_lane_sleep(lane, 5 * second));
+    pando_lane_step_back(lane, 6 * second);
+    uint64_t before = atomic_load(&lane->idle_since);
+    REQUIRE(before < second); /* a time in the first second since the machine's start */
+    pando_lane_step_back(lane, 7 * second);
+    REQUIRE(atomic_load(&lane->idle_since) < before && atomic_load(&lane->asleep));
+    REQUIRE(pando_lane_sleep(lane, 8 * second) && lane->idle_since == 8 * second);
+    end();
+}
+
 static void a_new_reactor_owes_nothing(void)
 {
     begin();
@@ -270,6 +284,7 @@ int main(void)
     what_is_taken_back_is_wiped();
     damaged_offers_are_seen();
     sleepers_are_woken_once();
+    one_that_steps_back_comes_after_those_that_sleep();
     a_new_reactor_owes_nothing();
     frames_of_all_sizes_go_round();
     a_full_ring_wakes_its_writer_once();

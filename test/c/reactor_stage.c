@@ -287,6 +287,7 @@ static int obey(void)
     VERB("lock") { lock_users(a, b); ok(1); }
     VERB("asleep") printf("%u\n", atomic_load(&lanes[a].shared->asleep));
     VERB("sleep") printf("%d\n", fall_asleep(a));
+    VERB("step_back") { pando_lane_step_back(lanes[a].shared, now()); ok(1); }
     VERB("waiting") printf("%d\n", waiting());
     VERB("wanted") printf("%d\n", wanted(a, b, c));
     VERB("stats") stats();

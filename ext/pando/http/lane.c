@@ -180,11 +180,6 @@ void pando_lane_step_back(struct pando_lane *lane, uint64_t now)
     atomic_store(&lane->idle_since, steps < LAST_OF_ALL ? LAST_OF_ALL - steps : 0);
 }
 
-void pando_lane_step_forward(struct pando_lane *lane, uint64_t now)
-{
-    atomic_store(&lane->idle_since, PANDO_LANE_FIRST | now);
-}
-
 void pando_lane_awake(struct pando_lane *lane)
 {
     if (atomic_load(&lane->asleep)) atomic_store(&lane->asleep, 0);

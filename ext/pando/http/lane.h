@@ -154,10 +154,6 @@ int pando_lane_offers(const struct pando_lane *lane);
 /* 1: nothing is on offer, and the reactor will wake this lane. 0: a request is on offer. The lane accepts requests
  * from now on. */
 int pando_lane_sleep(struct pando_lane *lane, uint64_t now);
-/* Above every time of a worker that merely sleeps. */
-#define PANDO_LANE_FIRST (1ULL << 63)
-/* The reactor wakes this lane first, until it sleeps again. */
-void pando_lane_step_forward(struct pando_lane *lane, uint64_t now);
 /* The reactor wakes this lane only if it can wake no other, until it sleeps again. */
 void pando_lane_step_back(struct pando_lane *lane, uint64_t now);
 /* The worker needs no wake-up. Call it before claim, so that no wake-up is wasted. */

@@ -106,7 +106,7 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
     request->staged = !pando_lane_rouse(lane->shared);
     if (!request->staged) {
         if (reactor->threads > 0) /* a lane of many is seldom so busy that it takes one request right after another */
-            note_pace(lane, atomic_load(&lane->shared->idle_since) & ~PANDO_LANE_FIRST);
+            note_pace(lane, atomic_load(&lane->shared->idle_since));
         lane->last_taken = 0;
         lane->roused = 1;
     }

@@ -224,7 +224,7 @@ module Pando
       def cell(key, text, width) = RIGHT.include?(key) ? text.rjust(width) : text.ljust(width)
 
       def row(role, pairs)
-        remarks = [*held(pairs), ("not fork-safe" if pairs["unsafe"]), ("trainee" if pairs["trainee"])].compact
+        remarks = [*held(pairs), ("not fork-safe" if pairs["unsafe"])].compact
         role = "node" if pairs["running"]
         { **pairs, "role" => [pairs["pool"], role, pairs["name"] || pairs["slot"]].compact.join(" "),
                    "pss" => mebibytes(pairs["pss"]), "private" => mebibytes(pairs["private"]),

@@ -76,7 +76,6 @@ module Pando
         @lost_threads.reconcile
         @changed_state.reconcile(upcoming.nil?)
         lose_current("it is gone") if current&.mold&.gone?
-        @reforks.train
         @cold_boots.reconcile
         return if upcoming || !@backoff.over?
 

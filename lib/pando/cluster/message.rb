@@ -14,7 +14,7 @@ module Pando
       KINDS = {
         # orders, from the monitor
         spawn: 1, promote: 2, leave: 3, drain: 4, stay: 5, serve_out: 6, step_back: 7,
-        observe: 8, train: 9, record_pages: 10, quiet: 11, try_out: 12, lost_thread: 13, refuse: 14,
+        observe: 8, record_pages: 10, quiet: 11, try_out: 12, lost_thread: 13, refuse: 14,
         state_seen: 15,
         # reports, to the monitor
         adopted: 16, ready: 17, failed: 18, detail: 19, fork_failed: 20, fork_refused: 22, checking: 23,

@@ -27,7 +27,6 @@ module Pando
     #   memory          see Memory::Limits
     #   canary          see Canary::Criteria; nil: a generation has passed when its first worker is ready
     #   refork_failures failed reforks in a row after which reforking is suspended; nil: never
-    #   trainee         whether one worker gets requests before all others until the first refork
     #   prefault        whether molds prefault the pages that their workers write to
     #   mold            :keep; :release: it ends once its workers serve; :auto: if it has much private memory
     #   exclusive       whether a worker must be gone before its successor in the same slot is forked
@@ -40,8 +39,7 @@ module Pando
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
                          :stop_timeout, :drain, :drain_delay, :health, :grace, :give_up_after, :longest_request,
                          :longest_wait, :check_timeout, :oom_score_adj, :control, :admin, :pidfile, :restart_file,
-                         :memory,
-                         :canary, :refork_failures, :trainee, :prefault, :mold, :exclusive, :shared, :jobs, :poison,
+                         :memory, :canary, :refork_failures, :prefault, :mold, :exclusive, :shared, :jobs, :poison,
                          :slow, :services,
                          keyword_init: true)
 

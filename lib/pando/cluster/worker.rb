@@ -317,17 +317,10 @@ module Pando
         nil
       end
 
-      # Takes work first, since others will be forked from it. In direct mode it is enough that the others step back.
-      def train
-        payload.train(self)
-        @work.step_forward
-        nil
-      end
-
       def obey(packet)
         case packet.message.kind
         when :leave_last then leave_last(packet.message)
-        when :step_back, :train, :stay, :try_out then send(packet.message.kind)
+        when :step_back, :stay, :try_out then send(packet.message.kind)
         when :promote then fork_order(packet)&.then { |order| begin_promotion(order) }
         when :quiet then @work.quiet
         when :serve_out then serve_out(packet)

@@ -29,7 +29,6 @@ module Pando
       end
 
       # The kernel's order of the {#sources}, to which the worker sees, decides which worker gets a connection.
-      def step_forward; end
       def step_back; end
 
       def app=(app)

@@ -22,7 +22,7 @@ module Pando
     #   start(worker)               in the new worker, before it reports ready
     #   sources, ready(source)      what to watch, and in which manner (Sys::Poller); it has something to read
     #   idle                        called now and then without an event: a wake-up may have been lost
-    #   step_forward, step_back     whether this worker gets requests before the others do
+    #   step_back                   the other workers get requests before this one
     #   app=(app)                   the application from the next request on
     #   resume                      the worker was about to leave, and goes on
     #   serve_out(listener, deadline)  in direct mode: a reload has taken out this listener; serve all that wait there

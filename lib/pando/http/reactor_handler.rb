@@ -92,8 +92,6 @@ module Pando
         sleep_unless_called
       end
 
-      # The reactor wakes this worker first, until it steps back.
-      def step_forward = lanes.each(&:step_forward)
       def step_back = lanes.each(&:step_back)
 
       def app=(app)

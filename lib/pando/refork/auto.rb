@@ -66,13 +66,12 @@ module Pando
       #   most      the longest such pause, reached once the app has served for twenty times as long
       #   patience  seconds to wait for a quiet moment
       #   lull      seconds without requests after which the server counts as idle
-      #   worth     whether the first refork must be worth its price; false if something else waits for it
-      Rules = Struct.new(:rate, :share, :floor, :most, :patience, :lull, :worth, keyword_init: true) do
+      Rules = Struct.new(:rate, :share, :floor, :most, :patience, :lull, keyword_init: true) do
         # @param scale [Numeric] seconds of production that a second stands for
-        def self.for(prefer = :balanced, scale: 1, worth: true)
+        def self.for(prefer = :balanced, scale: 1)
           rules = PREFERENCES.fetch(prefer)
           times = { patience: 5.0, lull: 60.0, **rules.slice(:rate, :floor, :most) }
-          new(**times.transform_values { |value| value / scale }, share: rules[:share], worth: worth)
+          new(**times.transform_values { |value| value / scale }, share: rules[:share])
         end
 
         # @param lived [Numeric] seconds that the app has served since its cold boot
@@ -295,14 +294,11 @@ module Pando
         return if @warm || @cycle.most < target
 
         reason = "a worker served #{@cycle.most.floor} requests"
-        saving = @cycle.grown unless free?
+        saving = @cycle.grown
         return decision(:refork, reason, "#{target.round} requests") unless saving
 
         refork(reason, saving, @cycle.seconds) if pays?(saving, @cycle.seconds)
       end
-
-      # Something waits for the first refork, so its price does not matter.
-      def free? = @reforks.zero? && !@rules.worth
 
       def when_paying
         saving = @cycle.excess

@@ -46,8 +46,8 @@ module Pando
           health: @config.health || @config.health_live, control: control, memory: memory,
           canary: ClusterOptions.canary(@config.rollout_canary), admin: ClusterOptions.admin(@config),
           pidfile: @config.pidfile, restart_file: @config.restart_file,
-          refork_failures: @config.refork_failures, trainee: @config.jit == :trainee, prefault: @config.refork_prefault,
-          mold: @config.mold, poison: poison, slow: SlowEntry::Terms.of(@config),
+          refork_failures: @config.refork_failures, prefault: @config.refork_prefault, mold: @config.mold,
+          poison: poison, slow: SlowEntry::Terms.of(@config),
           **deadlines
         )
       end

@@ -16,8 +16,7 @@ module Pando
         def policy(config, name)
           require "pando/server/cluster_options"
           refork = (node(config, name) || pool(config, name)&.config)&.refork
-          worth = config.jit != :trainee # the others' JIT waits for the first refork
-          rules = Refork::Auto::Rules.for(config.refork_prefer, scale: TimeScale.read, worth: worth)
+          rules = Refork::Auto::Rules.for(config.refork_prefer, scale: TimeScale.read)
           Refork.policy(refork.nil? ? config.refork : refork, rules)
         end
 

@@ -91,7 +91,7 @@ module Pando
         @care = ForkCare.new(@server)
         @care.begin
         load_first_request if @config.first_request_profile
-        load_with(Jit.new(@config.jit))
+        load_all
       end
 
       # Runs in the first pool's mold.
@@ -110,7 +110,7 @@ module Pando
       def load_beside(care, app)
         @care = care
         @app = app
-        load_with(Jit.new(@config.jit))
+        load_all
       end
 
       # Does what each child would otherwise do for the first time, in memory of its own.
@@ -170,7 +170,6 @@ module Pando
       def attach(role)
         Pando.current_role = @server.role = role
         keep_open(role.ios)
-        @jit.promoted if role.role == :mold
         ForkSafety.on_unsafe(&(tell_safety(role) if role.role == :worker))
         ForkSafety.on_callback_failure { |failure| tell(role, failure) }
       end
@@ -196,9 +195,6 @@ module Pando
       # Runs in a worker, now and then between two jobs.
       def code_bytes = Jit.code_bytes
 
-      # Runs in a worker that the next mold will be forked from: it takes work before the others from now on.
-      def train(worker) = @jit.train(worker)
-
       # Reports what has been found out about a thread to the monitor, see Generations::LostThreads.
       def report_thread(role, kind, text) = role.report(kind, text: text)
 
@@ -211,10 +207,9 @@ module Pando
       def own(config) = config
       def options_of(config) = ClusterOptions.of(config)
 
-      def load_with(jit)
-        @jit = jit
+      def load_all
         load_application
-        @jit.loaded
+        Jit.enable if @config.jit # after the application was loaded, because the code of its boot does not run again
         @care.loaded
         check_connections
         load_prefault if @config.refork_prefault
@@ -325,7 +320,7 @@ module Pando
       # Its first mold is forked from that of the first pool, so that the application is in memory once.
       def options_of(config)
         super.tap do |options|
-          options.auto_workers = options.trainee = false
+          options.auto_workers = false
           options.shared = true
           options.services = []
         end

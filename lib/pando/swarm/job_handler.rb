@@ -39,7 +39,6 @@ module Pando
       def sources = []
 
       def ready(_source); end
-      def step_forward; end
       def step_back; end
       def serve_out(_listener, _deadline); end
       def resume; end

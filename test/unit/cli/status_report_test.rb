@@ -142,14 +142,14 @@ class StatusReportTest < Minitest::Test
     assert_equal({ "oom_killed" => 2 }, shown["counts"])
   end
 
-  def test_warm_workers_and_the_trainee
+  def test_warm_workers
     worker = { "slot" => "0", "generation" => "0", "state" => "busy", "job" => "GET /", "seconds" => "0.1",
-               "trainee" => "true", "code" => "1048576", "kinds" => "7", "faults" => "2.5" }
+               "code" => "1048576", "kinds" => "7", "faults" => "2.5" }
     shown = JSON.parse(report(["worker", worker]).json)["processes"].last
 
-    assert_equal [true, 1_048_576, 7, 2.5], shown.values_at("trainee", "code", "kinds", "faults")
-    assert_match(%r{worker 0 .* busy .* GET / for 0.1 s; trainee$}, report(["worker", worker]).text)
-    assert_match(/not fork-safe$/, report(["worker", { **worker, "trainee" => nil, "unsafe" => "true" }.compact]).text)
+    assert_equal [1_048_576, 7, 2.5], shown.values_at("code", "kinds", "faults")
+    assert_match(%r{worker 0 .* busy .* GET / for 0.1 s$}, report(["worker", worker]).text)
+    assert_match(/for 0.1 s; not fork-safe$/, report(["worker", { **worker, "unsafe" => "true" }]).text)
   end
 
   def test_the_bound_of_the_compilers_code

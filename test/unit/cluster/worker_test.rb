@@ -183,6 +183,20 @@ class ClusterWorkerTest < Minitest::Test
     assert_equal [98, 7.0], left
   end
 
+  # In direct mode the kernel wakes those first that have been there for longest.
+  def test_stepping_back_it_leaves_its_places_at_the_listeners_and_takes_new_ones
+    changes = []
+    poller = Object.new
+    poller.define_singleton_method(:remove) { |io| changes.push([:remove, io]) && self }
+    poller.define_singleton_method(:add) { |*registration| changes.push([:add, *registration]) && self }
+    work = Struct.new(:sources, :step_back).new([%i[listener exclusive], %i[eventfd edge]])
+    { poller: poller, work: work }.each { |name, value| @worker.instance_variable_set(:"@#{name}", value) }
+    order = Pando::Cluster::Message.new(:step_back)
+    @worker.send(:obey, Struct.new(:message).new(order))
+
+    assert_equal [%i[remove listener], %i[add listener listener exclusive]], changes
+  end
+
   def test_what_has_become_of_it_is_sampled
     jobs = in_child do
       3.times { @row.start_job("GET", "/", nil, nil) || @worker.job_finished }

@@ -49,6 +49,9 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: timeout must be a number of seconds, more than 0, or false, but is nil.", "timeout nil"
   says "config/pando.rb:1: timeout grace: must be a number of seconds, 0 or more, but is -1.", "timeout 1, grace: -1"
 
+  says "config/pando.rb:1: jit must be true or false, but is :trainee.", "jit :trainee"
+  says "config/pando.rb:1: jit must be true or false, but is :all.", "jit :all"
+
   says "config/pando.rb:1: rollout takes only options: surge:, unavailable:, canary: or safe_paths:", "rollout 1"
   says "config/pando.rb:1: rollout needs an option: surge:, unavailable:, canary: or safe_paths:", "rollout"
   says "config/pando.rb:1: rollout has no option canaries:. Did you mean canary?", "rollout canaries: {}"

@@ -187,6 +187,17 @@ class HTTPReactorTest < Minitest::Test
     wait_until { awake_in_turn(3, 1, 2) > 1 }
   end
 
+  def test_one_that_steps_back_is_woken_last
+    stage(lanes: 0)
+    @stage.open(1, 2, 3)
+    [1, 2, 3].each { |lane| assert_equal "1", @stage.tell("sleep", lane) }
+    @stage.ok("step_back", 3)
+    3.times do |before|
+      request(GET)
+      wait_until { awake_in_turn(2, 1, 3) > before }
+    end
+  end
+
   # The reactor does not wait for a worker that does not come: the next one may be awake already.
   # @return [Integer] how many
   def awake_in_turn(*lanes)

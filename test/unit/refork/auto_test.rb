@@ -79,16 +79,6 @@ class ReforkAutoTest < Minitest::Test
     assert_equal "50 requests", look(50, 100).rule
   end
 
-  def test_where_something_waits_for_the_first_one_it_need_not_pay
-    @rules.worth = false
-    look(0, 100)
-
-    assert_equal :refork, act(50, 101)
-    refork
-    look(0, 100)
-    assert_equal :wait, act(200, 101)
-  end
-
   def test_while_the_app_warms_up_each_next_one_comes_at_double_the_age_at_the_latest
     look(0, 100)
     look(50, 400)

@@ -33,7 +33,6 @@ class ReforkWarmthTest < Minitest::Test
     assert_equal :a, warmest(worker(:a, 1000, code: 2.0 * MIB), worker(:b, 300, code: 2.1 * MIB))
   end
 
-  # As with the JIT in the trainee only.
   def test_who_has_no_code_among_those_that_do_is_not_chosen
     assert_equal :b, warmest(worker(:a, 9000), worker(:b, 50, code: 1000))
   end

@@ -14,7 +14,6 @@ class ServerJitTest < Minitest::Test
     require "pando/server/jit"
     require "pando/server/launch"
     Jit = Pando::Server::Jit
-    Worker = Struct.new(:slot, :generation)
     told = []
     Pando::Events.subscribe { |event| told << [event.name, event.payload] }
     on = []
@@ -39,97 +38,52 @@ class ServerJitTest < Minitest::Test
     skip "Ruby #{RUBY_VERSION} has no ZJIT" unless status.success?
   end
 
-  def test_left_alone
-    assert_equal [[false, false], []], run_ruby(<<~RUBY)
-      jit = Jit.new(nil)
-      jit.loaded
-      look.call
-      jit.train(Worker.new(0, 0))
-      Process.wait(fork { jit.promoted; exit!(Pando::YJIT.enabled? ? 1 : 0) })
-      on << ($?.exitstatus == 1)
-    RUBY
-  end
-
-  def test_in_all
+  # The code of its boot does not run again.
+  def test_on_after_the_application_was_loaded
     need_yjit
-    assert_equal [[false, true], []], run_ruby("jit = Jit.new(:all)\nlook.call\njit.loaded\nlook.call")
-  end
-
-  def test_in_the_trainee
-    need_yjit
-    on, told = run_ruby(<<~RUBY)
-      jit = Jit.new(:trainee)
-      jit.loaded
-      jit.promoted # the mold of a cold boot
+    assert_equal [[false, true, true, true], []], run_ruby(<<~RUBY)
       look.call
       on << Jit.code_bytes.zero?
-      2.times { jit.train(Worker.new(2, 0)) }
+      Jit.enable
       look.call
       def hot(number) = number + 1
       1000.times { |number| hot(number) }
       on << Jit.code_bytes.positive?
     RUBY
-
-    assert_equal [false, true, true, true], on
-    assert_equal([["jit.enabled", 2]], told.map { |name, payload| [name, payload["slot"]] })
   end
 
-  # The next mold has one though it was not forked from the trainee.
-  def test_in_each_mold_that_was_forked
+  def test_in_what_is_forked
     need_yjit
-    assert_equal [[false, true], []], run_ruby(<<~RUBY)
-      jit = Jit.new(:trainee)
-      jit.loaded
-      look.call
-      Process.wait(fork { jit.promoted; exit!(Pando::YJIT.enabled? ? 1 : 0) })
+    assert_equal [[true], []], run_ruby(<<~RUBY)
+      Jit.enable
+      Process.wait(fork { exit!(Pando::YJIT.enabled? ? 1 : 0) })
       on << ($?.exitstatus == 1)
     RUBY
   end
 
   def test_where_it_is_on_already
     need_yjit
-    reasons = ["", "RubyVM::YJIT.enable"].zip(["1", nil]).map do |application, yjit|
-      _, ((name, payload)) = run_ruby("jit = Jit.new(:trainee)\n#{application}\njit.loaded", yjit: yjit)
-      assert_equal "jit.unavailable", name
-      payload["reason"]
-    end
-
-    assert_match(/from the start \(RUBYOPT, RUBY_YJIT_ENABLE or --yjit\)/, reasons.first)
-    assert_match(/the application has enabled YJIT \(.*config\.yjit/, reasons.last)
-    assert_equal [[true], []], run_ruby("Jit.new(:all).loaded\nlook.call", yjit: "1"), "as it should be"
+    assert_equal [[true], []], run_ruby("Jit.enable\nlook.call", yjit: "1")
+    assert_equal [[true], []], run_ruby("RubyVM::YJIT.enable\nJit.enable\nlook.call")
   end
 
   def test_beside_zjit
     need_zjit
-    %i[all trainee].each do |setting|
-      on, ((name, payload)) = run_ruby(<<~RUBY, jit: "--zjit")
-        jit = Jit.new(:#{setting})
-        jit.loaded
-        jit.train(Worker.new(0, 0))
-        look.call
-        on << Jit.code_bytes.zero? << (Pando::Server::Launch.jit == ["--zjit"])
-      RUBY
+    on, ((name, payload)) = run_ruby(<<~RUBY, jit: "--zjit")
+      Jit.enable
+      look.call
+      on << Jit.code_bytes.zero? << (Pando::Server::Launch.jit == ["--zjit"])
+    RUBY
 
-      assert_equal [false, true, true], on
-      assert_equal ["jit.unavailable", setting.to_s], [name, payload["setting"]]
-      assert_match(/ZJIT is on/, payload["reason"])
-    end
+    assert_equal [[false, true, true], "jit.unavailable"], [on, name]
+    assert_match(/ZJIT is on/, payload["reason"])
   end
 
   def test_where_ruby_cannot
     skip "Ruby #{RUBY_VERSION} can" if POSSIBLE
-    on, told = run_ruby(<<~RUBY)
-      %i[all trainee].each do |setting|
-        jit = Jit.new(setting)
-        jit.loaded
-        jit.train(Worker.new(0, 0))
-        look.call
-      end
-    RUBY
+    on, ((name, payload)) = run_ruby("Jit.enable\nlook.call")
 
-    assert_equal [false, false], on
-    assert_equal([["jit.unavailable", "all"], ["jit.unavailable", "trainee"]],
-                 told.map { |name, payload| [name, payload["setting"]] })
-    assert_match(/Ruby #{RUBY_VERSION} cannot enable YJIT: that takes 3\.3 or newer/, told.first.last["reason"])
+    assert_equal [[false], "jit.unavailable"], [on, name]
+    assert_match(/Ruby #{RUBY_VERSION} cannot enable YJIT: that takes 3\.3 or newer/, payload["reason"])
   end
 end

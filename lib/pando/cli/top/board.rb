@@ -238,7 +238,7 @@ module Pando
         # The time first, because a path may be long.
         def now_doing(pairs)
           work = pairs["running"] ? jobs(pairs) : request(pairs)
-          [work, ("not fork-safe" if pairs["unsafe"]), ("trainee" if pairs["trainee"]),
+          [work, ("not fork-safe" if pairs["unsafe"]),
            ("leaves in #{duration(pairs["drain_left"])}" if pairs["drain_left"])].compact.join("; ")
         end
 

@@ -210,8 +210,7 @@ module Pando
         # The last sample of its warmth.
         def warmth(worker)
           sample = worker.sample
-          { trainee: (true if worker.equal?(@pool.generations.reforks.trainee)),
-            code: sample&.code_bytes, full: sample&.major_gcs, kinds: sample&.kinds,
+          { code: sample&.code_bytes, full: sample&.major_gcs, kinds: sample&.kinds,
             faults: sample&.faults_per_job&.round(2) }
         end
 

@@ -33,9 +33,6 @@ module Pando
         attr_reader :count
         # Failed reforks in a row.
         attr_reader :failures
-        # With `jit :trainee`: the worker that gets requests before all others until the first refork, so that the next
-        # generation is forked from it. While it is busy, requests go to other idle workers.
-        attr_reader :trainee
         attr_writer :policy
 
         # @param conditions [#obstacle, #quiet?] further obstacles to an automatic refork
@@ -172,15 +169,6 @@ module Pando
           Events.emit("refork.suspended", count: @failures, reason: reason)
         end
 
-        # Chooses or dismisses the trainee. Called at each turn of the monitor's loop.
-        def train
-          return dismiss_trainee unless trains?
-          return if @trainee&.ready? && may_fork?(@trainee) && !@trainee.excluded_as_source?
-
-          worker = best_source
-          begin_training(worker) if worker
-        end
-
         private
 
         # @return [String, nil] why the policy wants a refork now
@@ -228,26 +216,6 @@ module Pando
           busy = (fit_workers - best).count(&:engaged?)
           text += "; left out: #{busy} at a long request" if busy.positive?
           worker.connections.zero? ? text : "#{text}; it parts with #{counted(worker.connections, "connection")}"
-        end
-
-        # During a watch every worker is to serve requests.
-        def trains?
-          @options.trainee && !any? && @generations.upcoming.nil? && @generations.current && !@generations.watching?
-        end
-
-        def dismiss_trainee
-          @trainee.order(Message.new(:step_back)) if @trainee&.ready?
-          @trainee = nil
-        end
-
-        # In direct mode the kernel wakes the workers in the order in which they came to a listener: the trainee is the
-        # first once all others have left their places. Behind the reactor only a former trainee must be told.
-        def begin_training(worker)
-          @roster.ready_workers.each { |other| other.order(Message.new(:step_back)) unless other.equal?(worker) }
-          return unless worker.order(Message.new(:train))
-
-          @trainee = worker
-          Events.emit("trainee.chosen", **worker.identity, requests: worker.requests)
         end
 
         # Obstacles to any refork.

@@ -21,14 +21,9 @@ module Pando
               help: "Suspend reforking after this many failed reforks in a row."
 
       setting :jit,
-              type: Types::OrOff.new(Types::Choice.new(:all, :trainee)), default: nil,
-              flags: %w[--jit], argument: "all|trainee|off",
-              help: "Enable YJIT once the application is loaded: in all workers, or only in one, the trainee.",
-              check: lambda { |jit, config|
-                next unless jit == :trainee && !config.default?(:refork)
-
-                ":trainee needs reforking, but refork is false" if config.refork == false
-              }
+              type: Types::Truth.new, default: false,
+              flags: %w[--jit], argument: "true|false",
+              help: "Enable YJIT in all workers, once the application is loaded. false: Ruby alone decides."
 
       setting :refork_prefault,
               type: Types::Prefault.new, default: true, within: :refork,

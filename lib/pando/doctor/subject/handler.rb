@@ -87,8 +87,8 @@ module Pando
         end
 
         # The rest of what a worker asks of its work (see HTTP::Handler).
-        def_delegators :@http, :idle, :step_forward, :step_back, :resume, :stop, :failure, :serve_out,
-                       :rest?, :patience, :go_on, :abandon, :quiet, :try_out, :drained?
+        def_delegators :@http, :idle, :step_back, :resume, :stop, :failure, :serve_out, :rest?, :patience,
+                       :go_on, :abandon, :quiet, :try_out, :drained?
 
         def ios = [@listener, @questions, @place].compact
         def close = ios.each(&:close)

@@ -62,7 +62,6 @@ module Pando
             options.health = nil # there is no reactor to answer the checks
             options.control = options.admin = nil # the user's own server may be listening there
             options.memory = Cluster::Memory::Limits.new # tracing needs memory
-            options.trainee = nil # the doctor sends requests to each worker itself
             options.canary = nil # there are no requests but the doctor's
             options.mold = :keep # the doctor examines it after its workers
           end

@@ -109,9 +109,7 @@ module Pando
 
       define "refork.started", :info, %i[slot generation source requests reason choice]
       define "source.changed", :info, %i[slot generation source requests reason]
-      define "trainee.chosen", :info, %i[slot generation pid requests]
-      define "jit.enabled", :info, %i[slot generation pid]
-      define "jit.unavailable", :warn, %i[setting reason]
+      define "jit.unavailable", :warn, %i[reason]
       define "gc.major_due", :info, %i[slot generation pid cause]
       define "gc.major_allowed", :info, %i[slot generation pid]
       define "gc.deferral_unavailable", :warn, %i[setting reason]

@@ -39,7 +39,7 @@ class CanaryComparisonTest < Minitest::Test
     assert_equal 0, rejected
   end
 
-  # Before it a trainee has served nearly all, or a canary whose siblings were prefaulted, which are no measure.
+  # Before it one worker has served nearly all, or a canary whose siblings were prefaulted, which are no measure.
   def test_few_of_those_before_were_as_young
     rejected = [[50, 5, 5], [60]].sum do |ages|
       (1..50).count do |seed|

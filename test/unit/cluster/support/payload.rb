@@ -39,7 +39,6 @@ module ClusterSupport
     def lost_thread(_worker, _key); end
     def state_seen(_token); end
     def code_bytes = 0
-    def train(_role); end
 
     def say_goodbye(_by) = nil
     def finish_queues(_role, _by) = yield
