@@ -98,10 +98,10 @@ module Pando
       # Called at each turn of the monitor's loop, also while the server stops: a stop can be watched.
       def reconcile(now = Sys.now)
         @listeners.close unless @spec || @listeners.none?
+        @throttles.each_value { |throttle| throttle.settle(now) }
         return watch(now) if @process
 
         start if @listeners.any? && @throttles.each_value.all? { |throttle| throttle.over?(now) }
-        @throttles.each_value { |throttle| throttle.settle(now) }
       end
 
       def due

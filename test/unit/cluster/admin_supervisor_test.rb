@@ -7,10 +7,12 @@ require "tmpdir"
 require "pando/cluster/monitor"
 require "pando/config"
 require "support/in_child"
+require_relative "support/clock"
 require_relative "support/fakes"
 
 # The addresses of the admin process when the configuration changes, and what it sends. The process is any program.
 class AdminSupervisorTest < Minitest::Test
+  include ClusterSupport::Clock
   include ClusterSupport::Listening
   include Support::InChild
 
@@ -160,6 +162,20 @@ class AdminSupervisorTest < Minitest::Test
     end
 
     assert_equal([[], nil], [remaining, state])
+  end
+
+  def test_the_end_of_a_crash_loop_is_reported_while_the_process_lives
+    started
+    throttle = @admin.instance_variable_get(:@throttles)[:lost]
+    5.times { throttle.fail("signal KILL") && elapse((throttle.due || now) - now + 0.001) }
+    @admin.reconcile
+    assert_empty(events("restart.recovered"))
+    elapse(12 * Pando::Cluster::Backoff::QUIET)
+    @admin.postpone(12 * Pando::Cluster::Backoff::QUIET)
+    2.times { @admin.reconcile }
+
+    refute(ended?)
+    assert_equal([{ role: :admin }], events("restart.recovered").map(&:payload))
   end
 
   private
