@@ -182,7 +182,7 @@ module Pando
       def quieted_by_tstp?
         return true if @payload.options.jobs
 
-        @companions.any? { |plan| plan.payload.options.jobs } && !Terminal.there?
+        @companions.any? { |plan| plan.payload.options.jobs } && !Terminal.new.had?
       end
 
       def run_ready_hook
