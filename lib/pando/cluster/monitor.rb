@@ -43,7 +43,7 @@ module Pando
       # Those of the first pool, which is the only one of most servers.
       def_delegators :first_pool, :generations, :rollout, :reactors, :lanes
 
-      # @param payload [Payload] for its options, hooks and companions; its application is never loaded here
+      # @param payload [Server::Payload] for its options, hooks and companions; its application is never loaded here
       # @param specs [Array] see Listening::Listeners.open
       # @param policy [#threshold, #manual?, #choose] when to refork, and from which worker
       # @param command [ColdBootCommand] that becomes the mold
