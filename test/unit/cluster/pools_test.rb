@@ -114,7 +114,8 @@ class PoolsUnitTest < Minitest::Test
   def test_a_reader_that_a_worker_gave_up_counts_for_its_pool
     child = tell_for_real(:reader_lost, "192.0.2.1, 5 bytes/s\nGET /a b")
 
-    fields = { pool: "jobs", count: 1, reason: "write_timeout (1)", slowest: "192.0.2.1, 5 bytes/s", request: "GET /a b" }
+    fields = { pool: "jobs", count: 1, reason: "write_timeout (1)", slowest: "192.0.2.1, 5 bytes/s",
+               request: "GET /a b" }
     assert_equal([{ **child.identity, **fields }], events("requests.lost").map(&:payload))
   end
 
