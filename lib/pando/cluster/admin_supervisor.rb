@@ -97,10 +97,11 @@ module Pando
 
       # Called at each turn of the monitor's loop, also while the server stops: a stop can be watched.
       def reconcile(now = Sys.now)
+        @listeners.close unless @spec || @listeners.none?
+        @throttles.each_value { |throttle| throttle.settle(now) }
         return watch(now) if @process
 
         start if @listeners.any? && @throttles.each_value.all? { |throttle| throttle.over?(now) }
-        @throttles.each_value { |throttle| throttle.settle(now) }
       end
 
       def due
@@ -136,10 +137,10 @@ module Pando
         @unwanted = true
       end
 
-      # After an upgrade: the listeners are kept, also if the configuration has changed since.
+      # After an upgrade: the listeners are kept, also if the configuration has changed since. If it no longer asks for
+      # an admin process, #reconcile closes them: until this image runs, they and their files are of the one before it.
       def take_up(state, spec)
         @listeners.take_up(state, spec ? spec.listen : [], LISTENER)
-        @listeners.close unless spec # the configuration no longer asks for an admin process
         @spec = spec
         self
       end

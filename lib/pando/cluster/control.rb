@@ -20,7 +20,7 @@ module Pando
       SESSIONS_OF_SERVICE = 4
       # Seconds without accepting after the kernel had no descriptor for a client.
       PAUSE = 1.0
-      # What to do when there is no control socket.
+      # For the user, when there is no control socket.
       ADVICE = "pando status cannot ask this server: write control \"PATH\" into the config file, with a path in a " \
                "folder that it may write to and that no other server uses"
 

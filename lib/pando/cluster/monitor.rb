@@ -43,7 +43,7 @@ module Pando
       # Those of the first pool, which is the only one of most servers.
       def_delegators :first_pool, :generations, :rollout, :reactors, :lanes
 
-      # @param payload [Payload] for its options, hooks and companions; its application is never loaded here
+      # @param payload [Server::Payload] for its options, hooks and companions; its application is never loaded here
       # @param specs [Array] see Listening::Listeners.open
       # @param policy [#threshold, #manual?, #choose] when to refork, and from which worker
       # @param command [ColdBootCommand] that becomes the mold
@@ -182,7 +182,7 @@ module Pando
       def quieted_by_tstp?
         return true if @payload.options.jobs
 
-        @companions.any? { |plan| plan.payload.options.jobs } && !Terminal.there?
+        @companions.any? { |plan| plan.payload.options.jobs } && !Terminal.new.had?
       end
 
       def run_ready_hook

@@ -9,7 +9,7 @@ module Pando
     class Pools
       # The definition of a pool, from the layer above.
       #
-      #   payload  see Payload; its name is the pool's
+      #   payload  see Server::Payload; its name is the pool's
       #   policy   when to refork, and from which worker
       Plan = Struct.new(:payload, :policy, keyword_init: true) do
         def name = payload.name

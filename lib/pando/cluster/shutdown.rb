@@ -41,7 +41,8 @@ module Pando
         start(reason, :stop_timeout, :drain)
       end
 
-      # Running requests have `grace` to end, also those that a graceful stop has given more.
+      # Running requests have `grace` to end, also those that a graceful stop has given more. Does nothing after another
+      # quick stop, or one at once.
       def quickly(reason)
         return if begun? && @order != :drain
 
@@ -51,6 +52,7 @@ module Pando
 
       def at_once(reason)
         @begun = true
+        @order = nil # no longer :drain, so that no quick stop follows
         @held_until = nil
         @deadline = Sys.now
         Events.emit("monitor.stopping", reason: reason, pid: Process.pid)

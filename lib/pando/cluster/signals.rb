@@ -72,6 +72,8 @@ module Pando
       # switches the terminal's echo on for a moment after each line, and a ^C ends a line.
       DOUBT = 0.5
       LOOKS = 0.05 # seconds between two checks
+      # Seconds after which HUP is obeyed again if the kernel has refused what that takes.
+      PAUSE = 0.25
 
       # @param jobs [Boolean] whether it only does jobs: then some signals have their usual meaning for job processors
       def initialize(monitor, jobs: false, terminal: Terminal.new)
@@ -80,9 +82,10 @@ module Pando
         @terminal = terminal
       end
 
-      def due = (@look_at if @doubt_until)
+      def due = [*(@look_at if @doubt_until), *@reload_at].min
 
       def proceed
+        hang_up if @reload_at && Sys.now >= @reload_at
         return if @doubt_until.nil? || Sys.now < @look_at
         return @doubt_until = nil if typed_at_prompt?
         return @look_at = Sys.now + LOOKS if busy? && Sys.now < @doubt_until
@@ -105,10 +108,18 @@ module Pando
 
       def change(signal)
         case signal
-        when "HUP" then @monitor.reload.request("HUP") unless @terminal.lost?
+        when "HUP" then hang_up
         when "USR2" then refork
         when Signals::QUIET then @monitor.quiet.begin(signal)
         end
+      end
+
+      # Reloads, unless the signal says that the terminal has gone. That takes a descriptor.
+      def hang_up
+        @reload_at = nil
+        @monitor.reload.request("HUP") unless ending? || @terminal.lost?
+      rescue *Terminal::REFUSALS
+        @reload_at = Sys.now + PAUSE
       end
 
       def show_stacks = @monitor.roster.ready_workers.each { |worker| worker.signal("TTIN") }
@@ -155,14 +166,22 @@ module Pando
     # The terminal that the server was started from, if any. When it is closed the kernel sends the SIGHUP that an
     # operator means as an order to reload (credentials(7)). Owned by the monitor.
     class Terminal
+      # Then the kernel has not said whether there is one.
+      REFUSALS = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM].freeze
+
+      # @raise [SystemCallError] the kernel refuses a descriptor or memory
       def self.there?
         File.open("/dev/tty", File::RDONLY | File::NOCTTY, &:tty?)
+      rescue *REFUSALS
+        raise
       rescue SystemCallError
         false
       end
 
       def initialize
         @had = Terminal.there?
+      rescue *REFUSALS
+        @had = false # no reason not to start
       end
 
       # A line editor, such as that of `binding.irb` or a debugger, switches the echo off while it reads a line. It
@@ -181,6 +200,7 @@ module Pando
       def had? = @had
 
       # @return [Boolean] once: whether it has gone since it was asked last
+      # @raise [SystemCallError] see .there?
       def lost?
         lost = @had && !Terminal.there?
         @had &&= !lost

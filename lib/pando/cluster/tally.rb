@@ -77,13 +77,13 @@ module Pando
       end
 
       def to_state(state)
-        state.add("count", of: LINES, number: lines_lost)
+        counts.each { |of, number| state.add("count", of: of, number: number) } # all but LINES are for an older Pando
         totals.each { |(of, pool, cause), number| state.add("total", of: of, in: pool, cause: cause, number: number) }
         @work.each { |pool, sums| state.add("work", in: pool, **sums) }
       end
 
       def from_state(state)
-        lines = state.all("count").find { |record| record.text(:of) == LINES } # an older Pando has more of them
+        lines = state.all("count").find { |record| record.text(:of) == LINES }
         add_lost_lines(lines.integer(:number)) if lines
         state.all("total").each do |record|
           key = [record.text(:of), record.read(:in, :text), record.read(:cause, :text)]

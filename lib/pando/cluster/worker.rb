@@ -10,7 +10,7 @@ module Pando
     # A process in a slot that does jobs. It waits for its work and for orders in one epoll, and obeys orders between
     # two jobs, or while threads of its own do them.
     #
-    # It does not know what the work is: see Payload#work.
+    # It does not know what the work is. HTTP::Handler lists what the work must answer to.
     class Worker < Role
       include JobRecord
 

@@ -6,13 +6,18 @@ require "socket"
 require "tmpdir"
 require "pando/cluster/monitor"
 require "pando/config"
+require "support/in_child"
+require_relative "support/clock"
 require_relative "support/fakes"
 
 # The addresses of the admin process when the configuration changes, and what it sends. The process is any program.
 class AdminSupervisorTest < Minitest::Test
+  include ClusterSupport::Clock
   include ClusterSupport::Listening
+  include Support::InChild
 
   AdminSupervisor = Pando::Cluster::AdminSupervisor
+  Upgrade = Pando::Cluster::Upgrade
   Listen = Pando::Config::Listen
   PATIENCE = 60 # seconds
 
@@ -131,7 +136,65 @@ class AdminSupervisorTest < Minitest::Test
     process&.singleton_class&.remove_method(:signal)
   end
 
+  def test_a_rehearsal_of_an_upgrade_keeps_the_files_of_addresses_that_are_no_longer_wanted
+    taken_up(document, Upgrade::StandIns.new)
+
+    assert_equal(%w[a b], Dir.children(@folder).sort)
+  end
+
+  def test_an_upgrade_that_fails_can_go_back_to_the_image_that_wanted_more_addresses
+    arguments, environment = in_child do
+      Upgrade::ProcessImage.prepend(Module.new { def execute(more) = [arguments, more] })
+      memory = IO.for_fd(Pando::Sys.sealed_memory("state", document.to_s))
+      taken_up(memory, Upgrade::Descriptors.new)
+      Upgrade::Resumption.go_back("take:#{memory.fileno}", "no gem")
+    end
+
+    assert_equal(["pando", "no gem"], [*arguments, environment[Upgrade::Resumption::REASON.to_sym]])
+    assert_match(/\Aback:\d+\z/, environment[Upgrade::Resumption::VARIABLE.to_sym])
+  end
+
+  def test_after_an_upgrade_addresses_that_are_no_longer_wanted_are_closed_in_the_first_turn
+    remaining, state = in_child do
+      admin = taken_up(document, Upgrade::Descriptors.new)
+      admin.reconcile
+      [Dir.children(@folder), admin.state]
+    end
+
+    assert_equal([[], nil], [remaining, state])
+  end
+
+  def test_the_end_of_a_crash_loop_is_reported_while_the_process_lives
+    started
+    throttle = @admin.instance_variable_get(:@throttles)[:lost]
+    5.times { throttle.fail("signal KILL") && elapse((throttle.due || now) - now + 0.001) }
+    @admin.reconcile
+    assert_empty(events("restart.recovered"))
+    elapse(12 * Pando::Cluster::Backoff::QUIET)
+    @admin.postpone(12 * Pando::Cluster::Backoff::QUIET)
+    2.times { @admin.reconcile }
+
+    refute(ended?)
+    assert_equal([{ role: :admin }], events("restart.recovered").map(&:payload))
+  end
+
   private
+
+  # As a monitor writes it before it executes another image.
+  def document
+    Upgrade::State.new.tap do |state|
+      state.add("monitor", version: "1", protocol: Pando::Cluster::PROTOCOL, pid: Process.pid)
+      Upgrade::ProcessImage.new(%w[pando], {}).to_state(state)
+      @admin.to_state(state)
+    end
+  end
+
+  # The admin process of the next image, whose configuration has none.
+  # @param state [State, IO] that holds its text
+  def taken_up(state, descriptors)
+    memory = state.is_a?(IO) ? state : IO.for_fd(Pando::Sys.sealed_memory("state", state.to_s))
+    AdminSupervisor.new(nil, @poller).take_up(Upgrade::State.read(memory, descriptors), nil)
+  end
 
   # The process sends these records, each with a descriptor, and stays.
   def sends(*texts)

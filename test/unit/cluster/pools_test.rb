@@ -14,8 +14,8 @@ class PoolsUnitTest < Minitest::Test
 
   # Stands for a pool: the test says how it is.
   class FakePool
-    attr_reader :name, :number, :roster, :generations, :child_events, :boots
-    attr_accessor :waits
+    attr_reader :name, :number, :roster, :generations, :boots
+    attr_accessor :waits, :child_events
 
     # As much of Generations as is asked.
     Generations = Struct.new(:current, :upcoming, :watched, :withdrawn, :occupation, :remaining) do
@@ -109,6 +109,23 @@ class PoolsUnitTest < Minitest::Test
     assert_equal([[:fork_failed, child, "no", { innocent: true }]], @web.child_events.calls)
     Pando::Events.emit("thing.happened")
     assert_empty(events("thing.happened").last.payload)
+  end
+
+  def test_a_reader_that_a_worker_gave_up_counts_for_its_pool
+    child = tell_for_real(:reader_lost, "192.0.2.1, 5 bytes/s\nGET /a b")
+
+    fields = { pool: "jobs", count: 1, reason: "write_timeout (1)", slowest: "192.0.2.1, 5 bytes/s",
+               request: "GET /a b" }
+    assert_equal([{ **child.identity, **fields }], events("requests.lost").map(&:payload))
+  end
+
+  def test_lost_lines_and_a_damaged_lane_are_told_to_the_childs_own_pool
+    told = %i[tally reactors].to_h { |part| [part, ClusterSupport::Recorder.new] }
+    told.each { |name, part| @jobs.define_singleton_method(name) { part } }
+    tell_for_real(:lines_lost, 12)
+    tell_for_real(:lane_corrupt, 3)
+
+    assert_equal({ tally: [[:add_lost_lines, 12]], reactors: [[:lane_corrupt, 3]] }, told.transform_values(&:calls))
   end
 
   def test_at_a_start_each_must_come_up
@@ -263,6 +280,14 @@ class PoolsUnitTest < Minitest::Test
 
   def pools(*names)
     Pools.new(names.map { |name| Plan.new(name) }, @roster, @shutdown) { |*facts| FakePool.new(*facts) }
+  end
+
+  # What has happened to a child of the second pool, which has real ChildEvents.
+  # @return [Child]
+  def tell_for_real(news, detail)
+    payload = Struct.new(:options).new(ClusterSupport.options)
+    @jobs.child_events = Pando::Cluster::ChildEvents.new(@jobs, payload, nil)
+    worker(@jobs, slot: 1).tap { |child| @pools.tell(child, news, detail) }
   end
 
   def worker(pool, slot: 0)

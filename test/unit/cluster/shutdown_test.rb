@@ -93,6 +93,16 @@ class ClusterShutdownTest < Minitest::Test
     assert_equal(["KILL"] * 4, all.map { |child| child.pidfd.signals.last })
   end
 
+  def test_a_quick_stop_after_one_at_once_changes_nothing
+    shutdown.gracefully("TERM")
+    shutdown.at_once("TERM")
+    shutdown.quickly("pando stop")
+
+    assert_in_delta now, shutdown.deadline, 0.5
+    assert_equal([[:drain]] * 4, all.map { |child| child.link.orders })
+    assert_equal(%w[TERM TERM], events("monitor.stopping").map { |event| event[:reason] })
+  end
+
   def test_it_is_complete_when_the_last_one_is_buried
     shutdown.gracefully("TERM")
     all.each do |child|

@@ -72,12 +72,19 @@ class ClusterSignalOrdersTest < Minitest::Test
 
   # @!attribute had [Boolean]
   # @!attribute prompt [Boolean]
-  Terminal = Struct.new(:had, :prompt) do
+  # @!attribute refusals [Integer] so many times the kernel has no descriptor for it
+  Terminal = Struct.new(:had, :prompt, :lost, :refusals) do
     def had? = had
     def prompt? = prompt
+
+    def lost?
+      raise Errno::EMFILE if (self.refusals = refusals.to_i - 1) >= 0
+
+      lost
+    end
   end
 
-  Cluster = Struct.new(:roster, :shutdown)
+  Cluster = Struct.new(:roster, :shutdown, :reload, :ending) { alias_method :ending?, :ending }
   Roster = Struct.new(:workers)
   Worker = Struct.new(:row)
   Row = Struct.new(:busy_since)
@@ -97,12 +104,47 @@ class ClusterSignalOrdersTest < Minitest::Test
     @row = Row.new(now)
     @terminal = Terminal.new(true, false)
     @stop = Stop.new
-    @orders = Pando::Cluster::SignalOrders.new(Cluster.new(Roster.new([Worker.new(@row)]), @stop), terminal: @terminal)
+    @cluster = Cluster.new(Roster.new([Worker.new(@row)]), @stop)
+    @orders = Pando::Cluster::SignalOrders.new(@cluster, terminal: @terminal)
   end
 
   def look(seconds)
     elapse(seconds)
     @orders.proceed
+  end
+
+  def hang_up(refusals, lost: false)
+    @terminal.refusals = refusals
+    @terminal.lost = lost
+    @cluster.reload = ClusterSupport::Recorder.new
+    @orders.obey("HUP")
+    @cluster.reload
+  end
+
+  def test_a_hangup_reloads_once_the_terminal_can_be_checked
+    reload = hang_up(2)
+    assert_empty reload.calls
+    2.times { look(@orders.due - now) }
+
+    assert_equal [[:request, "HUP"]], reload.calls
+    assert_nil @orders.due
+    look(1)
+    assert_equal 1, reload.calls.size
+  end
+
+  def test_a_hangup_that_waits_for_the_check_is_forgotten_when_the_server_stops
+    reload = hang_up(1)
+    @cluster.ending = true
+    look(@orders.due - now)
+
+    assert_equal [[], nil], [reload.calls, @orders.due]
+  end
+
+  def test_a_hangup_of_a_terminal_that_has_gone_does_not_reload
+    reload = hang_up(1, lost: true)
+    look(@orders.due - now)
+
+    assert_equal [[], nil], [reload.calls, @orders.due]
   end
 
   def test_at_a_prompt_it_is_the_debuggers
@@ -193,6 +235,14 @@ class ClusterTerminalTest < Minitest::Test
     master
   end
 
+  def without_descriptors
+    soft, hard = Process.getrlimit(:NOFILE)
+    Process.setrlimit(:NOFILE, 0, hard)
+    yield
+  ensure
+    Process.setrlimit(:NOFILE, soft, hard)
+  end
+
   def test_a_terminal_that_hangs_up_is_lost_once
     told = in_session do
       master = terminal
@@ -203,6 +253,31 @@ class ClusterTerminalTest < Minitest::Test
     end
 
     assert_equal("[false, true, false]", told)
+  end
+
+  # Otherwise it would be lost for good.
+  def test_a_terminal_that_cannot_be_opened_for_want_of_a_descriptor_is_not_lost
+    told = in_session do
+      kept = terminal
+      watched = Pando::Cluster::Terminal.new
+      refused = without_descriptors do
+        watched.lost?
+      rescue SystemCallError => e
+        e.class
+      end
+      [refused, watched.lost?, watched.had?, kept.closed?]
+    end
+
+    assert_equal("[Errno::EMFILE, false, true, false]", told)
+  end
+
+  def test_a_server_that_starts_without_a_descriptor_for_it_has_no_terminal
+    told = in_session do
+      kept = terminal
+      [without_descriptors { Pando::Cluster::Terminal.new }.had?, kept.closed?]
+    end
+
+    assert_equal("[false, false]", told)
   end
 
   def test_without_a_terminal_none_is_lost

@@ -89,6 +89,18 @@ class ClusterTallyTest < Minitest::Test
                  after.work(0, { live => live.sample }).values_at(:requests, :cpu, :gc_time, :lock_wait))
   end
 
+  # It restores them from these records alone.
+  def test_an_older_pando_finds_the_counts
+    2.times { Pando::Events.emit("worker.lost", cause: :oom) }
+    @tally.add_lost_lines(3)
+    document = Pando::Cluster::Upgrade::State.new
+    @tally.to_state(document)
+
+    counts = document.all("count").to_h { |record| [record.text(:of), record.integer(:number)] }
+    assert_equal({ "worker.lost" => 2, "oom.killed" => 2, "lines.lost" => 3 }, counts)
+    assert_equal(@tally.counts, successor.counts)
+  end
+
   Sample = Struct.new(:cpu, :faults, :minor_gcs, :major_gcs, :gc_time)
   Row = Struct.new(:failures, :lock_waited)
   Worker = Struct.new(:pool, :requests, :row, :sample) do

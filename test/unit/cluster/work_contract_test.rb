@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "pando/cluster"
+require "pando/cluster/monitor"
 require "pando/http"
 require "pando/server"
 require "pando/server/payload"
@@ -10,7 +11,8 @@ require "pando/doctor/subject/handler"
 require_relative "support/payload"
 
 # Whatever can be run in a worker must answer to all that the worker asks of it, the doctor's stage too. The same is
-# true of the payload, for all processes of the cluster.
+# true of the payload, for all processes of the cluster, and of ChildEvents, for all that Inbox, Reaper and
+# Deadlines tell it.
 class WorkContractTest < Minitest::Test
   FILES = %w[worker role].map { |name| File.expand_path("../../../lib/pando/cluster/#{name}.rb", __dir__) }.freeze
   ASKED = FILES.flat_map { |path| File.read(path).scan(/@work&?\.(\w+\??)/) }.flatten.uniq.sort.freeze
@@ -35,7 +37,18 @@ class WorkContractTest < Minitest::Test
     assert_empty(ClusterSupport::Payload.public_instance_methods(false) - asked_of_payload)
   end
 
+  def test_news_of_children
+    assert_operator(told.size, :>, 15)
+    assert_empty(told - Pando::Cluster::ChildEvents.public_instance_methods(false))
+  end
+
   private
+
+  def told
+    files = Dir[File.expand_path("../../../lib/pando/cluster/**/*.rb", __dir__)]
+    named = files.flat_map { |path| File.read(path).scan(/\bpools\.tell\(\w+, :(\w+)|@observer\.(\w+)/) }
+    [*named.flatten.compact.map(&:to_sym), *Pando::Cluster::Inbox.const_get(:TEXTS).values].uniq
+  end
 
   def asked_of_payload
     files = Dir[File.expand_path("../../../lib/pando/{cluster,server}/**/*.rb", __dir__)]

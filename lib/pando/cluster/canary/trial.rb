@@ -87,7 +87,7 @@ module Pando
         end
 
         # The canary has sent itself requests.
-        # @param text [String] what it requested, see Payload#work; empty: nothing
+        # @param text [String] what it requested, see HTTP::SelfTest; empty: nothing
         def tried(text)
           @trying = :done
           @replayed = text unless text.empty?

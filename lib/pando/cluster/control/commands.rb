@@ -6,13 +6,13 @@ require "pando/cluster/control/snapshot"
 module Pando
   module Cluster
     class Control
-      # What a client may ask for, by the first word of its line. Owned by Control, in the monitor.
+      # The commands of clients, by the first word of the line. Owned by Control, in the monitor.
       class Commands
         # The command cannot be carried out. The message goes to the client.
         class Refused < Pando::Error; end
 
         SLOW_LOG_OFF = 'slow_log is off: write slow_log 2, "log/slow.log" into the config file, and reload'
-        # What a service may ask for. None of it changes anything.
+        # The commands that a service may give. They change nothing.
         READING = %w[status figures slow events].freeze
         STOPS = { "gracefully" => :gracefully, "quickly" => :quickly, "at_once" => :at_once }.freeze
 

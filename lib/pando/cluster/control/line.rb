@@ -12,7 +12,7 @@ module Pando
         LIMIT = 4096
         VALUE_LIMIT = 1024
         PLAIN = %r{[^\w.:/,+@-]}n
-        # What Ruby would write so: 007 is a text.
+        # Numbers as Ruby writes them: 007 is a text.
         INTEGER = /\A(?:0|-?[1-9]\d*)\z/
         FLOAT = /\A-?(?:0|[1-9]\d*)\.\d+(?:e[+-]?\d+)?\z/
         WORD = /\A[a-z][a-z0-9_]{0,31}\z/

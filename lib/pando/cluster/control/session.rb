@@ -98,7 +98,7 @@ module Pando
           flush unless @gathering
         end
 
-        # What is said in the block is sent at its end.
+        # Records of the block are sent at its end.
         def gather
           @gathering = true
           yield

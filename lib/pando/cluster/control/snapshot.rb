@@ -96,7 +96,7 @@ module Pando
 
         def generations = many("generation", known.map { |generation| facts(generation) })
 
-        # What the refork policy waits for.
+        # The condition that the refork policy waits for.
         def policy = many("refork", [@pool.generations.reforks.explain])
 
         # Memory that each mold inherits and hands down.
@@ -121,7 +121,7 @@ module Pando
           many("throttle", [*@pool.throttles.states, *known.map(&:backoff).reject(&:calm?).map(&:state)])
         end
 
-        # What the reactor has counted since the start: a record for each method, for the bytes, and a few for each
+        # The reactor's counts since the start: a record for each method, for the bytes, and a few for each
         # histogram (Pando::Histogram#records).
         def requests
           counted = @pool.reactors.requests_of(@pool.number) if @pool.serves?
@@ -268,7 +268,7 @@ module Pando
             **jobs(live.map(&:row)) }
         end
 
-        # What nodes have to do.
+        # The jobs of nodes: those that run, and how late the others are.
         def jobs(rows)
           { running: rows.sum(&:running), lag: rows.filter_map(&:lag).max || 0,
             latency: rows.filter_map(&:latency).max&.fdiv(1000) }

@@ -11,7 +11,7 @@ module Pando
           include Brief
           include Wording
 
-          # What was achieved, and why it failed; nil: not yet.
+          # The outcome in words, and the reason of a failure; nil: not yet.
           attr_reader :achieved, :failure
 
           def initialize(cluster)
@@ -33,7 +33,7 @@ module Pando
 
           def check; end
 
-          # What the task must wait for, if events do not tell.
+          # The obstacle that the task must wait for, if events do not tell.
           # @return [Array(String, Float), nil] in words, and seconds that this takes at most (nil: not known)
           def obstacle = nil
 

@@ -74,8 +74,9 @@ module Pando
         # @return [Float] when it was measured last; 0.0: never
         def measured_at(pid) = @samples[pid]&.at || 0.0
 
-        # @return [Integer] bytes, of all processes that were measured and live
-        def total = @samples.each_value.sum { |sample| sample.usage.pss }
+        # @param pids [Array<Integer>] of the processes that count
+        # @return [Integer] bytes that those among them take together that were measured
+        def total(pids) = @samples.values_at(*pids).compact.sum { |sample| sample.usage.pss }
 
         # It has been reaped.
         def forget(pid) = @samples.delete(pid)

@@ -35,10 +35,10 @@ module Pando
           return unless limits.any? && now >= due
 
           @looked_at = now
-          pids = [Process.pid, *living(@roster.everybody).map(&:pid)]
           grown(living(@roster)).each { |worker| judge(worker) }
+          pids = [Process.pid, *living(@roster.everybody).map(&:pid)] # without those that it has just killed
           @gauge.measure_next(pids) if limits.total
-          @shortage.look&.then { |reason| relieve(reason, now) }
+          @shortage.look(pids)&.then { |reason| relieve(reason, now) }
         end
 
         def short? = limits.any? && @shortage.short?

@@ -41,9 +41,10 @@ module Pando
         def near? = @near
 
         # Emits an event when a shortage begins, and when it ends.
+        # @param pids [Array<Integer>] of the processes that count; one that was killed may take a while to die
         # @return [String, nil] the reason, nil: there is enough
-        def look
-          reason = by_group || by_total || by_pressure
+        def look(pids)
+          reason = by_group || by_total(pids) || by_pressure
           @respite.reset unless reason
           return reason if @short == !reason.nil?
 
@@ -70,8 +71,8 @@ module Pando
 
         def limits = @options.memory
 
-        def by_total
-          return unless limits.total && (total = @gauge.total) > limits.total
+        def by_total(pids)
+          return unless limits.total && (total = @gauge.total(pids)) > limits.total
 
           "all processes together take #{mebibytes(total)} of #{mebibytes(limits.total)}"
         end

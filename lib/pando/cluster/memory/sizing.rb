@@ -77,7 +77,7 @@ module Pando
           remember(ripe, usage.private)
         end
 
-        def pids = [Process.pid, *@roster.everybody.filter_map { |child| child.pid unless child.condemned? }]
+        def pids = [Process.pid, *@roster.everybody.reject(&:condemned?).filter_map(&:pid)]
 
         # A new generation shares more than the last one did.
         def remember(worker, size)
@@ -93,7 +93,8 @@ module Pando
 
         # @return [Integer] bytes of all processes, without the private memory of the workers
         def rest
-          @gauge.total - @roster.workers.sum { |worker| @gauge.last(worker.pid)&.private.to_i }
+          workers = @roster.workers.reject(&:condemned?)
+          @gauge.total(pids) - workers.sum { |worker| @gauge.last(worker.pid)&.private.to_i }
         end
 
         def budget = @options.memory.total || (@available.call * SHARE).to_i

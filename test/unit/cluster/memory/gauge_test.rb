@@ -63,10 +63,10 @@ class ClusterMemoryGaugeTest < Minitest::Test
   end
 
   def test_one_that_is_forgotten
-    assert_equal 30 * MIB, @gauge.total
+    assert_equal [30 * MIB, 0], [@gauge.total([PID]), @gauge.total([8])]
     @gauge.forget(PID)
 
-    assert_equal [0, nil, 0.0], [@gauge.total, @gauge.last(PID), @gauge.measured_at(PID)]
+    assert_equal [0, nil, 0.0], [@gauge.total([PID]), @gauge.last(PID), @gauge.measured_at(PID)]
   end
 
   def test_one_that_was_never_measured

@@ -139,6 +139,20 @@ class MemoryGuardTest < Minitest::Test
     assert_match(/\Aits private memory is 201.0 MiB, over the hard limit of 200.0 MiB/, killed[:reason])
   end
 
+  # It may take a while to die, and had most of the memory.
+  def test_who_was_killed_takes_no_part_in_the_total_though_it_is_not_reaped_yet
+    start(worker: 100, hard: 200, total: 290)
+    look(6)
+    grow(0, 201)
+    worker(0).row.start_job("GET", "/export", nil, nil)
+    victim = worker(0)
+    look(8)
+
+    assert_equal(["KILL"], victim.pidfd.signals)
+    assert_empty(events("memory.short"))
+    assert_empty(leaving - [0])
+  end
+
   def test_who_is_leaving_is_killed_beyond_the_hard_limit_as_well
     start(worker: 100, hard: 200)
     worker(0).row.start_job("GET", "/export", nil, nil)

@@ -29,7 +29,7 @@ class MemoryShortageTest < Minitest::Test
   # @param percent [Integer] of the control group's limit in use
   def fill(percent)
     @group.memory = Struct.new(:used, :limit, :percent).new(percent, 100, percent)
-    @shortage.look
+    @shortage.look([])
   end
 
   def allowed = [@web, @nodes].select { |guard| @shortage.relief_due?(guard, now) }

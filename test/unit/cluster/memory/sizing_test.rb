@@ -76,6 +76,15 @@ class SizingTest < Minitest::Test
     assert_equal size, @cluster.roster.ready_workers.size
   end
 
+  def test_who_was_killed_and_is_not_reaped_yet_is_none_of_the_others
+    start(need: 60, memory: 400)
+    ripen
+    pass(30)
+    @cluster.worker_in(0).kill("hard timeout")
+
+    assert_match(/60.0 MiB a worker beside 60.0 MiB,/, @sizing.explain)
+  end
+
   def test_the_limit_of_the_tree_counts_where_there_is_one
     start(need: 60, memory: 4000, total: 200)
     ripen

@@ -4,7 +4,8 @@ require "pando/cluster/monitor"
 require_relative "fakes"
 
 module ClusterSupport
-  # Stands in for Pools: records what has happened to a child, and removes lost ones from the roster.
+  # Stands in for Pools: records what has happened to a child, and removes lost ones from the roster. It refuses news
+  # that ChildEvents would not understand.
   class Registrar < Recorder
     def initialize(roster)
       super()
@@ -12,6 +13,8 @@ module ClusterSupport
     end
 
     def tell(child, news, *details, **more)
+      raise NoMethodError, "ChildEvents has no #{news}" unless Pando::Cluster::ChildEvents.public_method_defined?(news)
+
       public_send(news, child, *details, **more)
       @roster.dismiss(child) if news == :child_lost
     end
