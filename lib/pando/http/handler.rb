@@ -30,6 +30,8 @@ module Pando
     #                               begin nothing after it. `by`: when the monitor stops waiting. Monotonic seconds
     #   failure                     an exception for which the worker leaves, and which it raises at the end; or nil
     #
+    # and #rest?, #patience, #go_on, #abandon, #quiet, #drained? and #try_out, which are described below.
+    #
     # Here is also when a worker can be forked: between two requests. Clients of connections that the application has
     # taken over are told to connect again elsewhere, and the fork waits a little for them. It also waits for a moment
     # in which no job runs in the background, because a job's thread may hold a lock that would stay locked in the
