@@ -52,8 +52,8 @@ module Pando
       def check_beside(others, nodes)
         nodes.each { |node| refuse_same("name", "a node", node) if node.name == name }
         others.each do |other|
-          refuse_same("name", "another pool", other) if other.name == name
-          refuse_same("path #{(other.paths & paths).first}", "another pool", other) if other.paths.intersect?(paths)
+          same = other.name == name ? "name" : shared_path(other)
+          refuse_same(same, "another pool", other) if same
         end
         refuse("is one too many: the limit is #{MOST - 1}. Give one of them more paths") if others.size == MOST - 1
         excess = [*others, self].sum(&:bytes) - ROOM
@@ -113,6 +113,8 @@ module Pando
       rescue Type::Invalid => e
         refuse("#{key}: #{e.message}")
       end
+
+      def shared_path(other) = (paths & other.paths).first&.then { |path| "path #{path}" }
 
       def refuse_same(what, kind, other)
         refuse("has the #{what} of #{kind} (#{other.source}): change one of them")
