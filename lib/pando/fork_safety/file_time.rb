@@ -9,14 +9,15 @@ module Pando
       private_constant :A_MOMENT
 
       class << self
-        # @return [Integer] nanoseconds, by the coarse clock from which the kernel takes the times of files
+        # The kernel takes the times of files from a coarse clock or, from 6.13 on, from one that is up to a tick ahead.
+        # @return [Integer] nanoseconds: not after the times of files to come
         def now = Process.clock_gettime(Process::CLOCK_REALTIME_COARSE, :nanosecond)
 
-        # Waits for the next tick of that clock.
+        # Waits for the next tick.
         # @return [Integer] nanoseconds: after the times of all files so far, and not after those of files to come
         def tick
-          last = now
-          sleep A_MOMENT while now == last
+          last = Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)
+          sleep A_MOMENT until now > last
           now
         end
 
