@@ -42,6 +42,13 @@ class ReforkStrictTest < Minitest::Test
     assert_empty run.errors
   end
 
+  def test_files_that_both_processes_make_belong_to_the_one_that_lives
+    run = Support::SuiteRun.minitest("shared_files_test.rb", every: 20, strict: true)
+
+    assert_equal 1, run.status.exitstatus, run
+    %w[remade written].each { |name| assert_match(/A second process deleted .*#{name}-/, run.output) }
+  end
+
   def test_a_lost_thread
     run = assert_found("lost_thread", /Planted works \(0\)/, nil)
 

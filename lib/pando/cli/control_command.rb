@@ -10,7 +10,7 @@ module Pando
     # command, 1 if it could not, 2 if there is no server.
     class ControlCommand < Command
       TIMEOUT = Switch.new(name: :wait, flags: %w[--wait], argument: "SECONDS",
-                           type: Types::Seconds.new(zero: true),
+                           type: Types::Seconds.new(least: 0),
                            help: "How long a command such as refork, reload, drain, pages or stop waits for its " \
                                  "result. [300]").freeze
       PATIENCE = 300.0

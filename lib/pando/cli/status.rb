@@ -11,7 +11,8 @@ module Pando
       # Seconds between two reports, and the least of them.
       INTERVAL = 2.0
       SHORTEST = 0.1
-      WATCH = Switch.new(name: :watch, flags: %w[--watch], argument: "[SECONDS]", type: Types::Seconds.new,
+      WATCH = Switch.new(name: :watch, flags: %w[--watch], argument: "[SECONDS]",
+                         type: Types::Seconds.new(least: SHORTEST),
                          help: "With `status`: show it again every 2 seconds, or as often as you say.").freeze
 
       def self.switches = [TEXT_OR_JSON, WATCH]
@@ -43,13 +44,7 @@ module Pando
       end
 
       # @return [Float, nil] nil: once is enough
-      def interval
-        wanted = flags[:watch] or return
-        return INTERVAL if wanted == true
-        return wanted if wanted >= SHORTEST
-
-        raise UsageError, "--watch: must be a number of seconds from #{SHORTEST}, but is #{wanted}."
-      end
+      def interval = flags[:watch] == true ? INTERVAL : flags[:watch]
 
       def records
         [].tap { |records| ControlClient.new(path).ask!("status", timeout: ANSWER) { |*record| records << record } }

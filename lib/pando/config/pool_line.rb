@@ -50,9 +50,10 @@ module Pando
 
       # @param others [Array<PoolLine>] @param nodes [Array<NodeLine>] a kind of node has a pool of its name, too
       def check_beside(others, nodes)
-        [*others, *nodes].each { |other| refuse_same("name", other) if other.name == name }
+        nodes.each { |node| refuse_same("name", "a node", node) if node.name == name }
         others.each do |other|
-          refuse_same("path #{(other.paths & paths).first}", other) if other.paths.intersect?(paths)
+          same = other.name == name ? "name" : shared_path(other)
+          refuse_same(same, "another pool", other) if same
         end
         refuse("is one too many: the limit is #{MOST - 1}. Give one of them more paths") if others.size == MOST - 1
         excess = [*others, self].sum(&:bytes) - ROOM
@@ -113,8 +114,10 @@ module Pando
         refuse("#{key}: #{e.message}")
       end
 
-      def refuse_same(what, other)
-        refuse("has the #{what} of another one (#{other.source}): change one of them")
+      def shared_path(other) = (paths & other.paths).first&.then { |path| "path #{path}" }
+
+      def refuse_same(what, kind, other)
+        refuse("has the #{what} of #{kind} (#{other.source}): change one of them")
       end
 
       def refuse(message) = raise(ConfigError, "#{source}: pool :#{name} #{message}")

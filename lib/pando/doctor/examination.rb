@@ -239,13 +239,16 @@ module Pando
         return @evidence.could_not("lazy state", "no request was answered without an error") if requests.empty?
         return @evidence.could_not("lazy state", "no worker is ready for it") unless worker
 
-        within = (child_seconds * in_succession) + @patience
         report = stage.talk_to(worker, within).ask("lazy #{write(stage.folder, requests)}") { |fact| fact[:lazy] }
         return @evidence.could_not("lazy state", "no answer within #{within.round} s") unless report
 
         @evidence.could_not("lazy state", report[:error]) if report[:error]
         @evidence.lazy_state = report
       end
+
+      # @return [Float] seconds that its worker may take for the answer (at most Subject::Payload::MEASUREMENT and the
+      #   patience)
+      def within = (child_seconds * in_succession) + @patience
 
       private
 

@@ -186,7 +186,7 @@ module Pando
 
       private
 
-      # A line has one finding of a kind, the gravest: a client class may raise for several requests.
+      # If several findings of a kind name one line, the gravest stays, and of equals the first, which has more details.
       def unite(findings)
         localized = findings.map { |one| localize(one).tap { |same| @inside_gems[same] = true if about_gem?(one) } }
         located = localized.select(&:location).map(&:kind)

@@ -51,7 +51,7 @@ module Pando
         class << self
           # @return [Array<String>] lines; empty without a debugger, or without permission
           def stack(pid, patience = PATIENCE)
-            command = COMMANDS.find { |name, *| installed?(name) } or return []
+            command = COMMANDS.find { |name, *| installed?(name) && installed?("timeout") } or return []
             lines = run([*command, pid.to_s], patience).lines(chomp: true).grep(FRAME)
             lines.empty? ? [] : ["native stack, by #{command.first}:", *lines]
           end
@@ -62,12 +62,12 @@ module Pando
 
           private
 
-          # What it had printed when it was killed counts.
+          # The output of a killed debugger counts too.
           def run(command, patience)
             IO.popen([{ "DEBUGINFOD_URLS" => nil }, "timeout", "-s", "KILL", patience.to_s, *command,
                       { in: File::NULL, err: File::NULL, chdir: "/" }], "rb", &:read)
           rescue SystemCallError
-            "" # timeout(1) is not installed, for instance
+            "" # there is no memory for another process, for instance
           end
         end
       end

@@ -8,9 +8,9 @@ require "pando/sys"
 module Pando
   module ForkSafety
     # Tells which inherited descriptors a process uses. An inherited descriptor is harmless as long as at most one
-    # process uses it. An object belongs to a worker of the doctor's stage, and tells what the worker uses during its
-    # turn, the time in which the doctor sends requests to this worker only. Strict test mode asks for the same
-    # evidence.
+    # process uses it. The doctor makes one object in each worker of its stage: it tells what the worker uses during
+    # its turn, the time in which the doctor sends requests to this worker only. Strict test mode makes none, and takes
+    # only the two kinds of evidence from here.
     #
     # Two kinds of evidence: the line of Ruby that reads or writes, and figures of the kernel that change (the
     # position of a file, the bytes of a TCP connection, the state of an event source). Only the second one sees

@@ -200,7 +200,7 @@ module Pando
 
       def facts
         { version: VERSION, config: @config.config_file&.delete_prefix("#{@config.directory}/"), workers: @workers,
-          threads: [threads] * 2, preloaded: true, allocator: tree.allocator, refork: refork, scale: scale,
+          threads: threads, preloaded: true, allocator: tree.allocator, refork: refork, scale: scale,
           left_out: left_out, reforks: events("refork.finished"), discarded: events("generation.discarded") }
       end
 
@@ -244,19 +244,24 @@ module Pando
       def scale = ENV.fetch(Server::TimeScale::VARIABLE, TIME_SCALE)
 
       def config_file
-        return @config.config_file if left_out.empty? && @config.admin.empty?
+        return @config.config_file if left_out.empty?
 
         path("pando.rb").tap { |file| File.write(file, format(REDUCED_CONFIG, path: @config.config_file.dump)) }
       end
 
       def left_out
         [*@config.node_lines.map { |line| "node #{line.name.inspect}" },
-         *@config.services.keys.map { |name| "service #{name.inspect}" }]
+         *@config.services.keys.map { |name| "service #{name.inspect}" },
+         *("admin" if @config.admin.any?)]
       end
 
       def refork = @config.entries(:refork).last.then { |entry| Config::Settings[:refork].write(entry.value) }
 
-      def threads = Config::Threads.count(@config.with(workers: @workers))
+      # @return [Array(Integer, Integer)] the fewest and the most of a worker
+      def threads
+        most = Config::Threads.count(@config.with(workers: @workers))
+        [@config.threads == :auto ? 1 : most, most]
+      end
 
       # The log has a line for each event, with the application's lines in between.
       def events(name)

@@ -173,9 +173,7 @@ module Pando
 
       # @return [Array<Hash{String => String}>] of each job: "request", "compiled"
       def jobs
-        @jobs ||= parts["jobs"].each_line.map do |line|
-          Line.decode(line)&.last || raise(Broken, "a job is malformed")
-        end
+        @jobs ||= job_lines.map { |line| Line.decode(line)&.last || raise(Broken, "a job is malformed") }
       end
 
       def steps
@@ -204,6 +202,14 @@ module Pando
       end
 
       private
+
+      # Each one becomes objects that are far larger than the line.
+      def job_lines
+        lines = parts["jobs"].each_line.first(Recorder::JOBS.end + 1)
+        raise Broken, "there are more jobs than a recording has" if lines.size > Recorder::JOBS.end
+
+        lines
+      end
 
       def numbers(part, format) = parts.fetch(part).unpack(format)
     end

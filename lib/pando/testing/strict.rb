@@ -37,10 +37,10 @@ module Pando
       # @yield in the twin: prepares the new process
       def before_fork(&settle)
         @channel, its = UNIXSocket.pair
-        now = ForkSafety::FileTime.now
+        turn = Turn.new
         @session.line.fork_aside do
           @channel.close
-          Twin.new(its, @rehearsal, now).live(&settle)
+          Twin.new(its, @rehearsal, turn).live(&settle)
         end
         its.close
         nil
@@ -107,17 +107,17 @@ module Pando
 
       def deleted(path, site)
         ForkSafety::Finding.new(:file_deleted, subject: File.basename(path), location: site, message:
-          "A second process deleted #{path} when it ended, although another process had made the file.")
+          "A second process deleted #{path} when it ended, although another process had made it or written to it.")
       end
 
       # The process that runs one test before the heir does, and then exits. The heir sends it one line per command.
       class Twin
         # @param rehearsal [Proc] runs the test; returns an error message or nil
-        # @param born [Integer] when it was forked
-        def initialize(channel, rehearsal, born)
+        # @param turn [Turn] that has begun
+        def initialize(channel, rehearsal, turn)
           @channel = channel
           @rehearsal = rehearsal
-          @born = born
+          @turn = turn
         end
 
         def live
@@ -125,8 +125,8 @@ module Pando
           tell(pid: Process.pid)
           [$stdout, $stderr].each { |io| io.reopen(File::NULL, "w") }
           yield
-          obey { { wrong: @rehearsal.call } }
-          obey { { deleted: Exits.run(@born) } }
+          obey { { wrong: @rehearsal.call.tap { @turn.over } } }
+          obey { { deleted: Exits.run(@turn) } }
           nil
         end
 

@@ -152,6 +152,8 @@ class CLITest < ConfigTestCase
     assert_equal ["", "pando: --format: must be text or json, but is \"xml\".\n", 2], pando("config", "--format", "xml")
     assert_equal ["", "pando: --record: must be a whole number from 1 to 1000, but is \"0\".\n", 2],
                  pando("pages", "--record", "0")
+    assert_equal ["", "pando: --watch: must be a number of seconds from 0.1 to a year, but is \"0\".\n", 2],
+                 pando("status", "--watch", "0")
   end
 
   def test_a_number_below_zero_is_no_flag

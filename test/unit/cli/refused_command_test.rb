@@ -6,7 +6,7 @@ require "stringio"
 require "tmpdir"
 require "pando/cli"
 
-# What a command shows if the server answers that it could not carry it out.
+# The output of a command if the server answers that it could not carry it out.
 class RefusedCommandTest < Minitest::Test
   def setup
     @folder = Dir.mktmpdir

@@ -145,7 +145,7 @@ class ClusterExitReportTest < Minitest::Test
   end
 end
 
-# What a child reports and only has to be passed on or counted.
+# A child's reports that only have to be passed on or counted.
 class ClusterChildEventsTest < Minitest::Test
   include ClusterSupport::Listening
 

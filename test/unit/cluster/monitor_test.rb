@@ -50,7 +50,7 @@ class ClusterTurnWatchTest < Minitest::Test
   end
 end
 
-# What one turn of the monitor's loop hears, and what is left for the next one if the kernel refuses memory.
+# The messages that one turn of the monitor's loop hears, and those left for the next one if the kernel refuses memory.
 class ClusterMonitorHearingTest < Minitest::Test
   include ClusterSupport::Listening
 

@@ -46,8 +46,10 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: workers has no option grace:.", "workers 1, grace: 3"
 
   says "config/pando.rb:1: timeout has no option grase:. Did you mean grace?", "timeout 20, grase: 2"
-  says "config/pando.rb:1: timeout must be a number of seconds, more than 0, or false, but is nil.", "timeout nil"
-  says "config/pando.rb:1: timeout grace: must be a number of seconds, 0 or more, but is -1.", "timeout 1, grace: -1"
+  says "config/pando.rb:1: timeout must be a number of seconds, more than 0 and at most a year, or false, but is nil.",
+       "timeout nil"
+  says "config/pando.rb:1: timeout grace: must be a number of seconds from 0 to a year, but is -1.",
+       "timeout 1, grace: -1"
 
   says "config/pando.rb:1: jit must be true or false, but is :trainee.", "jit :trainee"
   says "config/pando.rb:1: jit must be true or false, but is :all.", "jit :all"

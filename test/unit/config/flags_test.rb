@@ -47,7 +47,8 @@ class FlagsTest < ConfigTestCase
     values = ->(*argv) { Flags.parse(argv, switches: switches).then { |flags| [flags[:wait], flags[:times]] } }
 
     assert_equal [[120.0, [1, 9]], [true, nil]], [values["--wait", "2m", "--times", "1", "--times=9"], values["-W"]]
-    assert_equal "-W: must be a number of seconds, more than 0, but is \"0\".", usage_error("-W0", switches: switches)
+    assert_equal "-W: must be a number of seconds, more than 0 and at most a year, but is \"0\".",
+                 usage_error("-W0", switches: switches)
     assert_equal "--times: must be a whole number from 1 to 9, but is \"10\".",
                  usage_error("--times", "10", switches: switches)
   end
@@ -82,7 +83,7 @@ class FlagsTest < ConfigTestCase
                  error_of(argv: %w[--workers=x])
     assert_equal '--workers: workers must be a whole number from 0 to 1024, or auto, but is "".',
                  error_of(argv: %w[--workers=])
-    assert_equal '-t: timeout must be a number of seconds, more than 0, or false, but is "soon".',
+    assert_equal '-t: timeout must be a number of seconds, more than 0 and at most a year, or false, but is "soon".',
                  error_of(argv: %w[-t soon])
     assert_equal '--refork: refork must be auto, manual, false or a list of numbers of requests, but is "manaul". ' \
                  "Did you mean manual?", error_of(argv: %w[--refork manaul])

@@ -61,7 +61,7 @@ class ConfigNodeLineTest < ConfigTestCase
   says 'node "sidekiq" needs a name such as :sidekiq', 'node "sidekiq"'
   says "node :sidekiq count: must be a whole number from 1 to 1024, but is 0.", "node :sidekiq, count: 0"
   says "node :resque surge: cannot be 0 while unavailable: is 0", "node :resque, surge: 0"
-  says "node :sidekiq timeout: must be a number of seconds, more than 0, or false, but is nil.",
+  says "node :sidekiq timeout: must be a number of seconds, more than 0 and at most a year, or false, but is nil.",
        "node :sidekiq, timeout: nil"
   says "there is a node \"sidekiq\" already (config/pando.rb:1): give one of them another name, such as name: " \
        "\"sidekiq_2\"", "node :sidekiq; node :sidekiq"

@@ -9,8 +9,8 @@ class TypesTest < Minitest::Test
   def test_whole_numbers
     type = Types::Whole.new(1..10)
 
-    assert_reads type, { 1 => 1, "10" => 10, "07" => 7 }
-    assert_refuses type, 0, 11, "11", "1.0", 1.0, "", " 1", nil, "1\n2", "9" * 30
+    assert_reads type, { 1 => 1, "10" => 10, "07" => 7, "1_0" => 10 }
+    assert_refuses type, 0, 11, "_1", "1_", "1__0", "+1", "1e0", "11", "1.0", 1.0, "", " 1", nil, "1\n2", "9" * 30
     assert_equal "a whole number, 3 or more", Types::Whole.new(3..).expects
   end
 
@@ -65,8 +65,16 @@ class TypesTest < Minitest::Test
     assert_reads type, { 2 => 2.0, 1.5 => 1.5, "3" => 3.0, "0.25" => 0.25, "500ms" => 0.5, "2m" => 120.0,
                          "1h" => 3600.0, "30 s" => 30.0, Rational(1, 4) => 0.25 }
     assert_refuses type, 0, -1, "0", "-1", "", "s", "1d", "1e3", nil, Float::INFINITY, Float::NAN, "99999h"
-    assert_reads Types::Seconds.new(zero: true), { 0 => 0.0 }
+    assert_reads Types::Seconds.new(least: 0), { 0 => 0.0 }
+    assert_reads Types::Seconds.new(least: 0.1), { "0.1" => 0.1, "100ms" => 0.1 }
+    assert_refuses Types::Seconds.new(least: 0.1), 0, 0.05
     assert_equal %w[20 1.5], [type.write(20.0), type.write(1.5)]
+  end
+
+  def test_the_limits_of_seconds_are_named
+    assert_equal "a number of seconds, more than 0 and at most a year", Types::Seconds.new.expects
+    assert_equal "a number of seconds from 0.1 to a year", Types::Seconds.new(least: 0.1).expects
+    assert_refuses Types::Seconds.new(least: 0), 100_000_000, expects: "a number of seconds from 0 to a year"
   end
 
   def test_bytes

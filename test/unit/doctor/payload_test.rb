@@ -4,6 +4,7 @@ require "test_helper"
 require "socket"
 require "tmpdir"
 require "support/in_child"
+require "pando/doctor"
 require "pando/doctor/subject/payload"
 
 # What the doctor's own server does otherwise than the user's.
@@ -50,7 +51,19 @@ class DoctorPayloadTest < Minitest::Test
     assert_equal(0, compactions)
   end
 
+  # Its worker measures lazy state in this time, and the monitor must not kill it meanwhile.
+  def test_the_monitor_waits_for_as_long_as_the_measurement_of_lazy_state_may_take
+    longest = Pando::Doctor::LazyStateMeasurement.new(slow_requests, [], [], 200.0, parallel: false, threads: true)
+    config = Pando::Config.load(["config.ru"])
+    payload = Pando::Doctor::Subject::Payload.new(Pando::Server.new(config), nil, { patience: 200.0 })
+
+    assert_in_delta 680, longest.within
+    assert_operator payload.options.longest_wait, :>=, longest.within
+  end
+
   private
+
+  def slow_requests = Pando::Doctor::Evidence.new("/app").tap { |evidence| evidence.round_seconds = 1000.0 }
 
   def built(folder, argv)
     wire = Socket.new(:UNIX, :DGRAM)

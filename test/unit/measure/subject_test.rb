@@ -48,7 +48,15 @@ class MeasurePandoSubjectConfigTest < ConfigTestCase
   end
 
   def test_the_threads_of_as_many_workers_as_are_measured
-    assert_equal([4, 4], threads(load_config("workers 2\nthreads :auto"), workers: 255))
+    assert_equal([1, 4], threads(load_config("workers 2\nthreads :auto"), workers: 255))
+    assert_equal([1, 1], threads(load_config("threads :auto\nworkers 1"), workers: 1023))
+  end
+
+  def test_it_tells_what_it_runs_without
+    config = load_config("admin \"127.0.0.1:9394\"\nservice(:clock) { }\nnode(:own) { 1 }")
+
+    assert_equal(["node \"own\"", "service :clock", "admin"], facts(config)[:left_out])
+    assert_empty(facts(load_config("timeout 7"))[:left_out])
   end
 
   def test_no_admin_process_no_services_and_no_nodes_are_started
@@ -65,9 +73,11 @@ class MeasurePandoSubjectConfigTest < ConfigTestCase
 
   private
 
-  def threads(config, workers: 2)
+  def threads(config, **options) = facts(config, **options)[:threads]
+
+  def facts(config, workers: 2)
     subject = Pando::Measure::PandoSubject.new(config, workers: workers, folder: @dir)
-    subject.stub(:tree, Tree.new("malloc")) { subject.facts[:threads] }
+    subject.stub(:tree, Tree.new("malloc")) { subject.facts }
   end
 
   # @return [Pando::Config] of the server that measures the application with this one

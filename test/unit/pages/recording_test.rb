@@ -37,6 +37,15 @@ class PagesRecordingTest < Minitest::Test
     assert_raises(Recording::Broken) { Recording.read(StringIO.new("#{Recording::MAGIC}#{[1 << 62].pack("Q<")}x")) }
   end
 
+  def test_more_jobs_than_a_command_may_ask_for_are_broken
+    most = Pando::Pages::Recorder::JOBS.end
+    jobs = ->(number) { Recording.new(recording.parts.merge("jobs" => "job\n" * number)).jobs }
+
+    assert_equal most, jobs.call(most).size
+    assert_raises(Recording::Broken) { jobs.call(most + 1) }
+    assert_raises(Recording::Broken) { jobs.call(most + 2) }
+  end
+
   def test_pages_and_steps_that_cannot_be_are_broken
     [{ "pages" => [page(1, 7)].pack("Q*") }, { "steps" => [0, 99, 0, 0, 0, 0].pack("L*") }, { "facts" => "\xFF" },
      { "steps" => [0, 0].pack("L*") }, { "jobs" => "?\n" }].each do |wrong|

@@ -10,7 +10,7 @@ module Pando
               help: "Raise Pando::RequestTimeout in a request that takes longer, and answer it with 504."
 
       setting :timeout_grace,
-              type: Types::Seconds.new(zero: true), default: 2.0, development: 0.5, within: :timeout,
+              type: Types::Seconds.new(least: 0), default: 2.0, development: 0.5, within: :timeout,
               help: "Kill the worker if its request has not ended this long after the timeout."
 
       setting :timeout_streaming,
@@ -31,7 +31,7 @@ module Pando
               help: "How long a graceful stop waits before it kills the workers that are still busy."
 
       setting :drain,
-              type: Types::Seconds.new(zero: true), default: 0.0,
+              type: Types::Seconds.new(least: 0), default: 0.0,
               help: "How long a worker that is replaced keeps its WebSockets and streams.",
               check: ->(value, config) { Settings::NEEDS_REACTOR.call(value.nonzero?, config) }
 

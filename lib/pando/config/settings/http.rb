@@ -144,7 +144,7 @@ module Pando
               }
 
       setting :drain_delay,
-              type: Types::Seconds.new(zero: true), default: 0.0,
+              type: Types::Seconds.new(least: 0), default: 0.0,
               help: "How long a graceful stop keeps serving after its health check has turned to 503."
     end
   end

@@ -67,7 +67,7 @@ module Pando
       # What the first worker of a new generation must do before Pando replaces the others: :auto, false for nothing,
       # or `{ requests: 20, seconds: 10, longest: 30 }`, as a String "20,10,30".
       class Canary < Fields
-        FIELDS = { requests: Whole.new(1..1_000_000), seconds: Seconds.new(zero: true), longest: Seconds.new }.freeze
+        FIELDS = { requests: Whole.new(1..1_000_000), seconds: Seconds.new(least: 0), longest: Seconds.new }.freeze
         NAMES = { "auto" => :auto, "off" => false, "false" => false }.freeze
         DEFAULT = { requests: 20, seconds: 10.0, longest: 30.0 }.freeze
 

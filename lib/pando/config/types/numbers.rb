@@ -53,7 +53,7 @@ module Pando
         def number(value)
           case value
           when Integer then value
-          when /\A-?\d{1,18}\z/ then value.to_i
+          when /\A-?\d(?:_?\d){0,17}\z/ then value.to_i
           end
         end
       end
@@ -147,10 +147,10 @@ module Pando
         # The longest duration. Deadlines are stored in nanoseconds in 64 bits, which a year is far from filling.
         YEAR = 365.0 * 24 * 3600
 
-        # @param zero [Boolean] whether 0 is allowed
-        def initialize(zero: false)
+        # @param least [Numeric, nil] nil: anything above 0
+        def initialize(least: nil)
           super()
-          @zero = zero
+          @least = least
         end
 
         def cast(value, **)
@@ -160,7 +160,9 @@ module Pando
 
         def unit = "seconds"
 
-        def expects = "a number of seconds, #{@zero ? "0 or more" : "more than 0"}"
+        def expects
+          "a number of seconds#{@least ? " from #{@least} to a year" : ", more than 0 and at most a year"}"
+        end
 
         def write(value) = value == value.to_i ? value.to_i.to_s : value.to_s
 
@@ -175,7 +177,7 @@ module Pando
 
         # False for NaN too, because every comparison with it is false.
         def fits?(seconds)
-          seconds <= YEAR && (@zero ? seconds >= 0 : seconds.positive?)
+          seconds <= YEAR && (@least ? seconds >= @least : seconds.positive?)
         end
       end
     end

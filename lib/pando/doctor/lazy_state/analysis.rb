@@ -233,9 +233,12 @@ module Pando
 
         def each_member(owner, title)
           VARIABLES.bind_call(owner, false).each do |name|
-            yield "#{title}.#{name}", VARIABLE.bind_call(owner, name)
-          rescue RuntimeError, NameError
-            nil # a superclass has the variable too, or it is gone
+            value = begin
+              VARIABLE.bind_call(owner, name)
+            rescue RuntimeError, NameError
+              next # a superclass has the variable too, or it is gone
+            end
+            yield "#{title}.#{name}", value
           end
           INSTANCE_VARIABLES.bind_call(owner).each do |name|
             yield "#{title}.#{name}", INSTANCE_VARIABLE.bind_call(owner, name)

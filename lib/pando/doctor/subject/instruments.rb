@@ -51,7 +51,7 @@ module Pando
           end
 
           # In a process that is about to fork.
-          def forking = @forking = ForkSafety::FileTime.now
+          def forking = @forking = ForkSafety::FileTime.tick
 
           def application_loaded = @loaded_traps = @traps.dup
 
@@ -70,9 +70,7 @@ module Pando
 
           # Called before the deletion. Reports a file that an ancestor made, if an object or the process is ending.
           def deleting(path)
-            return unless @phase && @pids.size > 1
-
-            return unless ForkSafety::FileTime.made(path).between?(@born, @inherited)
+            return unless @phase && @pids.size > 1 && (@born...@inherited).cover?(ForkSafety::FileTime.made(path))
 
             @wire.tell(record: :deletion, path: File.expand_path(path), location: place, pid: Process.pid)
           rescue SystemCallError, TypeError

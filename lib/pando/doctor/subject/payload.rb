@@ -16,8 +16,9 @@ module Pando
         VARIABLE = "PANDO_DOCTOR"
         # Seconds: the shortest `spawn_timeout`.
         START = 15.0
-        # Seconds that the answer to a question may take.
-        QUESTION = 400.0
+        # Seconds that the answer to the longest question may take, without the patience: four children of 120 seconds,
+        # one after another, measure lazy state (see LazyStateMeasurement).
+        MEASUREMENT = 480.0
 
         # Called by the stage's monitor and by a cold mold.
         def self.build(argv)
@@ -30,8 +31,8 @@ module Pando
           new(Server.new(config), wire, settings)
         end
 
-        # The file was valid when the doctor read it, but may have been edited since. Flags would be refused beside
-        # settings that contradict them: those that need a reactor.
+        # The file was valid when the doctor read it, but may have been edited since. The settings are set after it was
+        # read: the flag `--reactor false` would be refused beside settings that need a reactor.
         def self.load_config(argv, wire, workers)
           listen = [Config::Listen.parse("unix:#{File.join(wire.folder, "listener")}")]
           Config.load(argv).with(reactor: false, threads: 1, workers: workers, refork: :manual, listen: listen)
@@ -58,7 +59,7 @@ module Pando
             options.spawn_timeout = [START, @settings.fetch(:patience)].max
             options.auto_workers = false
             options.oom_score_adj = nil
-            options.longest_wait = QUESTION # an idle worker may be answering one
+            options.longest_wait = MEASUREMENT + @settings.fetch(:patience) # an idle worker may be answering one
             options.health = nil # there is no reactor to answer the checks
             options.control = options.admin = nil # the user's own server may be listening there
             options.memory = Cluster::Memory::Limits.new # tracing needs memory

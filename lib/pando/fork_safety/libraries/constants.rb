@@ -27,9 +27,14 @@ module Pando
         # @yieldparam name [Symbol] of a public constant of this module @yieldparam value [Object]
         def self.each(owner)
           NAMES.bind_call(owner, false).each do |name|
-            yield name, GET.bind_call(owner, name, false) unless PENDING.bind_call(owner, name, false)
-          rescue NameError, LoadError
-            nil # removed, made private, its autoload fails, or const_missing interfered
+            next if PENDING.bind_call(owner, name, false)
+
+            value = begin
+              GET.bind_call(owner, name, false)
+            rescue NameError, LoadError
+              next # removed, made private, its autoload fails, or const_missing interfered
+            end
+            yield name, value
           end
         end
 

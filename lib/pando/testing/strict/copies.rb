@@ -79,8 +79,8 @@ module Pando
           places = (Thread.list - [Thread.main]).filter_map do |thread|
             ForkSafety::Audit::Sites.line(thread.backtrace_locations || [])
           end
-          message = "A background thread held a lock during the refork, and the child does not have the thread. " \
-                    "Background threads were at #{places.join(", ")}."
+          message = "A background thread held a lock during the refork, and the child does not have the thread."
+          message += " Background threads were at #{places.join(", ")}." if places.any?
           [ForkSafety::Finding.new(:lock_held, subject: "Mutex", location: places.first, message: message)]
         end
       end

@@ -5,7 +5,7 @@ require "socket"
 require "pando/doctor/subject/snapshot"
 require "pando/fork_safety"
 
-# What an examined process reports about itself.
+# The report of an examined process about itself.
 class DoctorSnapshotTest < Minitest::Test
   def test_sockets_with_and_without_a_peer
     UNIXSocket.pair do |io, peer|

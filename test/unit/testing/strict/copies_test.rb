@@ -52,7 +52,27 @@ class StrictCopiesTest < Minitest::Test
     holder.kill.join
   end
 
+  # All frames of a thread, a runner's for instance, may be Pando's.
+  def test_a_lock_while_no_background_thread_has_a_line_of_the_application
+    kinds, location, message = in_child do
+      waiting = Queue.new
+      Thread.new(waiting, &pandos("proc { |queue| Mutex.new.synchronize { queue << true; Thread.stop } }"))
+      waiting.pop
+      found = Pando::Testing::Strict::Locks.findings
+      [found.map(&:kind), found.first.location, found.first.message]
+    end
+
+    assert_equal [["lock_held"], nil], [kinds, location]
+    assert_match(/the child does not have the thread\.\z/, message)
+  end
+
   private
+
+  # @return [Object] of the code, as of a file of Pando
+  def pandos(code)
+    file = Support::Checkout.path("lib/pando/none.rb")
+    RubyVM::InstructionSequence.compile(code, file, file).eval
+  end
 
   def subjects(*pids) = Pando::Testing::Strict::Pids.findings(pids).map(&:subject)
 end

@@ -5,7 +5,7 @@ require "fiddle"
 require "socket"
 require "pando/testing/strict"
 
-# What strict mode takes for a use of an inherited descriptor.
+# The uses of an inherited descriptor, as strict mode finds them.
 class StrictInheritanceTest < Minitest::Test
   # A server may send a heartbeat or the end of an idle connection at any time.
   def test_bytes_that_nobody_has_read_are_no_use

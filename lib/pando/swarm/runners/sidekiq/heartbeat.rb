@@ -14,6 +14,7 @@ module Pando
           SOON = 1 # if something is still to be reported, or Redis is down
           BEAT_EVERY = 10 # seconds, as in Sidekiq
           END_WITHIN = 3 # seconds that Redis has to answer at a stop
+          KILLED_WITHIN = 0.5 # seconds for the thread to notice that it was killed
 
           # Of our queues.
           attr_reader :lag, :latency
@@ -37,7 +38,7 @@ module Pando
               @over = true
               @wakeup.signal
             end
-            @thread.join(END_WITHIN) || @thread.kill.join(END_WITHIN)
+            @thread.join(END_WITHIN) || @thread.kill.join(KILLED_WITHIN)
           end
 
           private

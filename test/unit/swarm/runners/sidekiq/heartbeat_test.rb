@@ -36,6 +36,30 @@ class SidekiqHeartbeatTest < Minitest::Test
     assert_equal({ stopped: true, alive: false }, result)
   end
 
+  # A thread in native code, for instance.
+  Unkillable = Struct.new(:waited) do
+    def kill = self
+
+    def join(seconds)
+      waited << seconds
+      nil
+    end
+  end
+
+  def test_a_thread_that_cannot_be_killed_is_waited_for_a_moment_only
+    waited = in_child do
+      load_heartbeat
+      heartbeat = Pando::Swarm::Runners::Sidekiq::Heartbeat.new(nil, Launcher.new(Queue.new), nil, nil)
+      thread = Unkillable.new([])
+      heartbeat.instance_variable_set(:@thread, thread)
+      heartbeat.stop
+      thread.waited
+    end
+
+    assert_equal 2, waited.size
+    assert_operator waited.last, :<, 1
+  end
+
   private
 
   def load_heartbeat
