@@ -53,8 +53,8 @@ module Pando
       # The rules for each `prefer`. docs/reforking.md says where the rates come from (The price).
       PREFERENCES = {
         memory: { rate: 0.5 * GIB, share: 0.25, floor: 5.0, most: 30.0 },
-        balanced: { rate: 2 * GIB, share: 0.08, floor: 10.0, most: 120.0 },
-        cpu: { rate: 8 * GIB, share: 0.02, floor: 60.0, most: 600.0 }
+        balanced: { rate: 2 * GIB, share: 0.03, floor: 10.0, most: 120.0 },
+        cpu: { rate: 8 * GIB, share: 0.01, floor: 60.0, most: 600.0 }
       }.freeze
       private_constant :GIB, :PREFERENCES
 

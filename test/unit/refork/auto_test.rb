@@ -157,7 +157,8 @@ class ReforkAutoTest < Minitest::Test
     waiting = look(200, 1900, cpu: 3.0)
 
     assert_match(/\Aa refork would save \d+\.0 MiB, and take too much of the CPU time\z/, waiting.reason)
-    assert_equal :refork, act(1200, 1800, cpu: 1.0 + 12.0)
+    assert_equal :wait, act(3000, 3800, cpu: 1.0 + 30.0)
+    assert_equal :refork, act(3400, 4200, cpu: 1.0 + 34.0)
   end
 
   def test_what_it_prefers_is_another_price
