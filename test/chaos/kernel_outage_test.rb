@@ -130,10 +130,10 @@ class KernelOutageTest < Minitest::Test
   def seconds(kinds) = Float(ENV.fetch("CHAOS_REFUSAL") { kinds == REFUSED["anything"] ? LONG : SHORT })
   def kill(processes) = processes.each { |process| Process.kill("KILL", process.pid) }
 
-  # A worker that lives when the mold dies could take its place.
+  # A worker could take the place of a mold that dies before the monitor has reaped the worker.
   def kill_children(server)
-    kill(workers(server))
-    wait_until(message: "the workers' end") { workers(server).empty? }
+    kill(killed = workers(server))
+    wait_until(message: "the workers' end") { (server.tree.children.map(&:pid) & killed.map(&:pid)).empty? }
     kill(children(server))
   end
 

@@ -22,6 +22,7 @@ class ClusterBaseFrameTest < Minitest::Test
     def idle; end
     def stop(_deadline = nil, _by = nil); end
     def go_on; end
+    def failure = nil
   end
 
   class Payload < ClusterSupport::Payload
