@@ -133,7 +133,7 @@ class KernelOutageTest < Minitest::Test
   # A worker could take the place of a mold that dies before the monitor has reaped the worker.
   def kill_children(server)
     kill(killed = workers(server))
-    wait_until(message: "the workers' end") { (server.tree.children.map(&:pid) & killed.map(&:pid)).empty? }
+    wait_until(message: "the workers' end") { !server.tree.children.map(&:pid).intersect?(killed.map(&:pid)) }
     kill(children(server))
   end
 
