@@ -15,9 +15,9 @@ module Bench
     Result = Struct.new(:average, :final, :reforks, :cpu, :decisions, keyword_init: true)
 
     STEP = 10 # requests between two decisions
+    STRIDE = 50 # requests between two reforks in the search for the best schedule
     # Nothing prevents a refork.
     UNDISTURBED = Struct.new(:obstacle, :quiet?).new(nil, true).freeze
-    STRIDE = 50 # requests between two reforks in the search for the best schedule
 
     # @param curves [ReforkCurves]
     # @param requests [Integer] of each worker

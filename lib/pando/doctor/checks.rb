@@ -297,9 +297,9 @@ module Pando
         def changed_states
           changes = evidence.records(:changed_state).uniq { |one| one.values_at(:request, :key) }
           changes.map do |one|
-            finding(:changed_state, subject: "#{one[:request]}: #{one[:key]}", advice: one[:advice],
-                                    severity: severity_named(one[:severity]),
-                                    message: "#{one[:request]} changes its process: #{one[:change]}")
+            ForkSafety::Finding.parse(kind: :changed_state, subject: "#{one[:request]}: #{one[:key]}",
+                                      message: "#{one[:request]} changes its process: #{one[:change]}",
+                                      **one.slice(:severity, :advice))
           end
         end
 
@@ -309,8 +309,6 @@ module Pando
           end
           libraries + lazy.map { |one| one.with(severity: severity_of(one.location, one.severity)) }
         end
-
-        def severity_named(name) = ForkSafety::Finding::SEVERITIES.find { |one| one.to_s == name }
       end
     end
   end

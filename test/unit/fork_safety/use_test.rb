@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "fiddle"
-require "socket"
 require "tempfile"
 require "pando/fork_safety/use"
+require "support/descriptor_use"
 
 # What a process is seen to use of the descriptors that it has inherited.
 class UseTest < Minitest::Test
+  include Support::DescriptorUse
+
   Use = Pando::ForkSafety::Use
 
   def test_what_is_only_held_is_not_used
@@ -119,23 +120,5 @@ class UseTest < Minitest::Test
     use.start
     yield
     use.used
-  end
-
-  def connection
-    TCPServer.open("127.0.0.1", 0) do |listener|
-      TCPSocket.open("127.0.0.1", listener.local_address.ip_port) do |client|
-        server = listener.accept
-        yield client, server
-      ensure
-        server.close
-      end
-    end
-  end
-
-  # Past Ruby.
-  def c_write(io, text = "x")
-    write = Fiddle::Function.new(Fiddle.dlopen(nil)["write"],
-                                 [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T], Fiddle::TYPE_SSIZE_T)
-    assert_equal(text.bytesize, write.call(io.fileno, text, text.bytesize))
   end
 end

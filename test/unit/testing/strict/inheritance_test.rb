@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "fiddle"
-require "socket"
 require "pando/testing/strict"
+require "support/descriptor_use"
 
 # The uses of an inherited descriptor, as strict mode finds them.
 class StrictInheritanceTest < Minitest::Test
+  include Support::DescriptorUse
+
   # A server may send a heartbeat or the end of an idle connection at any time.
   def test_bytes_that_nobody_has_read_are_no_use
     connection do |client, server|
@@ -48,23 +49,5 @@ class StrictInheritanceTest < Minitest::Test
       [nil, one.fileno].include?(Pando::ForkSafety::Descriptors.number(io))
     end
     Pando::Testing::Strict::Inheritance.new(others)
-  end
-
-  # Past Ruby.
-  def c_write(io)
-    write = Fiddle::Function.new(Fiddle.dlopen(nil)["write"],
-                                 [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T], Fiddle::TYPE_SSIZE_T)
-    assert_equal(1, write.call(io.fileno, "x", 1))
-  end
-
-  def connection
-    TCPServer.open("127.0.0.1", 0) do |listener|
-      TCPSocket.open("127.0.0.1", listener.local_address.ip_port) do |client|
-        server = listener.accept
-        yield client, server
-      ensure
-        server.close
-      end
-    end
   end
 end
