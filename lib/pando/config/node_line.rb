@@ -40,6 +40,8 @@ module Pando
       Keyword = Struct.new(:type, :default)
 
       NAME = /\A[a-z][a-z0-9_-]{0,31}\z/
+      # What processes of Pando are called, which no pool and no kind of nodes may be.
+      RESERVED = %w[mold worker reactor monitor service].freeze
 
       # When Pando reforks a kind of node. Here a list needs no `after:`.
       class Refork < Types::Refork
@@ -110,6 +112,7 @@ module Pando
 
       def check
         refuse("needs a name such as :sidekiq") unless @runner.is_a?(Symbol) && @runner.name.match?(NAME)
+        refuse("has a name that Pando uses itself: give it another one") if RESERVED.include?(name.to_s)
         ours = RUNNERS.key?(@runner)
         if @factory && ours
           refuse("has a block, but its runner comes with Pando: leave the block out, or rename your own runner")

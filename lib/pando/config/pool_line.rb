@@ -25,8 +25,6 @@ module Pando
       MOST = 16
       # Bytes of all paths of a server, each with its pool's number and a zero, and of a last empty one.
       ROOM = 4000
-      # What the pool of all other paths and the processes of a pool are called.
-      RESERVED = [WEB, "mold", "worker", "reactor", "monitor", "service"].freeze
 
       PATHS = Types::Texts.new("a list of paths such as [\"/reports\"]", least: 1)
       # Each keyword, and the setting whose value it is in this pool.
@@ -43,7 +41,7 @@ module Pando
         @source = source
         @name = name.to_s
         refuse("needs a name in small letters such as :reports") unless @name.match?(NodeLine::NAME)
-        refuse("has a name that Pando uses itself: take another one") if RESERVED.include?(@name)
+        refuse("has a name that Pando uses itself: give it another one") if [WEB, *NodeLine::RESERVED].include?(@name)
         @paths = read_paths(said)
         @said = said.except(:paths).to_h { |key, value| [key, cast(key, value)] }
       end

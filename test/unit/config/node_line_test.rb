@@ -67,6 +67,7 @@ class ConfigNodeLineTest < ConfigTestCase
        "\"sidekiq_2\"", "node :sidekiq; node :sidekiq"
   says "there is a pool \"own\" already (config/pando.rb:1): give one of them another name, such as name: \"own_2\"",
        "pool :own, paths: '/own'; node(:own) { 1 }"
+  says "node :own has a name that Pando uses itself: give it another one", "node(:own, name: :monitor) { 1 }"
   says "node :own has the name web, which the workers that serve requests have: give it another one, such as " \
        "name: \"jobs\"", "workers 1; node(:own, name: :web) { 1 }"
   says "node :sidekiq has a block, but its runner comes with Pando: leave the block out, or rename your own " \
