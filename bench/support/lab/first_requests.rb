@@ -23,6 +23,9 @@ module Bench
       # @return [Float, nil] the same, only for workers whose ancestors had served a thousand requests
       def of_steady_when_warm = Figures.ratio_at_equal_mix(pooled(:warm), pooled(:steady), SHARE)
 
+      # @return [Float, nil] baseline: the next requests of the same workers, those of warm ancestors
+      def of_next_when_warm = Figures.ratio_at_equal_mix(pooled(:warm), pooled(:next), SHARE)
+
       # Baseline: the same requests, at the same time of its life, to a server that does not refork. This leaves the
       # cost of the refork, without that of the app's warm-up.
       #
@@ -38,7 +41,9 @@ module Bench
       private
 
       # @return [Array<Array(Integer, Integer)>] targets and microseconds
-      def pooled(kind) = @raws.flat_map { |raw| raw[kind].map { |place| [raw[:targets][place], raw[:cpu][place]] } }
+      def pooled(kind)
+        @raws.flat_map { |raw| raw.fetch(kind, []).map { |place| [raw[:targets][place], raw[:cpu][place]] } }
+      end
     end
   end
 end

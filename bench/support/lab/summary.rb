@@ -7,6 +7,7 @@ module Bench
     # The figures of one run.
     class Summary
       FIRST = 200 # requests of a process that count as its first ones
+      NEXT = 400 # requests of a process after those
       NEWBORN = 50 # requests of a killed worker's replacement that count
       THOUSAND = 1000 # requests per worker: a step of the CPU time curve
 
@@ -96,17 +97,18 @@ module Bench
       def by_target(served) = served.map { |each, sent| [sent.target, each.cpu] }
 
       # For percentiles over several runs: the target and CPU time in microseconds of each request of the load (nil: the
-      # meters did not record it), and which requests were first ones of a reforked worker.
+      # meters did not record it), which requests were the first ones of a reforked worker, and those after them.
       def raw
         cpu = Array.new(@measured)
         served.map(&:first).each { |each| cpu[each.sequence - 1] = (each.cpu * 1e6).round }
         { targets: @sent.first(@measured).map(&:target), cpu: cpu,
           first: places { |each| first?(each) }, warm: places { |each| first?(each) && warm?(each) },
-          steady: places { |each| steady?(each) } }
+          next: places { |each| next?(each) && warm?(each) }, steady: places { |each| steady?(each) } }
       end
 
       def places = served.filter_map { |each, _| each.sequence - 1 if yield(each) }
       def first?(each) = each.process.reforked? && each.number <= FIRST
+      def next?(each) = each.process.reforked? && each.number.between?(FIRST + 1, FIRST + NEXT)
       def warm?(each) = each.process.ancestors >= THOUSAND
 
       # Bytes of compiled code in the answering process: the average over all requests, and of the last processes.

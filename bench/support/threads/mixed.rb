@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
+require "support/lab/figures"
 require "support/open_load"
+require "support/threads/best_case"
 require "support/threads/section"
 
 module Bench
@@ -14,6 +16,7 @@ module Bench
       CONNECTIONS = 32
       WARM_UP = 2 # seconds
       MOST = 0.6 # of the p99 of the best Puma
+      SIMULATED = 20_000 # requests
 
       def targets
         ours = @names & %w[pando-5 pando-auto]
@@ -61,7 +64,9 @@ module Bench
          "CPU beyond, ms", "lost"]
       end
 
-      def rows
+      def rows = [*measured, simulated]
+
+      def measured
         @names.map do |name|
           [Contestants.label(name), *@options.loads.flat_map { |load| cells(name, load) },
            format("%.2f", (middle(name, :"cpu_#{@options.loads.first}") * 1000) - (@options.work == "real" ? CPU : 0)),
@@ -73,6 +78,19 @@ module Bench
         best = best_puma(load)
         [format("%.0f", middle(name, :"p50_#{load}")), format("%.0f", middle(name, :"p99_#{load}")),
          best ? times(name, best, :"p99_#{load}") : "-"]
+      end
+
+      def simulated
+        parts = @options.parts
+        ideal = @options.loads.flat_map do |load|
+          workers = BestCase.new(workers: @options.workers, parts: parts, compute: CPU * 1000 / parts,
+                                 pause: WAIT * 1000 / parts)
+          latencies = workers.run(load / 100.0, SIMULATED).map { |microseconds| microseconds / 1000.0 }
+          p50, p99 = [0.5, 0.99].map { |share| Lab::Figures.percentile(latencies, share) }
+          best = best_puma(load)&.then { |name| format("%.2f", p99 / middle(name, :"p99_#{load}")) }
+          [format("%.0f", p50), format("%.0f", p99), best || "-"]
+        end
+        ["the best case, simulated", *ideal, "0.00", "0"]
       end
 
       def noisy
