@@ -46,11 +46,13 @@ module Pando
           def settle(dead)
             return if dead.empty?
 
-            ::SolidQueue::Process.transaction do
-              locked = ::SolidQueue::Process.where(id: dead.map(&:id)).order(:id).non_blocking_lock
-              locked.group_by { |one| [one.hostname, one.pid, one.metadata[:life]] }.each_value do |registrations|
-                @killed.settle(registrations)
-              end
+            @killed.report_after { ::SolidQueue::Process.transaction { settle_locked(dead) } }
+          end
+
+          def settle_locked(dead)
+            locked = ::SolidQueue::Process.where(id: dead.map(&:id)).order(:id).non_blocking_lock
+            locked.group_by { |one| [one.hostname, one.pid, one.metadata[:life]] }.each_value do |registrations|
+              @killed.settle(registrations)
             end
           end
 
@@ -97,7 +99,16 @@ module Pando
             @deaths = deaths
           end
 
-          # Call it in a transaction that has locked the registrations, which are all of one dead process.
+          # Reports what the block has settled once it has committed that. If this process dies first, another one
+          # settles and reports the same.
+          def report_after
+            @reports = []
+            yield
+            @reports.each { |name, facts| Events.emit(name, **facts) }
+          end
+
+          # Call it in #report_after and in a transaction that has locked the registrations, which are all of one dead
+          # process.
           def settle(registrations)
             first = registrations.first
             return if unfinished?(first.metadata[RELEASED_SUSPECT])
@@ -138,7 +149,7 @@ module Pando
               # If somebody retries the job by hand, its count starts again.
               note(claim.job, fatal ? nil : deaths)
               fail_with(claim, pid) if fatal
-              tell(claim.job, pid, deaths, fatal)
+              report(claim.job, pid, deaths, fatal)
               fatal
             end
           end
@@ -152,10 +163,10 @@ module Pando
             ::SolidQueue::ClaimedExecution.where(id: claim.id).fail_all_with(error)
           end
 
-          def tell(job, pid, deaths, fatal)
+          def report(job, pid, deaths, fatal)
             about = { node: @kind, name: job.class_name, id: job.active_job_id, deaths: deaths }
-            Events.emit("job.killed", **about, pid: pid, reason: fatal ? "it has failed" : "it runs again")
-            Events.emit("job.buried", **about, queue: job.queue_name, reason: "it has failed") if fatal
+            @reports << ["job.killed", { **about, pid: pid, reason: fatal ? "it has failed" : "it runs again" }]
+            @reports << ["job.buried", { **about, queue: job.queue_name, reason: "it has failed" }] if fatal
           end
         end
       end

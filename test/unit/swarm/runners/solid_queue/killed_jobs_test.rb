@@ -159,6 +159,20 @@ class SolidQueueKilledJobsTest < Minitest::Test
     assert_equal [[deadly], 2], [@table.ready, @table.registrations.size]
   end
 
+  # A node that dies before the commit has reported nothing: the next one settles the same deaths again.
+  def test_a_death_is_reported_only_once_it_is_settled
+    killed = KilledJobs.new("jobs", 3)
+    killed.report_after do
+      killed.settle([@table.death(Job.new(1, {}))])
+      assert_empty @told
+    end
+    assert_equal 1, @told.size
+    assert_raises(IOError) { killed.report_after { killed.settle([@table.death(Job.new(2, {}))]) && raise(IOError) } }
+    killed.report_after { assert_equal 1, @told.size }
+
+    assert_equal 1, @told.size
+  end
+
   private
 
   def define(name, &exists)
@@ -166,5 +180,9 @@ class SolidQueueKilledJobsTest < Minitest::Test
   end
 
   def die(*jobs) = @table.death(*jobs).tap { |registration| settle(registration) }
-  def settle(*registrations, deaths: 3) = KilledJobs.new("jobs", deaths).settle(registrations)
+
+  def settle(*registrations, deaths: 3)
+    killed = KilledJobs.new("jobs", deaths)
+    killed.report_after { killed.settle(registrations) }
+  end
 end
