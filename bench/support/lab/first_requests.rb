@@ -14,8 +14,8 @@ module Bench
         @raws = outcome.runs.filter_map { |run| run[:raw] }
       end
 
-      # @return [Integer]
-      def size = pooled(:first).size
+      # @return [Integer] those whose ancestors had served a thousand requests
+      def size = pooled(:warm).size
 
       # @return [Float, nil] baseline: steady state, workers' later requests in the second half of the run
       def of_steady = Figures.ratio_at_equal_mix(pooled(:first), pooled(:steady), SHARE)

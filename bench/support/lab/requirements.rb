@@ -26,7 +26,7 @@ module Bench
 
       AVERAGE = %i[memory pss average].freeze
       RHO = 3.0 # per cent of memory that one per cent of CPU time is worth
-      POOLED = 10_000 # first requests that a percentile needs
+      POOLED = 10_000 # first requests, of warm ancestors, that a percentile needs
       SMALL = %w[constants roda].freeze # apps that share nothing except what they were made to show
 
       def initialize(outcomes)
@@ -106,9 +106,10 @@ module Bench
         first = FirstRequests.new(auto)
         same = %w[pando-off puma].map { |name| rounded(first.of_the_same(@outcomes.beside(auto, name))) }
         few = first.size < POOLED ? ", too few to say" : ""
-        Line.new("p99 CPU of reforked workers' first 200 requests, of steady state's", 1.10, first.of_steady,
-                 "#{first.size} requests#{few}; of warm ancestors #{rounded(first.of_steady_when_warm)}; " \
-                 "of the same requests without reforking #{same.first}, to Puma #{same.last}")
+        Line.new("p99 CPU of reforked workers' first 200 requests, of their next 400", 1.10, first.of_next_when_warm,
+                 "#{first.size} requests#{few}; of steady state's #{rounded(first.of_steady_when_warm)}, with the " \
+                 "app's warm-up #{rounded(first.of_steady)}; of the same requests without reforking #{same.first}, " \
+                 "to Puma #{same.last}")
       end
 
       def rounded(value) = value&.round(2) || "-"

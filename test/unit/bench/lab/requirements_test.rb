@@ -64,13 +64,16 @@ class LabRequirementsTest < Minitest::Test
 
   def test_first_requests_are_pooled_over_the_rounds
     auto = Array.new(2) do |round|
-      raw = { targets: [0, 0, 0, 0], cpu: [10, 30 + round, 20, 20], first: [0, 1], warm: [1], steady: [2, 3] }
+      raw = { targets: [0] * 6, cpu: [90, 10, 30 + round, 20, 20, 10], first: [0, 1, 2], warm: [1, 2], next: [3, 4],
+              steady: [5] }
       measured("pando-auto", raw: raw)
     end
     lines = lines(*auto)
 
     assert_equal [1.55, false], line(lines, /first 200/)
-    assert_includes lines.find { |each| each.name.match?(/first 200/) }.words, "4 requests, too few to say"
+    words = lines.find { |each| each.name.match?(/first 200/) }.words
+    assert_includes words, "4 requests, too few to say"
+    assert_includes words, "of steady state's 3.1, with the app's warm-up 9.0"
   end
 
   def test_first_requests_beside_the_same_ones_to_puma
