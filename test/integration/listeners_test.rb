@@ -62,6 +62,15 @@ class ListenersTest < Minitest::Test
     assert_equal("[::1] #{port} ::1 true", body(ask(TCPSocket.new("::1", port), "[::1]:#{port}")))
   end
 
+  def test_all_addresses_of_both_families
+    skip "no IPv6 on this machine" unless ipv6?
+    server = serve(app: APP, config: "reactor false", listen: "[::]:0")
+    port = server.events("monitor.listening").first["listen"][/\A\[::\]:(\d+)\z/, 1].to_i
+
+    assert_equal("[::1] #{port} ::1 true", body(ask(TCPSocket.new("::1", port), "[::1]:#{port}")))
+    assert_equal("localhost #{port} 127.0.0.1 true", body(ask(TCPSocket.new("127.0.0.1", port), "localhost:#{port}")))
+  end
+
   def test_an_abstract_name
     name = "pando-test-#{SecureRandom.hex(8)}"
     server = serve(listen: "unix:@#{name}")

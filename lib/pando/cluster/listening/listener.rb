@@ -167,8 +167,9 @@ module Pando
         # @return [Inherited::Entry, nil] nil: the monitor has opened it
         attr_reader :entry
 
+        # @param options [Hash] see ListenerSocket.open
         # @raise [BootError]
-        def self.open(spec, number) = new(ListenerSocket.open(spec), spec, number)
+        def self.open(spec, number, **options) = new(ListenerSocket.open(spec, **options), spec, number)
 
         # After an upgrade.
         def self.taken_up(record, state, specs)

@@ -13,9 +13,10 @@ module Pando
 
         module_function
 
+        # @param dual [Boolean] whether "::" covers all IPv4 addresses as well (ipv6(7))
         # @raise [BootError]
-        def open(spec)
-          prepare(spec.tcp? ? open_tcp(spec) : open_unix(spec))
+        def open(spec, dual: true)
+          prepare(spec.tcp? ? open_tcp(spec, dual) : open_unix(spec))
         rescue Errno::EADDRINUSE
           raise BootError, "cannot listen on #{spec}: another process listens there; stop it or choose another address"
         rescue Errno::ENOENT
@@ -31,11 +32,11 @@ module Pando
           socket
         end
 
-        def open_tcp(spec)
+        def open_tcp(spec, dual)
           address = Addrinfo.tcp(spec.host, spec.port)
           listening(Socket.new(address.afamily, :STREAM, 0), spec, address) do |socket|
             socket.setsockopt(:SOCKET, :REUSEADDR, 1)
-            socket.setsockopt(:IPV6, :V6ONLY, 1) if address.ipv6?
+            socket.setsockopt(:IPV6, :V6ONLY, dual ? 0 : 1) if address.ipv6?
             # Accepted sockets inherit it: no extra call per connection.
             socket.setsockopt(:TCP, :NODELAY, 1) if spec.tcp_nodelay
             socket.setsockopt(:TCP, TCP_DEFER_ACCEPT, spec.defer_accept.to_i) if spec.defer_accept

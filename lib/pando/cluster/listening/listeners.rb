@@ -16,9 +16,14 @@ module Pando
         # The reactor has as many places (ext/pando/http/reactor.h).
         NUMBERS = 1024
 
-        # A change to another configuration: the listeners of each of its lines, and those among them that are new.
-        Change = Struct.new(:lines, :fresh) do
+        # A change to another configuration: its lines, the listeners of each, and those among them that are new.
+        Change = Struct.new(:specs, :lines, :fresh) do
           def listeners = lines.values.flatten
+
+          # "::" covers IPv4 as well, unless another line has the same port there.
+          def dual?(spec)
+            specs.none? { |one| one.tcp? && one.port == spec.port && !one.host.include?(":") }
+          end
 
           # @return [Array<Listener>] with the options of that configuration
           def views = lines.flat_map { |spec, listeners| listeners.map { |listener| listener.as(spec) } }
@@ -65,7 +70,7 @@ module Pando
         def prepare(specs)
           raise BootError, "a server has at most #{MOST} listeners" if specs.size > MOST
 
-          change = Change.new({}, [])
+          change = Change.new(specs, {}, [])
           addressed, any = specs.partition { |spec| spec.kind != :systemd }
           [*addressed, *any].each { |spec| change.lines[spec] = listeners_for(spec, change) }
           change
@@ -130,7 +135,7 @@ module Pando
         end
 
         def opened(spec, change)
-          OwnListener.open(spec, number(change))
+          OwnListener.open(spec, number(change), dual: spec.tcp? && change.dual?(spec))
         rescue BootError => e
           rival = find { |listener| spec.tcp? && listener.spec.tcp? && listener.local_address.ip_port == spec.port }
           raise e unless rival

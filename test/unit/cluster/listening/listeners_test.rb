@@ -24,6 +24,7 @@ class ListenersTest < Minitest::Test
   def path(name) = File.join(@folder, name)
   def become(*specs) = @listeners.adopt(@listeners.prepare(specs))
   def numbers = @listeners.map(&:number)
+  def ipv6_only?(listener) = listener.socket.getsockopt(:IPV6, :V6ONLY).bool
 
   def test_what_stays_keeps_its_socket_and_its_number
     become(at("a"), at("b"))
@@ -53,6 +54,20 @@ class ListenersTest < Minitest::Test
     4.times { |round| become(at("a"), at(round.to_s)) && @listeners.forget(@listeners.leaving) }
 
     assert_equal([0, 4], numbers)
+  end
+
+  def test_all_ipv6_addresses_cover_ipv4_unless_another_line_does
+    port = TCPServer.open("0.0.0.0", 0) { |server| server.local_address.ip_port }
+    become(Listen.parse("[::]:#{port}"))
+    refute(ipv6_only?(@listeners.first))
+    @listeners.close
+    become(Listen.parse("[::]:#{port}"), Listen.parse("0.0.0.0:#{port}"), Listen.parse("[::1]:0"))
+
+    assert_equal(["[::]:#{port}", "0.0.0.0:#{port}"], @listeners.names.first(2))
+    assert(ipv6_only?(@listeners.first))
+  rescue Pando::Cluster::BootError => e
+    skip e.message if e.message.match?(/address family|assign/i)
+    raise
   end
 
   # Ruby 3.3 looks an address up in a thread, for which there may be no room.
