@@ -7,7 +7,8 @@ require "pando/events"
 module Pando
   module Compat
     # The lines of an untranslated Puma config file that call a setting without effect on Pando. Each line is judged by
-    # itself, and the file is neither run nor parsed.
+    # itself, and the file is neither run nor parsed. Only `plugin :solid_queue` is judged together with the line above
+    # its branch, because in Rails' own file the branch may depend on SOLID_QUEUE_IN_PUMA.
     #
     # Notices uses it.
     class UnreadFile
@@ -22,6 +23,9 @@ module Pando
                    "max_threads" => THREADS, "min_threads" => THREADS, "threads" => THREADS, "pid" => PIDFILE,
                    "pidfile" => PIDFILE, "plugin" => /\A[ (]*["':]tmp_restart/, "worker_timeout" => //,
                    "workers" => /nprocessors|processor_count\b|\A[ (]*["':]auto\b/ }.freeze
+      SOLID_QUEUE = /\A[ (]*["':]solid_queue/
+      BLANK = /\A\s*(?:#.*)?\z/
+      IF_ASKED = /\bif\s+(?:#{SolidQueue::ASKED})\s*(?:#.*)?\z/
       # Settings that matter only where several requests are served at once.
       NOT_IN_DEVELOPMENT = %w[workers threads max_threads min_threads].freeze
       # Settings that Pando has too, by Puma's name.
@@ -49,7 +53,8 @@ module Pando
           variable, value = ASSIGNMENT.match(line)&.captures
           variables[variable] = expand(value, variables) if variable
           name, arguments = CALL.match(line)&.captures
-          [number, line.strip, Names.hint(name)] if missed?(name, expand(arguments, variables))
+          missed = missed?(name, expand(arguments, variables)) && !asks_for_jobs?(name, arguments, program, number - 1)
+          [number, line.strip, Names.hint(name)] if missed
         end
       end
 
@@ -80,7 +85,7 @@ module Pando
         when "environment" then arguments[/\w+/] == @config.environment
         when /threads/ then arguments[/(\d+)\s*\)?\s*\z/, 1].to_i == @config.threads
         when "rackup", "pidfile", "pid" then path(arguments) == @config.public_send(SETTINGS.fetch(name))
-        when "plugin" then arguments.match?(/\A[ (]*["':]solid_queue/) && jobs?
+        when "plugin" then SOLID_QUEUE.match?(arguments) && jobs?
         end
       end
 
@@ -123,11 +128,24 @@ module Pando
         name && File.expand_path(name, @config.directory)
       end
 
-      # A line that asks for this variable, or is in a branch that does, is followed.
-      def jobs?
-        @source.include?(SolidQueue::VARIABLE) || SolidQueue.wanted?(@env) ||
-          @config.nodes.any? { |kind| kind.runner == :solid_queue }
+      def jobs? = SolidQueue.wanted?(@env) || @config.nodes.any? { |kind| kind.runner == :solid_queue }
+
+      # Whether the variable decides about this `plugin :solid_queue` in Pando too: it is set, or the line asks for
+      # nothing without it.
+      def asks_for_jobs?(name, arguments, program, row)
+        return false unless name == "plugin" && SOLID_QUEUE.match?(arguments)
+
+        lines = [program[row], branch(program, row)]
+        lines.any? { |line| IF_ASKED.match?(line) || (@env.key?(SolidQueue::VARIABLE) && line.include?(SolidQueue::VARIABLE)) }
       end
+
+      # @return [String] the line that begins the branch in which this one is indented, or an empty one
+      def branch(program, row)
+        depth = depth(program[row])
+        program.first(row).reverse_each.find { |line| !BLANK.match?(line) && depth(line) < depth }.to_s
+      end
+
+      def depth(line) = line[/\A\s*/].size
     end
 
     # Reports settings that were meant for another server and have no effect on Pando, once at each start, in the

@@ -44,8 +44,8 @@ module Pando
       NODE = "node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\""
       FOLLOWED = "Pando follows #{SolidQueue::VARIABLE} by itself: a node runs the jobs unless it is empty, false, " \
                  "0, no or off.".freeze
-      VARIABLE = /\A if ENV(?:\[|\.fetch\()["']#{SolidQueue::VARIABLE}["'](?:\]|(?:, *(?:nil|false))?\))\z/
-      private_constant :VARIABLE
+      IF_SET = /\A if #{SolidQueue::SET}\z/
+      private_constant :IF_SET
       PLUGINS = {
         "tmp_restart" => "Pando watches tmp/restart.txt without being told.",
         "tailwindcss" => "A plugin of Puma: run bin/rails tailwindcss:watch beside the server, as bin/dev does.",
@@ -189,7 +189,7 @@ module Pando
       end
 
       def solid_queue
-        return leave_out(FOLLOWED) if @statement.modifier&.match?(VARIABLE)
+        return leave_out(FOLLOWED) if @statement.modifier&.match?(IF_SET)
 
         write(NODE, remark: "It reads config/queue.yml and config/recurring.yml, as bin/jobs does.")
       end

@@ -78,6 +78,35 @@ class CompatNoticesTest < ConfigTestCase
     assert_empty reported("port 5000\nworkers 999\n", {}, %w[-l 4000 -w 2])
   end
 
+  # Without the variable no node runs, so only a line that then asks for nothing is followed.
+  def test_the_plugin_of_solid_queue_is_followed_only_where_it_depends_on_the_variable_as_in_rails
+    rails_app
+    variable = "SOLID_QUEUE_IN_PUMA"
+    ["plugin :solid_queue if ENV['#{variable}'] # jobs", "plugin('solid_queue') if ENV.fetch(\"#{variable}\", nil)",
+     "plugin :solid_queue if ENV['#{variable}'] == 'true'",
+     "plugin :solid_queue if ENV.fetch('#{variable}', 'false') == 'true'",
+     "if ENV['#{variable}']\n# jobs\n\n  preload_app!\n  plugin :solid_queue\nend"]
+      .each { |text| assert_empty reported(text), text }
+    ["# #{variable}\nplugin :solid_queue", "plugin :solid_queue # #{variable}",
+     "\nplugin :solid_queue unless ENV['#{variable}'] == 'false'",
+     "\nplugin :solid_queue if ENV['#{variable}'] || ENV['RAILS_ENV'] == 'development'",
+     "\nplugin :solid_queue if ENV.fetch('#{variable}', 'true') == 'true'",
+     "\nplugin :solid_queue if ENV.fetch('#{variable}', 'false')",
+     "unless Fizzy.saas? || ENV['#{variable}'] == 'false'\n  plugin :solid_queue\nend",
+     "if ENV['#{variable}']; else\n  plugin :solid_queue\nend", "if ENV['#{variable}']\nend\nplugin :solid_queue",
+     "if ENV['#{variable}']\nelse\n  plugin :solid_queue\nend"]
+      .each { |text| assert_equal [text[/.*plugin/m].count("\n") + 1], reported(text), text }
+  end
+
+  def test_the_plugin_of_solid_queue_is_no_news_where_the_variable_decides_or_a_node_runs_the_jobs
+    rails_app
+    text = "plugin :solid_queue unless ENV['SOLID_QUEUE_IN_PUMA'] == 'false'"
+
+    assert_empty reported(text, IN_PUMA)
+    assert_empty reported(text, { "SOLID_QUEUE_IN_PUMA" => "false" })
+    assert_equal [1], reported("plugin :solid_queue", { "SOLID_QUEUE_IN_PUMA" => "false" })
+  end
+
   def test_one_process_is_enough_for_development
     assert_empty reported("workers 3\nthreads 3, 3\n", { "RAILS_ENV" => "development" })
   end
