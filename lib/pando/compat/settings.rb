@@ -2,6 +2,7 @@
 
 require "pando/compat/names"
 require "pando/compat/solid_queue"
+require "pando/compat/source"
 
 module Pando
   module Compat
@@ -118,12 +119,22 @@ module Pando
         write("listen", address.sub(%r{\A(["'])tcp://}, "\\1").sub(%r{\A(["'])unix://}, "\\1unix:"), *options)
       end
 
-      # "unix:///tmp/web.sock?umask=0111&backlog=64"
+      # "unix:///tmp/web.sock?umask=0111&backlog=64". The query of any other expression stays: Pando reads it when it
+      # reads the address.
       def without_query(address)
-        query = address[/\?([^"'?#]*)(["'])\z/, 1] or return [address, []]
-        known = query.split("&").to_h { |pair| pair.partition("=").values_at(0, 2) }.slice(*LISTEN_OPTIONS)
-        options = known.map { |key, value| "#{key}: #{key.match?(/mask|mode/) ? "0o#{value.to_i(8).to_s(8)}" : value}" }
+        query = address[/\?([^"'?#]*)(["'])\z/, 1] if Source.statements(address)&.dig(0, 0) == :string_literal
+        return [address, []] unless query
+
+        options = query.split("&").filter_map { |pair| option(*pair.partition("=").values_at(0, 2)) }.sort
         [address.sub(/\?[^"'?]*(["'])\z/, "\\1"), options]
+      end
+
+      def option(name, value)
+        case name
+        when "umask", "mode" then "#{name}: 0o#{value.to_i(8).to_s(8)}"
+        when "low_latency" then "tcp_nodelay: #{value != "false"}"
+        when *LISTEN_OPTIONS then "#{name}: #{value}"
+        end
       end
 
       # Unicorn's `listen`: a path, a port, or HOST:PORT.

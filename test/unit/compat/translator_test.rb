@@ -75,7 +75,10 @@ class CompatTranslatorTest < Minitest::Test
       "bind 'tcp://0.0.0.0:80'" => "listen '0.0.0.0:80'", "bind 'unix:///run/a.sock'" => "listen 'unix:/run/a.sock'",
       "bind 'unix://a.sock?x&mode=0770&backlog=9'" => "listen 'unix:a.sock', backlog: 9, mode: 0o770",
       "bind \"unix://\#{ENV['A']}?umask=0111\"" => "listen \"unix:\#{ENV['A']}\", umask: 0o111",
-      "bind 'ssl://0.0.0.0:443'" => nil, "bind_to_activated_sockets" => 'listen "systemd"' }
+      "bind ENV['A'] || 'unix:///a.sock?umask=0111'" => "listen ENV['A'] || 'unix:///a.sock?umask=0111'",
+      "bind 'tcp://0.0.0.0:80?low_latency=false'" => "listen '0.0.0.0:80', tcp_nodelay: false",
+      "bind *ENV['A']" => "listen *ENV['A']", "bind 'ssl://0.0.0.0:443'" => nil,
+      "bind_to_activated_sockets" => 'listen "systemd"' }
       .each { |line, expected| assert_translated expected, line }
   end
 
