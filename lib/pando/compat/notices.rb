@@ -17,11 +17,14 @@ module Pando
       ASSIGNMENT = /\A\s*([a-z_]\w*)\s*(?:\|\|)?=(?![=~])\s*(.+)/
       # Arguments that ask for what Pando does by itself: it follows these variables, has a worker for each CPU, and
       # reforks.
-      THREADS = /["'](?:RAILS_)?M(?:AX|IN)_THREADS["']|\A[ (]*[01](?:\s*,\s*[01])?\s*\)?\z/
+      THREADS = /["']RAILS_MAX_THREADS["']|\A[ (]*[01](?:\s*,\s*[01])?\s*\)?\z/
+      # A variable that Pando does not read.
+      MAX_THREADS = /["']MAX_THREADS["']/
       PIDFILE = /["']PIDFILE["']/
       FOLLOWED = { "environment" => /["'](?:RAILS|RACK)_ENV["']/, "fork_worker" => /\A\s*\z/,
                    "max_threads" => THREADS, "min_threads" => THREADS, "threads" => THREADS, "pid" => PIDFILE,
-                   "pidfile" => PIDFILE, "plugin" => /\A[ (]*["':]tmp_restart/, "worker_timeout" => //,
+                   "pidfile" => PIDFILE, "plugin" => /\A[ (]*["':]tmp_restart/,
+                   "rackup" => /\A[ (]*DefaultRackup\b/, "worker_timeout" => //,
                    "workers" => /nprocessors|processor_count\b|\A[ (]*["':]auto\b/ }.freeze
       SOLID_QUEUE = /\A[ (]*["':]solid_queue/
       BLANK = /\A\s*(?:#.*)?\z/
@@ -35,6 +38,9 @@ module Pando
       # Further settings and hooks of Puma, for which there is no hint.
       OTHERS = %w[after_refork after_worker_fork after_worker_shutdown before_fork clear_binds! custom_logger directory
                   idle_timeout rack_url_scheme state_permission].freeze
+      # A library that configures Puma: `GovukPuma.configure_rails(self)`.
+      HANDED_OVER = /\A[^#"']*\b[A-Z]\w*\.\w+[!?]?[( ](?:[^#]*[(, ])?self\b(?!\.)/
+      HANDED_OVER_HINT = "Write the settings that it makes."
       # A hint for what Pando lacks, although it begins like those for what it need not be told.
       MISSING = Names::SERVICE_MANAGER
       private_constant(*constants(false))
@@ -49,12 +55,13 @@ module Pando
       def lines
         variables = {}
         program = @source.lines(chomp: true).take_while { |line| line != "__END__" }
-        program.each.with_index(1).filter_map do |line, number|
+        program.filter_map.with_index do |line, row|
           variable, value = ASSIGNMENT.match(line)&.captures
           variables[variable] = expand(value, variables) if variable
           name, arguments = CALL.match(line)&.captures
-          missed = missed?(name, expand(arguments, variables)) && !asks_for_jobs?(name, arguments, program, number - 1)
-          [number, line.strip, Names.hint(name)] if missed
+          missed = missed?(name, expand(arguments, variables)) && !asks_for_jobs?(name, arguments, program, row)
+          handed_over = HANDED_OVER.match?(line)
+          [row + 1, line.strip, handed_over ? HANDED_OVER_HINT : Names.hint(name)] if missed || handed_over
         end
       end
 
@@ -74,7 +81,7 @@ module Pando
       def needless?(name)
         return true if NOT_IN_DEVELOPMENT.include?(name) && %w[development test].include?(@config.environment)
 
-        SETTINGS.key?(name) && @config.source(SETTINGS.fetch(name)).start_with?("-")
+        SETTINGS.key?(name) && @config.source(SETTINGS.fetch(name)).match?(/\A-|\Acommand line\z/)
       end
 
       def had?(name, arguments)
@@ -83,7 +90,7 @@ module Pando
         when "bind" then bound?(arguments)
         when "workers" then workers?(arguments)
         when "environment" then arguments[/\w+/] == @config.environment
-        when /threads/ then arguments[/(\d+)\s*\)?\s*\z/, 1].to_i == @config.threads
+        when /threads/ then threads?(arguments)
         when "rackup", "pidfile", "pid" then path(arguments) == @config.public_send(SETTINGS.fetch(name))
         when "plugin" then SOLID_QUEUE.match?(arguments) && jobs?
         end
@@ -123,6 +130,14 @@ module Pando
         /["']WEB_CONCURRENCY["']/.match?(arguments) && ([nil, "1"].include?(number) || !@config.default?(:workers))
       end
 
+      def threads?(arguments)
+        return arguments[/(\d+)\s*\)?\s*\z/, 1].to_i == @config.threads unless MAX_THREADS.match?(arguments)
+        return true if Notices.max_threads?(@config, @env)
+
+        number = @env["MAX_THREADS"] || arguments.rpartition(MAX_THREADS).last[/\d+/]
+        number.nil? || number.to_i == @config.threads
+      end
+
       def path(arguments)
         name = arguments[/["']([^"']+)["']/, 1]
         name && File.expand_path(name, @config.directory)
@@ -156,6 +171,11 @@ module Pando
       # Lines that are reported one by one; the rest only as a number.
       MOST = 5
       private_constant :INIT, :MOST
+
+      # @return [Boolean] whether MAX_THREADS asks for threads, and the workers have one by default
+      def self.max_threads?(config, env)
+        env.fetch("MAX_THREADS", "").to_i > 1 && config.default?(:threads) && config.workers.positive?
+      end
 
       def initialize(config, env = ENV)
         @config = config
@@ -207,7 +227,7 @@ module Pando
       def jobs = @config.nodes.select { |kind| kind.runner == :solid_queue }
 
       def threads
-        return unless @env.fetch("MAX_THREADS", "").to_i > 1 && @config.default?(:threads) && @config.workers.positive?
+        return unless Notices.max_threads?(@config, @env)
 
         ["MAX_THREADS", "Pando does not read it",
          "set RAILS_MAX_THREADS, or write threads ENV.fetch(\"MAX_THREADS\", 1)"]

@@ -137,6 +137,44 @@ class CompatNoticesTest < ConfigTestCase
     assert_equal [1], reported("max_threads 4\n")
   end
 
+  # Pando reads RAILS_MAX_THREADS, and of MAX_THREADS only says that it does not.
+  def test_threads_that_max_threads_has_by_default
+    ["threads ENV['MIN_THREADS'] || 5, Integer(ENV['MAX_THREADS'] || 30)",
+     "min = Integer(ENV['MIN_THREADS'] || 1)\nmax = ENV.fetch('MAX_THREADS', 8).to_i\nthreads min, max",
+     "max_threads ENV.fetch('MAX_THREADS') { 8 }", "threads ENV['MIN_THREADS'], 16"]
+      .each { |text| assert_equal [text.lines.size], reported(text), text }
+    ["threads ENV['MIN_THREADS'] || 1, ENV['MAX_THREADS'] || 1", "threads ENV['MAX_THREADS'], ENV['MAX_THREADS']",
+     "min = ENV['RAILS_MIN_THREADS'] || 5\nthreads min, ENV.fetch('RAILS_MAX_THREADS') { 5 }",
+     "min_threads ENV['MIN_THREADS']"]
+      .each { |text| assert_empty reported(text), text }
+  end
+
+  def test_max_threads_is_reported_once
+    write("config/puma.rb", "threads ENV['MIN_THREADS'] || 5, Integer(ENV['MAX_THREADS'] || 30)")
+    names = ->(env) { ignored("RAILS_ENV" => "production", **env).map(&:first) }
+
+    assert_equal %w[MAX_THREADS], names.call("MAX_THREADS" => "5")
+    assert_equal %w[config/puma.rb:1], names.call("MAX_THREADS" => "5", "RAILS_MAX_THREADS" => "4")
+    assert_empty names.call("MAX_THREADS" => "5", "RAILS_MAX_THREADS" => "5")
+  end
+
+  def test_a_line_that_hands_over_the_configuration
+    write("config/puma.rb", "require 'govuk_app_config/govuk_puma'\nGovukPuma.configure_rails(self)\n::A::B.set! 1, " \
+                            "self # b\n# A.b(self)\nA.b(self.class)\nputs self\nA.b # self\nA.b(1, :self)\n")
+
+    assert_equal [["config/puma.rb:2", "Pando does not read GovukPuma.configure_rails(self)",
+                   "Write the settings that it makes. pando init writes config/pando.rb from it"],
+                  ["config/puma.rb:3", "Pando does not read ::A::B.set! 1, self # b"]],
+                 [ignored.first, ignored[1].first(2)]
+    assert_equal 2, ignored.size
+  end
+
+  def test_the_default_rackup_file
+    ["rackup DefaultRackup", "rackup      DefaultRackup if defined?(DefaultRackup)", "rackup(DefaultRackup)"]
+      .each { |text| assert_empty reported(text), text }
+    assert_empty reported("rackup DefaultRackup\nrackup 'config.ru'", {}, %w[own.ru])
+  end
+
   def test_solid_queue_becomes_a_node
     rails_app
     events = told(IN_PUMA)
