@@ -36,8 +36,7 @@ module Pando
                    "max_threads" => :threads, "pidfile" => :pidfile, "port" => :listen, "rackup" => :rackup,
                    "threads" => :threads, "workers" => :workers }.freeze
       # Further settings and hooks of Puma, for which there is no hint.
-      OTHERS = %w[after_refork after_worker_fork after_worker_shutdown before_fork clear_binds! custom_logger directory
-                  idle_timeout rack_url_scheme state_permission].freeze
+      OTHERS = %w[after_worker_fork before_fork directory idle_timeout].freeze
       # A library that configures Puma: `GovukPuma.configure_rails(self)`.
       HANDED_OVER = /\A[^#"']*\b[A-Z]\w*\.\w+[!?]?[( ](?:[^#]*[(, ])?self\b(?!\.)/
       HANDED_OVER_HINT = "Write the settings that it makes."

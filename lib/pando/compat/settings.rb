@@ -228,13 +228,14 @@ module Pando
       EXIT = Hook.new("before_worker_exit", :index)
       FORK = Hook.new("before_fork", :none, EACH_FORK)
       READY = Hook.new("after_monitor_ready", :none, MONITOR)
+      EXITED = Hook.new("after_worker_exit", :none, MONITOR)
 
       PUMA = {
         "on_worker_boot" => WORKER, "before_worker_boot" => WORKER, "on_thread_start" => WORKER,
         "before_thread_start" => WORKER, "on_worker_shutdown" => EXIT, "before_worker_shutdown" => EXIT,
         "on_thread_exit" => EXIT, "before_thread_exit" => EXIT, "before_fork" => FORK, "on_worker_fork" => FORK,
         "before_worker_fork" => FORK, "on_refork" => FORK, "before_refork" => FORK, "on_booted" => READY,
-        "after_booted" => READY
+        "after_booted" => READY, "after_worker_shutdown" => EXITED
       }.freeze
 
       UNICORN = {
@@ -246,9 +247,11 @@ module Pando
                 .to_h { |name| [name, Hook.new(name, :pair)] }
       }.freeze
 
+      DATA = "Puma's data for this block has no equal."
+      VALUES = "The block's values have no equal: it is called once for each fork."
       KILLER = /PumaWorkerKiller|puma_worker_killer/
       UNICORN_SERVER = /\bserver\.\w/
-      private_constant :KILLER, :UNICORN_SERVER
+      private_constant :DATA, :VALUES, :KILLER, :UNICORN_SERVER
 
       def initialize(dialect, scope)
         @dialect = dialect
@@ -271,25 +274,35 @@ module Pando
         block = statement.block
         return "Its block is made elsewhere: write it here." unless block
         return "It needs Puma: memory worker: 512.mb replaces a worker that has grown." if block.match?(KILLER)
-        return "Puma's data for this block has no equal." if hook.gives == :index && statement.parameters.size > 1
-        return "The block's values have no equal: it is called once for each fork." if foreign_values?(statement, hook)
+
+        reason = foreign_values(statement, hook)
+        return reason if reason
         return "Pando's server has other methods." if @dialect == :unicorn && block.match?(UNICORN_SERVER)
 
-        @scope.trouble(inside(block)) if hook == READY
+        @scope.trouble(statement.body) if hook.remark == MONITOR
       end
 
-      # Pando does not know a worker before it is forked, so the block gets none.
-      def foreign_values?(statement, hook)
-        return statement.parameters.any? if hook.gives == :none
-        return false unless hook.name == "before_fork"
+      # @return [String, nil] the reason, if the block uses a value that Pando does not give it
+      def foreign_values(statement, hook)
+        return DATA if hook.gives == :index && statement.arguments.any?
+        return unless statement.parameters.drop(values(hook)).any? { |parameter| used?(parameter, statement.block) }
+        return DATA if hook.gives == :index
 
-        worker = statement.parameters[1]
-        !worker.nil? && statement.block.scan(/\b#{Regexp.escape(worker)}\b/).size > 1
+        hook == EXITED ? Names.hint(statement.name) : VALUES
       end
 
-      # The statements of a block.
-      def inside(block)
-        block[/\A(?:do|\{)\s*(?:\|[^|]*\|)?(.*)(?:end|\})[^}]*\z/m, 1]
+      # How many values are the same in Pando. Pando does not know a worker before it is forked.
+      def values(hook)
+        case hook.gives
+        when :none then 0
+        when :index then 1
+        else hook.name == "before_fork" ? 1 : 3
+        end
+      end
+
+      # A parameter may be several names in parentheses.
+      def used?(parameter, block)
+        parameter.scan(/[a-z_]\w*/).any? { |name| block.scan(/\b#{name}\b/).size > 1 }
       end
 
       def write(statement, hook)

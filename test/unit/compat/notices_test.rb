@@ -67,6 +67,10 @@ class CompatNoticesTest < ConfigTestCase
       .each { |text| assert_equal [1], reported(text), text }
   end
 
+  def test_the_lines_of_a_block_of_cluster_are_judged_alone
+    assert_equal [2, 3], reported("cluster do\n  workers 999\n  after_worker_shutdown { 1 }\nend\nstate_permission 1\n")
+  end
+
   def test_an_environment_variable_or_a_flag_comes_before_the_file
     rails_app
     variables = { "PORT" => "4000", "WEB_CONCURRENCY" => "998" }

@@ -21,6 +21,9 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: unknown setting bind. Write listen \"HOST:PORT\" or listen \"unix:PATH\".",
        "bind 'tcp://0.0.0.0:80'"
 
+  says "config/pando.rb:1: unknown setting cluster. Leave it out, and write the lines of its block.",
+       "cluster do\n  workers 4\nend"
+
   says "config/pando.rb:1: unknown setting plugin. Leave plugin :tmp_restart out: restart_file does that. For plugin " \
        ":solid_queue write node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\". " \
        "Others: docs/coming-from-puma.md.", "plugin :solid_queue"
