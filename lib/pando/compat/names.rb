@@ -31,6 +31,7 @@ module Pando
           %w[after_fork on_worker_boot before_worker_boot before_thread_start on_thread_start],
         "Write before_worker_exit { |server, worker| ... }." =>
           %w[on_worker_shutdown before_worker_shutdown before_thread_exit on_thread_exit],
+        "Write after_worker_exit { |server, worker, ending| ... }." => %w[after_worker_shutdown],
         "Write before_fork { |server| ... }." => %w[before_worker_fork on_worker_fork],
         "Write before_fork { |server| ... } or after_mold_fork { |server, mold| ... }." => %w[on_refork before_refork],
         "Write after_monitor_ready { |server| ... }." => %w[on_booted after_booted],
@@ -39,9 +40,11 @@ module Pando
         NOT_NEEDED => %w[preload_app preload_app! nakayoshi_fork extra_runtime_dependencies],
         SERVICE_MANAGER => %w[pid user stderr_path stdout_path daemonize stdout_redirect],
         "Leave it out: Pando has commands of its own (pando status, pando stop, ...)." =>
-          %w[activate_control_app restart_command state_path],
+          %w[activate_control_app restart_command state_path state_permission],
         "Leave it out: a request has a thread of its own, and no more." =>
           %w[clean_thread_locals fiber_per_request fiber_scheduler max_io_threads reaping_time auto_trim_time],
+        "Write on(\"worker.ready\") { |event| ... } to send events elsewhere, or log_format :json." =>
+          %w[logger custom_logger],
         "Leave it out: Pando has no such warning." => %w[silence_fork_callback_warning silence_single_worker_warning],
         "Leave it out: the reactor holds idle connections, and they cost no worker." =>
           %w[enable_keep_alives max_fast_inline queue_requests]
@@ -54,7 +57,6 @@ module Pando
         before_service_worker_exit: "Write service(:name) { |service| ... }, and after its loop what it does last.",
         cleanup_timeout: "Write timeout SECONDS, grace: SECONDS.",
         working_directory: ON_THE_COMMAND_LINE,
-        logger: "Write on(\"worker.ready\") { |event| ... } to send events elsewhere, or log_format :json.",
         # Puma
         bind: "Write listen \"HOST:PORT\" or listen \"unix:PATH\".",
         port: "Write listen PORT.",
@@ -65,7 +67,10 @@ module Pando
         force_shutdown_after: "Write stop_timeout SECONDS.",
         log_requests: "Write access_log :stdout, or name a file.",
         # Without an equal in Pando: Puma
+        after_refork: "What a fork needs afterwards, a library does itself: see parent: in docs/fork-hooks.md.",
         app: "Put the application into config.ru.",
+        clear_binds!: "Remove the listen lines that it is to undo.",
+        cluster: "Leave it out, and write the lines of its block.",
         debug: "Leave it out: the events on stderr say what the server does.",
         drain_on_shutdown: "Leave it out: a graceful stop always answers what clients have sent.",
         io_selector_backend: "Leave it out: the reactor uses epoll.",
@@ -81,9 +86,11 @@ module Pando
                 "Others: docs/coming-from-puma.md.",
         prune_bundler: "Leave it out: the monitor runs without the bundle, and pando reload loads new gems.",
         quiet: "Leave it out: Pando does not log requests.",
+        rack_url_scheme: "Let the proxy send X-Forwarded-Proto, and name it in trusted_proxies.",
         raise_exception_on_sigterm: "Leave it out: TERM stops gracefully, with exit status 0.",
         set_default_host: "Name the host in each listen line.",
         shutdown_debug: "Leave it out: an event names what had to be killed at a stop.",
+        single: "Leave it out: the server always has workers.",
         solid_queue_mode: "Leave it out: the node runs the workers of config/queue.yml in its own process.",
         ssl_bind: NO_TLS,
         supported_http_methods: "Leave it out: the application gets every method.",

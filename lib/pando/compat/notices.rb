@@ -7,7 +7,8 @@ require "pando/events"
 module Pando
   module Compat
     # The lines of an untranslated Puma config file that call a setting without effect on Pando. Each line is judged by
-    # itself, and the file is neither run nor parsed.
+    # itself, and the file is neither run nor parsed. Only `plugin :solid_queue` is judged together with the line above
+    # its branch, because in Rails' own file the branch may depend on SOLID_QUEUE_IN_PUMA.
     #
     # Notices uses it.
     class UnreadFile
@@ -16,12 +17,18 @@ module Pando
       ASSIGNMENT = /\A\s*([a-z_]\w*)\s*(?:\|\|)?=(?![=~])\s*(.+)/
       # Arguments that ask for what Pando does by itself: it follows these variables, has a worker for each CPU, and
       # reforks.
-      THREADS = /["'](?:RAILS_)?M(?:AX|IN)_THREADS["']|\A[ (]*[01](?:\s*,\s*[01])?\s*\)?\z/
+      THREADS = /["']RAILS_MAX_THREADS["']|\A[ (]*[01](?:\s*,\s*[01])?\s*\)?\z/
+      # A variable that Pando does not read.
+      MAX_THREADS = /["']MAX_THREADS["']/
       PIDFILE = /["']PIDFILE["']/
       FOLLOWED = { "environment" => /["'](?:RAILS|RACK)_ENV["']/, "fork_worker" => /\A\s*\z/,
                    "max_threads" => THREADS, "min_threads" => THREADS, "threads" => THREADS, "pid" => PIDFILE,
-                   "pidfile" => PIDFILE, "plugin" => /\A[ (]*["':]tmp_restart/, "worker_timeout" => //,
+                   "pidfile" => PIDFILE, "plugin" => /\A[ (]*["':]tmp_restart/,
+                   "rackup" => /\A[ (]*DefaultRackup\b/, "worker_timeout" => //,
                    "workers" => /nprocessors|processor_count\b|\A[ (]*["':]auto\b/ }.freeze
+      SOLID_QUEUE = /\A[ (]*["':]solid_queue/
+      BLANK = /\A\s*(?:#.*)?\z/
+      IF_ASKED = /\bif\s+(?:#{SolidQueue::ASKED})\s*(?:#.*)?\z/
       # Settings that matter only where several requests are served at once.
       NOT_IN_DEVELOPMENT = %w[workers threads max_threads min_threads].freeze
       # Settings that Pando has too, by Puma's name.
@@ -29,8 +36,10 @@ module Pando
                    "max_threads" => :threads, "pidfile" => :pidfile, "port" => :listen, "rackup" => :rackup,
                    "threads" => :threads, "workers" => :workers }.freeze
       # Further settings and hooks of Puma, for which there is no hint.
-      OTHERS = %w[after_refork after_worker_fork after_worker_shutdown before_fork clear_binds! custom_logger directory
-                  idle_timeout rack_url_scheme state_permission].freeze
+      OTHERS = %w[after_worker_fork before_fork directory idle_timeout].freeze
+      # A library that configures Puma: `GovukPuma.configure_rails(self)`.
+      HANDED_OVER = /\A[^#"']*\b[A-Z]\w*\.\w+[!?]?[( ](?:[^#]*[(, ])?self\b(?!\.)/
+      HANDED_OVER_HINT = "Write the settings that it makes."
       # A hint for what Pando lacks, although it begins like those for what it need not be told.
       MISSING = Names::SERVICE_MANAGER
       private_constant(*constants(false))
@@ -45,11 +54,13 @@ module Pando
       def lines
         variables = {}
         program = @source.lines(chomp: true).take_while { |line| line != "__END__" }
-        program.each.with_index(1).filter_map do |line, number|
+        program.filter_map.with_index do |line, row|
           variable, value = ASSIGNMENT.match(line)&.captures
           variables[variable] = expand(value, variables) if variable
           name, arguments = CALL.match(line)&.captures
-          [number, line.strip, Names.hint(name)] if missed?(name, expand(arguments, variables))
+          missed = missed?(name, expand(arguments, variables)) && !asks_for_jobs?(name, arguments, program, row)
+          handed_over = HANDED_OVER.match?(line)
+          [row + 1, line.strip, handed_over ? HANDED_OVER_HINT : Names.hint(name)] if missed || handed_over
         end
       end
 
@@ -69,7 +80,7 @@ module Pando
       def needless?(name)
         return true if NOT_IN_DEVELOPMENT.include?(name) && %w[development test].include?(@config.environment)
 
-        SETTINGS.key?(name) && @config.source(SETTINGS.fetch(name)).start_with?("-")
+        SETTINGS.key?(name) && @config.source(SETTINGS.fetch(name)).match?(/\A-|\Acommand line\z/)
       end
 
       def had?(name, arguments)
@@ -78,9 +89,9 @@ module Pando
         when "bind" then bound?(arguments)
         when "workers" then workers?(arguments)
         when "environment" then arguments[/\w+/] == @config.environment
-        when /threads/ then arguments[/(\d+)\s*\)?\s*\z/, 1].to_i == @config.threads
+        when /threads/ then threads?(arguments)
         when "rackup", "pidfile", "pid" then path(arguments) == @config.public_send(SETTINGS.fetch(name))
-        when "plugin" then arguments.match?(/\A[ (]*["':]solid_queue/) && jobs?
+        when "plugin" then SOLID_QUEUE.match?(arguments) && jobs?
         end
       end
 
@@ -118,16 +129,37 @@ module Pando
         /["']WEB_CONCURRENCY["']/.match?(arguments) && ([nil, "1"].include?(number) || !@config.default?(:workers))
       end
 
+      def threads?(arguments)
+        return arguments[/(\d+)\s*\)?\s*\z/, 1].to_i == @config.threads unless MAX_THREADS.match?(arguments)
+        return true if Notices.max_threads?(@config, @env)
+
+        number = @env["MAX_THREADS"] || arguments.rpartition(MAX_THREADS).last[/\d+/]
+        number.nil? || number.to_i == @config.threads
+      end
+
       def path(arguments)
         name = arguments[/["']([^"']+)["']/, 1]
         name && File.expand_path(name, @config.directory)
       end
 
-      # A line that asks for this variable, or is in a branch that does, is followed.
-      def jobs?
-        @source.include?(SolidQueue::VARIABLE) || SolidQueue.wanted?(@env) ||
-          @config.nodes.any? { |kind| kind.runner == :solid_queue }
+      def jobs? = SolidQueue.wanted?(@env) || @config.nodes.any? { |kind| kind.runner == :solid_queue }
+
+      # Whether the variable decides about this `plugin :solid_queue` in Pando too: it is set, or the line asks for
+      # nothing without it.
+      def asks_for_jobs?(name, arguments, program, row)
+        return false unless name == "plugin" && SOLID_QUEUE.match?(arguments)
+
+        lines = [program[row], branch(program, row)]
+        lines.any? { |line| IF_ASKED.match?(line) || (@env.key?(SolidQueue::VARIABLE) && line.include?(SolidQueue::VARIABLE)) }
       end
+
+      # @return [String] the line that begins the branch in which this one is indented, or an empty one
+      def branch(program, row)
+        depth = depth(program[row])
+        program.first(row).reverse_each.find { |line| !BLANK.match?(line) && depth(line) < depth }.to_s
+      end
+
+      def depth(line) = line[/\A\s*/].size
     end
 
     # Reports settings that were meant for another server and have no effect on Pando, once at each start, in the
@@ -138,6 +170,11 @@ module Pando
       # Lines that are reported one by one; the rest only as a number.
       MOST = 5
       private_constant :INIT, :MOST
+
+      # @return [Boolean] whether MAX_THREADS asks for threads, and the workers have one by default
+      def self.max_threads?(config, env)
+        env.fetch("MAX_THREADS", "").to_i > 1 && config.default?(:threads) && config.workers.positive?
+      end
 
       def initialize(config, env = ENV)
         @config = config
@@ -189,7 +226,7 @@ module Pando
       def jobs = @config.nodes.select { |kind| kind.runner == :solid_queue }
 
       def threads
-        return unless @env.fetch("MAX_THREADS", "").to_i > 1 && @config.default?(:threads) && @config.workers.positive?
+        return unless Notices.max_threads?(@config, @env)
 
         ["MAX_THREADS", "Pando does not read it",
          "set RAILS_MAX_THREADS, or write threads ENV.fetch(\"MAX_THREADS\", 1)"]

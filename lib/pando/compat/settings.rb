@@ -2,6 +2,7 @@
 
 require "pando/compat/names"
 require "pando/compat/solid_queue"
+require "pando/compat/source"
 
 module Pando
   module Compat
@@ -44,8 +45,8 @@ module Pando
       NODE = "node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\""
       FOLLOWED = "Pando follows #{SolidQueue::VARIABLE} by itself: a node runs the jobs unless it is empty, false, " \
                  "0, no or off.".freeze
-      VARIABLE = /\A if ENV(?:\[|\.fetch\()["']#{SolidQueue::VARIABLE}["'](?:\]|(?:, *(?:nil|false))?\))\z/
-      private_constant :VARIABLE
+      IF_SET = /\A if #{SolidQueue::SET}\z/
+      private_constant :IF_SET
       PLUGINS = {
         "tmp_restart" => "Pando watches tmp/restart.txt without being told.",
         "tailwindcss" => "A plugin of Puma: run bin/rails tailwindcss:watch beside the server, as bin/dev does.",
@@ -118,12 +119,22 @@ module Pando
         write("listen", address.sub(%r{\A(["'])tcp://}, "\\1").sub(%r{\A(["'])unix://}, "\\1unix:"), *options)
       end
 
-      # "unix:///tmp/web.sock?umask=0111&backlog=64"
+      # "unix:///tmp/web.sock?umask=0111&backlog=64". The query of any other expression stays: Pando reads it when it
+      # reads the address.
       def without_query(address)
-        query = address[/\?([^"'?#]*)(["'])\z/, 1] or return [address, []]
-        known = query.split("&").to_h { |pair| pair.partition("=").values_at(0, 2) }.slice(*LISTEN_OPTIONS)
-        options = known.map { |key, value| "#{key}: #{key.match?(/mask|mode/) ? "0o#{value.to_i(8).to_s(8)}" : value}" }
+        query = address[/\?([^"'?#]*)(["'])\z/, 1] if Source.statements(address)&.dig(0, 0) == :string_literal
+        return [address, []] unless query
+
+        options = query.split("&").filter_map { |pair| option(*pair.partition("=").values_at(0, 2)) }.sort
         [address.sub(/\?[^"'?]*(["'])\z/, "\\1"), options]
+      end
+
+      def option(name, value)
+        case name
+        when "umask", "mode" then "#{name}: 0o#{value.to_i(8).to_s(8)}"
+        when "low_latency" then "tcp_nodelay: #{value != "false"}"
+        when *LISTEN_OPTIONS then "#{name}: #{value}"
+        end
       end
 
       # Unicorn's `listen`: a path, a port, or HOST:PORT.
@@ -189,7 +200,7 @@ module Pando
       end
 
       def solid_queue
-        return leave_out(FOLLOWED) if @statement.modifier&.match?(VARIABLE)
+        return leave_out(FOLLOWED) if @statement.modifier&.match?(IF_SET)
 
         write(NODE, remark: "It reads config/queue.yml and config/recurring.yml, as bin/jobs does.")
       end
@@ -217,13 +228,14 @@ module Pando
       EXIT = Hook.new("before_worker_exit", :index)
       FORK = Hook.new("before_fork", :none, EACH_FORK)
       READY = Hook.new("after_monitor_ready", :none, MONITOR)
+      EXITED = Hook.new("after_worker_exit", :none, MONITOR)
 
       PUMA = {
         "on_worker_boot" => WORKER, "before_worker_boot" => WORKER, "on_thread_start" => WORKER,
         "before_thread_start" => WORKER, "on_worker_shutdown" => EXIT, "before_worker_shutdown" => EXIT,
         "on_thread_exit" => EXIT, "before_thread_exit" => EXIT, "before_fork" => FORK, "on_worker_fork" => FORK,
         "before_worker_fork" => FORK, "on_refork" => FORK, "before_refork" => FORK, "on_booted" => READY,
-        "after_booted" => READY
+        "after_booted" => READY, "after_worker_shutdown" => EXITED
       }.freeze
 
       UNICORN = {
@@ -235,9 +247,11 @@ module Pando
                 .to_h { |name| [name, Hook.new(name, :pair)] }
       }.freeze
 
+      DATA = "Puma's data for this block has no equal."
+      VALUES = "The block's values have no equal: it is called once for each fork."
       KILLER = /PumaWorkerKiller|puma_worker_killer/
       UNICORN_SERVER = /\bserver\.\w/
-      private_constant :KILLER, :UNICORN_SERVER
+      private_constant :DATA, :VALUES, :KILLER, :UNICORN_SERVER
 
       def initialize(dialect, scope)
         @dialect = dialect
@@ -260,25 +274,35 @@ module Pando
         block = statement.block
         return "Its block is made elsewhere: write it here." unless block
         return "It needs Puma: memory worker: 512.mb replaces a worker that has grown." if block.match?(KILLER)
-        return "Puma's data for this block has no equal." if hook.gives == :index && statement.parameters.size > 1
-        return "The block's values have no equal: it is called once for each fork." if foreign_values?(statement, hook)
+
+        reason = foreign_values(statement, hook)
+        return reason if reason
         return "Pando's server has other methods." if @dialect == :unicorn && block.match?(UNICORN_SERVER)
 
-        @scope.trouble(inside(block)) if hook == READY
+        @scope.trouble(statement.body) if hook.remark == MONITOR
       end
 
-      # Pando does not know a worker before it is forked, so the block gets none.
-      def foreign_values?(statement, hook)
-        return statement.parameters.any? if hook.gives == :none
-        return false unless hook.name == "before_fork"
+      # @return [String, nil] the reason, if the block uses a value that Pando does not give it
+      def foreign_values(statement, hook)
+        return DATA if hook.gives == :index && statement.arguments.any?
+        return unless statement.parameters.drop(values(hook)).any? { |parameter| used?(parameter, statement.block) }
+        return DATA if hook.gives == :index
 
-        worker = statement.parameters[1]
-        !worker.nil? && statement.block.scan(/\b#{Regexp.escape(worker)}\b/).size > 1
+        hook == EXITED ? Names.hint(statement.name) : VALUES
       end
 
-      # The statements of a block.
-      def inside(block)
-        block[/\A(?:do|\{)\s*(?:\|[^|]*\|)?(.*)(?:end|\})[^}]*\z/m, 1]
+      # How many values are the same in Pando. Pando does not know a worker before it is forked.
+      def values(hook)
+        case hook.gives
+        when :none then 0
+        when :index then 1
+        else hook.name == "before_fork" ? 1 : 3
+        end
+      end
+
+      # A parameter may be several names in parentheses.
+      def used?(parameter, block)
+        parameter.scan(/[a-z_]\w*/).any? { |name| block.scan(/\b#{name}\b/).size > 1 }
       end
 
       def write(statement, hook)

@@ -11,10 +11,15 @@ module Pando
       OFF = ["", "false", "0", "no", "off"].freeze
       # The condition of .wanted? as Ruby text for config/pando.rb.
       QUESTION = "![#{OFF.map(&:dump).join(", ")}].include?(ENV.fetch(\"#{VARIABLE}\", \"\").downcase)".freeze
+      # A condition of a Puma config file that holds if the variable is set: the first is the one that Rails writes.
+      SET = /ENV(?:\[|\.fetch\()["']#{VARIABLE}["'](?:\]|(?:, *(?:nil|false))?\))/
+      EQUAL = /ENV(?:\[|\.fetch\()["']#{VARIABLE}["'](?:\]|, *(?:nil|["']?(?:false|0)?["']?)\)) *== *["'](?:true|1)["']/
+      # A condition that does not hold without the variable.
+      ASKED = /#{SET}|#{EQUAL}/
       ENVIRONMENT = "config/environment.rb"
       # The keywords of the `node` line.
       NODE = { queue_file: true, shared: true, require: "./#{ENVIRONMENT}" }.freeze
-      private_constant :OFF
+      private_constant :OFF, :EQUAL
 
       class << self
         def wanted?(env) = !OFF.include?(env.fetch(VARIABLE, "").downcase)

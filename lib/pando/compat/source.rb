@@ -145,6 +145,9 @@ module Pando
 
       def block = (source(@tokens.drop(block_at)) if block_at)
 
+      # @return [String, nil] the statements of its block
+      def body = block&.[](/\A(?:do|\{)\s*(?:\|[^|]*\|)?(.*)(?:end|\})[^}]*\z/m, 1)
+
       def parameters
         from, to = pipes
         to ? split(@tokens[(from + 1)...to]) : []

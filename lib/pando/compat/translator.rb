@@ -9,7 +9,7 @@ module Pando
   module Compat
     # Writes config/pando.rb from a config file of Puma, Unicorn or Pitchfork. It parses the file and does not run it.
     # Each line is in the result: unchanged, translated with the original after it, or as a comment below the reason why
-    # it is left out. The only exceptions are the comments at the top of the Puma file that Rails generates.
+    # it is left out.
     #
     # Source cuts the file into pieces of whole lines, each of them a Statement. Settings and Blocks translate it, and
     # Scope decides whether it can be evaluated where Pando reads its configuration.
@@ -22,10 +22,11 @@ module Pando
       PUMA = /(?<![a-z])(?:puma|unicorn|pitchfork)(?![a-z])/i
       OWN_PROCESS = "Each of Pando's processes reads this file, and has signals and an end of its own: use a hook."
       UNFIT = { "trap" => OWN_PROCESS, "at_exit" => OWN_PROCESS, "exit" => OWN_PROCESS }.freeze
+      ALWAYS = "Pando always has workers, so these lines hold without the block."
       # Settings of Puma that mean something else in Pando.
       FALSE_FRIENDS = { "idle_timeout" => "Puma stops when no request came for so long: Pando does not." }.freeze
       ASSIGNMENT = /\A\s*(\w+)\s*(?:\|\|)?=\s*([^=~].*?)\s*\z/
-      private_constant :APPLICATION, :PUMA, :OWN_PROCESS, :UNFIT, :FALSE_FRIENDS, :ASSIGNMENT
+      private_constant :APPLICATION, :PUMA, :OWN_PROCESS, :UNFIT, :ALWAYS, :FALSE_FRIENDS, :ASSIGNMENT
 
       # @param folder [String] of the file, relative to the folder of config/pando.rb: "."
       # @raise [Source::Unreadable] it is not valid Ruby; the message names the line
@@ -94,7 +95,26 @@ module Pando
         return several(rows) if statements.size > 1
         return branches(rows) if Branches.of?(statements.first) && rows.size > 1
 
-        put(rows, translated(text(rows)))
+        statement = Statement.new(text(rows))
+        return put(rows, translated(text(rows))) unless cluster?(statement)
+
+        rows.size == 1 ? instead(rows, Source.parts(statement.body)) : cluster(rows)
+      end
+
+      # Puma runs the block only if it has workers.
+      def cluster?(statement)
+        @dialect == :puma && statement.name == "cluster" && statement.body && !statement.modifier
+      end
+
+      # The lines of the block. If they cannot be separated from its first and last line, all are left out.
+      def cluster(rows)
+        first, last = @lines.values_at(rows.begin, rows.end)
+        apart = first.match?(/(?:do|\{)\s*(?:#.*)?\z/) && last.match?(/\A\s*(?:end|\})\s*(?:#.*)?\z/)
+        return put(rows, refused(Names.hint("cluster"))) unless apart
+
+        @out.left_out([@originals[rows.begin]], ALWAYS)
+        translate(rows.begin + 1, rows.end - 1)
+        @out.comment(@originals[rows.end])
       end
 
       def unfit(name) = UNFIT[name] || (FALSE_FRIENDS[name] if @dialect == :puma)
@@ -140,11 +160,15 @@ module Pando
 
       # Several statements on one line.
       def several(rows)
-        results = Source.parts(text(rows)).map { |part| [part, translated(part)] }
-        return put(rows, Settings::Result.new(text(rows))) if results.all? { |part, result| part == result.text }
+        parts = Source.parts(text(rows))
+        return put(rows, Settings::Result.new(text(rows))) if parts.all? { |part| translated(part).text == part }
 
+        instead(rows, parts)
+      end
+
+      def instead(rows, parts)
         indent = @lines[rows.begin][/\A\s*/]
-        lines = results.flat_map { |part, result| lines_of(part, result) }.map { |line| "#{indent}#{line}" }
+        lines = parts.flat_map { |part| lines_of(part, translated(part)) }.map { |line| "#{indent}#{line}" }
         @out.instead(lines, @originals[rows])
       end
 
@@ -229,6 +253,12 @@ module Pando
       def left_out(originals, reason)
         as_comments(originals, reason)
         @counts[:left_out] += originals.count { |line| !line.strip.empty? }
+      end
+
+      # A further line of what was left out.
+      def comment(original)
+        @lines << "#{indent([original])}# #{original.strip}"
+        @counts[:left_out] += 1
       end
 
       def as_comments(originals, reason)

@@ -150,8 +150,19 @@ module Pando
     end
 
     module Types
-      # An address to listen on, a Config::Listen.
+      # An address to listen on, a Config::Listen. Its options may also stand in the address, as a query, which is how
+      # Puma writes them: "unix:///run/web.sock?umask=0111&backlog=64".
       class ListenOn < Type
+        QUERY = %r{\?([^?/]*)\z}
+        private_constant :QUERY
+
+        def parted(value)
+          query = QUERY.match(value) if value.is_a?(String) && value.valid_encoding?
+          return super unless query
+
+          [query.pre_match, query[1].split("&").to_h { |part| option(*part.partition("=").values_at(0, 2)) }]
+        end
+
         def cast(value, **options)
           listen = Listen.parse(value, **options)
           wrong = options.keys.find { |name| !listen.takes?(name) }
@@ -173,6 +184,11 @@ module Pando
         def text(value) = value.to_s
 
         private
+
+        # Puma's name for tcp_nodelay is an option without a value, too.
+        def option(name, text)
+          name == "low_latency" ? [:tcp_nodelay, text != "false"] : [name.to_sym, text]
+        end
 
         def written(name, option)
           return "false" if option.nil?

@@ -90,7 +90,8 @@ module Pando
       # @param options [Hash{Symbol => Object}] as the user wrote them
       # @raise [Type::Invalid] with the setting's title in its message
       def cast(value, options = {})
-        read = options.to_h { |key, written| [key, cast_option(key, written)] }
+        value, parts = parted(value)
+        read = parts.merge(options).to_h { |key, written| [key, cast_option(key, written)] }
         type.cast(value, **read)
       rescue Type::Invalid => e
         raise Type::Invalid, e.message.start_with?(title) ? e.message : "#{title} #{e.message}"
@@ -105,6 +106,14 @@ module Pando
       end
 
       private
+
+      # @return [Array(Object, Hash{Symbol => Object})] the value without the options that are written in it, and these
+      def parted(value)
+        rest, parts = type.parted(value)
+        wrong = parts.keys.find { |key| !options.key?(key) } or return [rest, parts]
+
+        raise Type::Invalid, "has no option #{wrong}: (in #{value.inspect}).#{Suggestion.for(wrong, options.keys)}"
+      end
 
       def cast_option(key, written)
         options.fetch(key).type.cast(written)

@@ -67,6 +67,10 @@ class CompatNoticesTest < ConfigTestCase
       .each { |text| assert_equal [1], reported(text), text }
   end
 
+  def test_the_lines_of_a_block_of_cluster_are_judged_alone
+    assert_equal [2, 3], reported("cluster do\n  workers 999\n  after_worker_shutdown { 1 }\nend\nstate_permission 1\n")
+  end
+
   def test_an_environment_variable_or_a_flag_comes_before_the_file
     rails_app
     variables = { "PORT" => "4000", "WEB_CONCURRENCY" => "998" }
@@ -76,6 +80,35 @@ class CompatNoticesTest < ConfigTestCase
 
     assert_equal [3, 5, 6], reported(text, variables.merge(IN_PUMA))
     assert_empty reported("port 5000\nworkers 999\n", {}, %w[-l 4000 -w 2])
+  end
+
+  # Without the variable no node runs, so only a line that then asks for nothing is followed.
+  def test_the_plugin_of_solid_queue_is_followed_only_where_it_depends_on_the_variable_as_in_rails
+    rails_app
+    variable = "SOLID_QUEUE_IN_PUMA"
+    ["plugin :solid_queue if ENV['#{variable}'] # jobs", "plugin('solid_queue') if ENV.fetch(\"#{variable}\", nil)",
+     "plugin :solid_queue if ENV['#{variable}'] == 'true'",
+     "plugin :solid_queue if ENV.fetch('#{variable}', 'false') == 'true'",
+     "if ENV['#{variable}']\n# jobs\n\n  preload_app!\n  plugin :solid_queue\nend"]
+      .each { |text| assert_empty reported(text), text }
+    ["# #{variable}\nplugin :solid_queue", "plugin :solid_queue # #{variable}",
+     "\nplugin :solid_queue unless ENV['#{variable}'] == 'false'",
+     "\nplugin :solid_queue if ENV['#{variable}'] || ENV['RAILS_ENV'] == 'development'",
+     "\nplugin :solid_queue if ENV.fetch('#{variable}', 'true') == 'true'",
+     "\nplugin :solid_queue if ENV.fetch('#{variable}', 'false')",
+     "unless Fizzy.saas? || ENV['#{variable}'] == 'false'\n  plugin :solid_queue\nend",
+     "if ENV['#{variable}']; else\n  plugin :solid_queue\nend", "if ENV['#{variable}']\nend\nplugin :solid_queue",
+     "if ENV['#{variable}']\nelse\n  plugin :solid_queue\nend"]
+      .each { |text| assert_equal [text[/.*plugin/m].count("\n") + 1], reported(text), text }
+  end
+
+  def test_the_plugin_of_solid_queue_is_no_news_where_the_variable_decides_or_a_node_runs_the_jobs
+    rails_app
+    text = "plugin :solid_queue unless ENV['SOLID_QUEUE_IN_PUMA'] == 'false'"
+
+    assert_empty reported(text, IN_PUMA)
+    assert_empty reported(text, { "SOLID_QUEUE_IN_PUMA" => "false" })
+    assert_equal [1], reported("plugin :solid_queue", { "SOLID_QUEUE_IN_PUMA" => "false" })
   end
 
   def test_one_process_is_enough_for_development
@@ -106,6 +139,44 @@ class CompatNoticesTest < ConfigTestCase
                  ignored("MAX_THREADS" => "5")
     assert_empty reported("threads 2, 4\n", {}, %w[--threads 4])
     assert_equal [1], reported("max_threads 4\n")
+  end
+
+  # Pando reads RAILS_MAX_THREADS, and of MAX_THREADS only says that it does not.
+  def test_threads_that_max_threads_has_by_default
+    ["threads ENV['MIN_THREADS'] || 5, Integer(ENV['MAX_THREADS'] || 30)",
+     "min = Integer(ENV['MIN_THREADS'] || 1)\nmax = ENV.fetch('MAX_THREADS', 8).to_i\nthreads min, max",
+     "max_threads ENV.fetch('MAX_THREADS') { 8 }", "threads ENV['MIN_THREADS'], 16"]
+      .each { |text| assert_equal [text.lines.size], reported(text), text }
+    ["threads ENV['MIN_THREADS'] || 1, ENV['MAX_THREADS'] || 1", "threads ENV['MAX_THREADS'], ENV['MAX_THREADS']",
+     "min = ENV['RAILS_MIN_THREADS'] || 5\nthreads min, ENV.fetch('RAILS_MAX_THREADS') { 5 }",
+     "min_threads ENV['MIN_THREADS']"]
+      .each { |text| assert_empty reported(text), text }
+  end
+
+  def test_max_threads_is_reported_once
+    write("config/puma.rb", "threads ENV['MIN_THREADS'] || 5, Integer(ENV['MAX_THREADS'] || 30)")
+    names = ->(env) { ignored("RAILS_ENV" => "production", **env).map(&:first) }
+
+    assert_equal %w[MAX_THREADS], names.call("MAX_THREADS" => "5")
+    assert_equal %w[config/puma.rb:1], names.call("MAX_THREADS" => "5", "RAILS_MAX_THREADS" => "4")
+    assert_empty names.call("MAX_THREADS" => "5", "RAILS_MAX_THREADS" => "5")
+  end
+
+  def test_a_line_that_hands_over_the_configuration
+    write("config/puma.rb", "require 'govuk_app_config/govuk_puma'\nGovukPuma.configure_rails(self)\n::A::B.set! 1, " \
+                            "self # b\n# A.b(self)\nA.b(self.class)\nputs self\nA.b # self\nA.b(1, :self)\n")
+
+    assert_equal [["config/puma.rb:2", "Pando does not read GovukPuma.configure_rails(self)",
+                   "Write the settings that it makes. pando init writes config/pando.rb from it"],
+                  ["config/puma.rb:3", "Pando does not read ::A::B.set! 1, self # b"]],
+                 [ignored.first, ignored[1].first(2)]
+    assert_equal 2, ignored.size
+  end
+
+  def test_the_default_rackup_file
+    ["rackup DefaultRackup", "rackup      DefaultRackup if defined?(DefaultRackup)", "rackup(DefaultRackup)"]
+      .each { |text| assert_empty reported(text), text }
+    assert_empty reported("rackup DefaultRackup\nrackup 'config.ru'", {}, %w[own.ru])
   end
 
   def test_solid_queue_becomes_a_node

@@ -58,13 +58,14 @@ class CompatTranslatorTest < Minitest::Test
 
   def test_what_is_loaded_is_what_was_meant
     Dir.mktmpdir("pando-compat") do |folder|
-      paths = %w[socket_or_port elsif_chain zero_by_default].map { |name| written(folder, fixture(name)) }
+      paths = %w[socket_or_port elsif_chain zero_by_default modes].map { |name| written(folder, fixture(name)) }
       bare, deployed = [NO_ENVIRONMENT, ENVIRONMENT].map { |environment| load_all(paths, environment).values }
 
       listening = [bare, deployed].map { |loaded| loaded[0]["listen"] }
       assert_equal [["127.0.0.1:3000"], ["unix:#{folder}/socket_or_port/tmp/web.sock"]], listening
       workers = [bare, deployed].map { |loaded| loaded[2]["workers"] }
       assert_equal [1, 3], workers
+      assert_equal([2, 3], [bare, deployed].map { |loaded| loaded[3]["workers"] })
     end
   end
 
@@ -75,7 +76,10 @@ class CompatTranslatorTest < Minitest::Test
       "bind 'tcp://0.0.0.0:80'" => "listen '0.0.0.0:80'", "bind 'unix:///run/a.sock'" => "listen 'unix:/run/a.sock'",
       "bind 'unix://a.sock?x&mode=0770&backlog=9'" => "listen 'unix:a.sock', backlog: 9, mode: 0o770",
       "bind \"unix://\#{ENV['A']}?umask=0111\"" => "listen \"unix:\#{ENV['A']}\", umask: 0o111",
-      "bind 'ssl://0.0.0.0:443'" => nil, "bind_to_activated_sockets" => 'listen "systemd"' }
+      "bind ENV['A'] || 'unix:///a.sock?umask=0111'" => "listen ENV['A'] || 'unix:///a.sock?umask=0111'",
+      "bind 'tcp://0.0.0.0:80?low_latency=false'" => "listen '0.0.0.0:80', tcp_nodelay: false",
+      "bind *ENV['A']" => "listen *ENV['A']", "bind 'ssl://0.0.0.0:443'" => nil,
+      "bind_to_activated_sockets" => 'listen "systemd"' }
       .each { |line, expected| assert_translated expected, line }
   end
 
@@ -106,8 +110,55 @@ class CompatTranslatorTest < Minitest::Test
       "before_worker_shutdown do A.b end" => "before_worker_exit do A.b end",
       "on_refork { A.b }" => "before_fork { A.b }", "after_worker_fork { A.b }" => nil,
       "on_booted { puts 1 }" => "after_monitor_ready { puts 1 }", "on_booted { Shop.warm }" => nil,
-      "before_fork { PumaWorkerKiller.start }" => nil, "before_worker_fork { |i| A.b(i) }" => nil }
+      "before_fork { PumaWorkerKiller.start }" => nil, "before_worker_fork { |i| A.b(i) }" => nil,
+      "before_fork { |_server| A.b }" => "before_fork { |_server| A.b }", "on_booted { |_| puts 1 }" =>
+        "after_monitor_ready { |_| puts 1 }", "before_fork { |(a, b)| A.c(b) }" => nil,
+      "on_worker_boot { |i, data| A.b(i) }" => "after_worker_fork { |_server, worker, i = worker.slot| A.b(i) }",
+      "on_worker_boot { |i, data| A.b(data) }" => nil, "on_worker_boot(:a) { |i| A.b(i) }" => nil,
+      "after_worker_shutdown { puts 1 }" => "after_worker_exit { puts 1 }",
+      "after_worker_shutdown { |_handle| puts 1 }" => "after_worker_exit { |_handle| puts 1 }",
+      "after_worker_shutdown { Shop.warm }" => nil, "after_worker_shutdown { |one| puts one.index }" => nil }
       .each { |line, expected| assert_translated expected, line }
+  end
+
+  def test_every_setting_of_puma_has_a_reason
+    { "rack_url_scheme 'https'" => "Let the proxy send X-Forwarded-Proto, and name it in trusted_proxies.",
+      "custom_logger Log.new" => "Write on(\"worker.ready\")",
+      "state_permission 0o600" => "Pando has commands of its own",
+      "after_refork { Cache.connect }" => "What a fork needs afterwards", "clear_binds!" => "Remove the listen lines",
+      "after_worker_shutdown { |one| puts one }" => "Write after_worker_exit { |server, worker, ending| ... }.",
+      "single { workers 0 }" => "The server always has workers." }
+      .each { |line, reason| assert_includes body("#{line}\n"), "# pando: #{reason}" }
+  end
+
+  # Pando has no other mode, so the lines of the block hold without it.
+  def test_the_block_of_cluster_is_opened
+    always = "# pando: #{Pando::Compat::Translator::ALWAYS}"
+
+    assert_equal <<~RUBY, body("cluster do # many\n  # two\n  workers 2\n\n  min_threads 1\nend\nworkers 3\n")
+      #{always}
+      # cluster do # many
+        # two
+        workers 2
+
+        # pando: All threads are there from the start.
+        # min_threads 1
+      # end
+      workers 3
+    RUBY
+    assert_equal "if ENV[\"A\"]\n  #{always}\n  # cluster {\n    #{listen(1)} # was: port 1\n  # }\nend\n",
+                 body("if ENV[\"A\"]\n  cluster {\n    port 1\n  }\nend\n")
+    assert_equal "# was: cluster { workers 4; min_threads 1 } # all\nworkers 4\n# pando: " \
+                 "#{Pando::Compat::Names::ALL_THREADS}\n# min_threads 1\n",
+                 body("cluster { workers 4; min_threads 1 } # all\n")
+  end
+
+  def test_a_block_of_cluster_that_cannot_be_opened
+    ["cluster do\n  workers 2\nend if ENV['A']", "cluster do workers 2\n  port 1\nend", "cluster(&b)"].each do |text|
+      rows = text.lines.map { |line| "# #{line.chomp}\n" }
+
+      assert_equal ["# pando: #{Pando::Compat::Names.hint("cluster")}\n", *rows], body("#{text}\n").lines
+    end
   end
 
   def test_settings_of_unicorn_and_pitchfork

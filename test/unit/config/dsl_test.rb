@@ -31,6 +31,24 @@ class DSLTest < ConfigTestCase
     assert_equal({ surge: 1, unavailable: 2 }, config.rollout)
   end
 
+  # As in Puma's `bind`.
+  def test_an_address_may_carry_its_options_as_a_query
+    folder = File.join(@dir, "what?")
+    addresses = ["unix://#{folder}/tmp/a.sock?umask=0111&backlog=9", "unix:tmp/b.sock?mode=0660",
+                 "tcp://0.0.0.0:81?low_latency=false&backlog=7", "tcp://[::1]:82?low_latency", "unix:@a?backlog=5"]
+    config = load_config("#{addresses.map { |one| "listen #{one.inspect}\n" }.join}" \
+                         "listen 'unix:c.sock?mode=0770&backlog=3', mode: 0o600\n" \
+                         "admin 'unix:d.sock?mode=0606'")
+
+    read = config.listen.map { |one| [one.to_s, one.backlog, one.mode, one.umask, one.tcp_nodelay] }
+    assert_equal [["unix:#{folder}/tmp/a.sock", 9, nil, 0o111, true],
+                  ["unix:#{@dir}/tmp/b.sock", 1024, 0o660, nil, true], ["0.0.0.0:81", 7, nil, nil, false],
+                  ["[::1]:82", 1024, nil, nil, true], ["unix:@a", 5, nil, nil, true],
+                  ["unix:#{@dir}/c.sock", 3, 0o600, nil, true]], read
+    assert_equal 0o606, config.admin.first.mode
+    assert_equal 9, load_config(argv: ["-l", "tcp://0.0.0.0:81?backlog=9"]).listen.first.backlog
+  end
+
   def test_units_work_in_the_file_and_nowhere_else
     config = load_config("body_memory 1.5.mb\nboot_timeout 2.minutes\nspawn_timeout 500.milliseconds")
 

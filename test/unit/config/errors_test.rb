@@ -21,6 +21,9 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: unknown setting bind. Write listen \"HOST:PORT\" or listen \"unix:PATH\".",
        "bind 'tcp://0.0.0.0:80'"
 
+  says "config/pando.rb:1: unknown setting cluster. Leave it out, and write the lines of its block.",
+       "cluster do\n  workers 4\nend"
+
   says "config/pando.rb:1: unknown setting plugin. Leave plugin :tmp_restart out: restart_file does that. For plugin " \
        ":solid_queue write node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\". " \
        "Others: docs/coming-from-puma.md.", "plugin :solid_queue"
@@ -95,6 +98,15 @@ class ConfigErrorsTest < ConfigTestCase
 
   says "config/pando.rb:1: listen backlog: must be a whole number from 1 to 65535, but is 0.", "listen 80, backlog: 0"
   says "config/pando.rb:1: listen takes no option mode: with 0.0.0.0:80.", "listen 80, mode: 0o600"
+  says "config/pando.rb:1: listen takes no option umask: with 0.0.0.0:80.", "listen 'tcp://0.0.0.0:80?umask=0111'"
+  says "config/pando.rb:1: listen has no option backlock: (in \"unix:a?backlock=5\"). Did you mean backlog?",
+       "listen 'unix:a?backlock=5'"
+  says "config/pando.rb:1: listen has no option what: (in \"unix:a?what\").", "listen 'unix:a?what'"
+  says "config/pando.rb:1: listen umask: must be permission bits from 0 to 0777, but is \"0999\".",
+       "listen 'unix:a?umask=0999'"
+  says "config/pando.rb:1: listen must be HOST:PORT, PORT, [v6]:PORT, unix:PATH, unix:@ABSTRACT or systemd, but is " \
+       "\"unix:\\xFF\": invalid byte sequence in UTF-8.", 'listen "unix:\xFF"'
+  says "config/pando.rb:1: admin has no option backlog: (in \"unix:a?backlog=5\").", "admin 'unix:a?backlog=5'"
   says "config/pando.rb:1: listen has no option backlock:. Did you mean backlog?", "listen 80, backlock: 5"
   says "config/pando.rb:1: log_format must be text or json, but is :jason. Did you mean json?", "log_format :jason"
   says "config/pando.rb:1: directory can only be set on the command line: -C DIR", "directory '/srv'"
