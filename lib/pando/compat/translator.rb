@@ -26,7 +26,7 @@ module Pando
       # Settings of Puma that mean something else in Pando.
       FALSE_FRIENDS = { "idle_timeout" => "Puma stops when no request came for so long: Pando does not." }.freeze
       ASSIGNMENT = /\A\s*(\w+)\s*(?:\|\|)?=\s*([^=~].*?)\s*\z/
-      private_constant :APPLICATION, :PUMA, :OWN_PROCESS, :UNFIT, :ALWAYS, :FALSE_FRIENDS, :ASSIGNMENT
+      private_constant :APPLICATION, :PUMA, :OWN_PROCESS, :UNFIT, :FALSE_FRIENDS, :ASSIGNMENT
 
       # @param folder [String] of the file, relative to the folder of config/pando.rb: "."
       # @raise [Source::Unreadable] it is not valid Ruby; the message names the line
