@@ -248,8 +248,8 @@ class ReloadTest < Minitest::Test
   end
 
   # A link on its path leads elsewhere by now, and a client that follows it must find this server.
-  def test_sockets_in_the_release_folder_move_with_it
-    config = "workers 2\nrefork :manual\nlisten \"unix:web.sock\"\ncontrol \"control.sock\"\n"
+  def test_sockets_and_pidfile_in_the_release_folder_move_with_it
+    config = "workers 2\nrefork :manual\nlisten \"unix:web.sock\"\ncontrol \"control.sock\"\npidfile \"server.pid\"\n"
     deploy(config: config, listen: false, control: [])
     release("two", app("two"), config)
     link("two")
@@ -258,6 +258,7 @@ class ReloadTest < Minitest::Test
 
     assert_equal(%w[control.sock web.sock], Dir.glob("*.sock", base: File.join(@root, "two")).sort)
     assert_empty(Dir.glob("*.sock", base: File.join(@root, "one")))
+    assert_equal("#{@server.pid}\n", File.read(File.join(@root, "two/server.pid")))
     text, = pando("status", control: File.join(@root, "current/control.sock"))
     assert_match(%r{current/web.sock}, text)
     assert_match(/two in two\z/, answer_at(File.join(@root, "current/web.sock")))

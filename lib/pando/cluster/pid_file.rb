@@ -24,6 +24,13 @@ module Pando
         raise BootError, "the pidfile #{@path} cannot be written: #{e.message}"
       end
 
+      # Writes the file again if it has been removed, or if a link on its path leads to another folder by now.
+      def restore
+        claim unless @path.nil? || owner == Process.pid
+      rescue BootError => e
+        Events.emit("pidfile.unavailable", reason: e.message)
+      end
+
       # Removes the file, unless another process has written it since.
       def release
         File.unlink(@path) if @claimed && owner == Process.pid
