@@ -15,9 +15,7 @@ module Pando
         return self unless @path
 
         refuse_second_server
-        part = "#{@path}.#{Process.pid}"
-        File.write(part, "#{Process.pid}\n")
-        File.rename(part, @path)
+        write
         @claimed = true
         self
       rescue SystemCallError => e
@@ -33,13 +31,26 @@ module Pando
 
       # Removes the file, unless another process has written it since.
       def release
-        File.unlink(@path) if @claimed && owner == Process.pid
+        remove(@path) if @claimed && owner == Process.pid
         @claimed = false
-      rescue SystemCallError
-        nil # it has been removed, or its folder
       end
 
       private
+
+      def write
+        part = "#{@path}.#{Process.pid}"
+        File.write(part, "#{Process.pid}\n")
+        File.rename(part, @path)
+      rescue SystemCallError
+        remove(part)
+        raise
+      end
+
+      def remove(path)
+        File.unlink(path)
+      rescue SystemCallError
+        nil # it has been removed, or its folder
+      end
 
       def refuse_second_server
         pid = owner

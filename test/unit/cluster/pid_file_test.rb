@@ -118,6 +118,14 @@ class ClusterPidFileTest < Minitest::Test
     assert_match(%r{the pidfile #{@folder}/no/server.pid cannot be written: No such file}, error.message)
   end
 
+  def test_a_file_that_cannot_be_replaced_leaves_nothing_behind
+    Dir.mkdir(@path)
+    error = assert_raises(Pando::BootError) { PidFile.new(@path).claim }
+
+    assert_match(/the pidfile #{@path} cannot be written: Is a directory/, error.message)
+    assert_equal ["server.pid"], Dir.children(@folder)
+  end
+
   private
 
   # @return [String] the path of a pidfile behind a link that leads there from now on
