@@ -54,7 +54,7 @@ module Pando
 
       def refuse_second_server
         pid = owner
-        return if pid.nil? || pid == Process.pid || !server?(pid)
+        return if pid.nil? || pid == Process.pid || ancestor?(pid) || !server?(pid)
 
         raise BootError, "a server is already running (pid #{pid}, file #{@path}): stop it, or choose another pidfile"
       end
@@ -65,6 +65,18 @@ module Pando
       rescue SystemCallError
         nil
       end
+
+      # The shell or the init process that starts this server works in the same directory.
+      def ancestor?(pid)
+        ancestor = Process.ppid
+        ancestor = parent(ancestor) until ancestor.zero? || ancestor == pid # 0: outside of this PID namespace
+        ancestor == pid
+      rescue SystemCallError
+        false # it has just ended, or may not be seen
+      end
+
+      # Behind the command's name, which may contain anything (proc(5)).
+      def parent(pid) = File.read("/proc/#{pid}/stat").rpartition(")").last.split[1].to_i
 
       # The id of a killed server may belong to another process by now, in a container almost certainly. A server of
       # this application has the same working directory.

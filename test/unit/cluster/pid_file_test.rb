@@ -3,8 +3,11 @@
 require "test_helper"
 require "tmpdir"
 require "pando/cluster/monitor"
+require "support/in_child"
 
 class ClusterPidFileTest < Minitest::Test
+  include Support::InChild
+
   PidFile = Pando::Cluster::PidFile
 
   def setup
@@ -45,6 +48,16 @@ class ClusterPidFileTest < Minitest::Test
 
       assert_equal "#{Process.pid}\n", PidFile.new(@path).claim && File.read(@path)
     end
+  end
+
+  # Such as the shell of a container that starts the server: it may have the pid of the server of before.
+  def test_the_file_that_names_an_ancestor_is_replaced
+    File.write(@path, Process.pid)
+    child = in_child { claimed? }
+    File.write(@path, Process.pid)
+    grandchild = in_child { in_child { claimed? } }
+
+    assert_equal [true, true], [child, grandchild]
   end
 
   def test_a_second_server_of_this_folder_is_refused
@@ -127,6 +140,8 @@ class ClusterPidFileTest < Minitest::Test
   end
 
   private
+
+  def claimed? = PidFile.new(@path).claim && File.read(@path) == "#{Process.pid}\n"
 
   # @return [String] the path of a pidfile behind a link that leads there from now on
   def current(name)
