@@ -137,7 +137,7 @@ module Pando
       values = entries(setting.name).map do |entry|
         setting.type.resolved(entry.value, directory)
       rescue ArgumentError => e
-        raise ConfigError, "#{entry.source}: #{setting.title}: #{e.message}"
+        raise ConfigError, "#{entry.source}: #{setting.title.delete_suffix(":")}: #{e.message}"
       end
       setting.repeatable? ? values.freeze : values.last
     end

@@ -40,6 +40,7 @@ module Pando
     # @return [Cluster::Monitor] ready to run
     # @raise [BootError] an address cannot be listened on
     def prepare
+      check_proc
       require "pando/server/payload"
       StartMode.enter { |start| monitor(start) }
     end
@@ -80,6 +81,13 @@ module Pando
       warn_of_variables unless start.rehearsal?
       @inherited = start.inherited_sockets
       Cluster::Monitor.new(payload, listen(config), policy, Launch.mold(config), start)
+    end
+
+    def check_proc
+      return if File.exist?("/proc/self/stat")
+
+      raise BootError, "there is no /proc, where Pando reads what its processes use: mount it, as `mount -t proc " \
+                       "proc /proc` does"
     end
 
     def check_logs

@@ -28,6 +28,9 @@ class ContainerTest < Minitest::Test
 
   INIT = 'trap "kill -TERM \$child" TERM; "$@" & child=$!; wait $child; wait $child'
   READ_ONLY = Support::Namespaces::READ_ONLY
+  NO_PROC = 'mount -t tmpfs none /proc && exec "$@"'
+  # What systemd's ProcSubset=pid does.
+  PROCESSES_ONLY = 'umount /proc && mount -t proc -o subset=pid proc /proc && exec "$@"'
 
   def setup = need(nil)
 
@@ -108,6 +111,24 @@ class ContainerTest < Minitest::Test
 
     assert_equal 1, server.wait_for_exit.exitstatus
     assert_match(/cannot listen on unix:\S+control.sock: Read-only file system/, server.output)
+  end
+
+  def test_without_proc_the_server_says_what_is_missing
+    need(NO_PROC)
+    server = start(script: NO_PROC, ready: false)
+
+    assert_equal 1, server.wait_for_exit.exitstatus
+    assert_equal "pando: there is no /proc, where Pando reads what its processes use: mount it, as `mount -t proc " \
+                 "proc /proc` does\n", server.output
+  end
+
+  def test_a_proc_with_nothing_but_processes_is_enough
+    need(PROCESSES_ONLY)
+    server = start(script: PROCESSES_ONLY)
+
+    assert_equal 200, server.get("/").status
+    signal(server, "TERM")
+    assert_equal 0, server.wait_for_exit.exitstatus
   end
 
   private

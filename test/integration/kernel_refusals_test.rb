@@ -66,6 +66,18 @@ class KernelRefusalsTest < Minitest::Test
     pid_t vfork(void) { return ask("refuse vfork", plain_next); } /* in C it cannot be passed on as it is */
   C
 
+  # A seccomp filter refuses with EPERM or, as a kernel that lacks the call does, with ENOSYS.
+  REFUSING_MEMORY = <<~C
+    #include <errno.h>
+    #include <unistd.h>
+
+    int memfd_create(const char *name, unsigned int flags)
+    {
+        errno = access("denied", F_OK) == 0 ? EPERM : ENOSYS;
+        return -1;
+    }
+  C
+
   FORKS.each do |name|
     define_method(:"test_no_memory_for_#{name}_while_all_workers_are_gone") do
       server = serve(config: "workers 2\nrefork :manual\ncontrol 'control.sock'",
@@ -242,11 +254,24 @@ class KernelRefusalsTest < Minitest::Test
     assert_match(/could not start.*Cannot allocate memory/, server.output.lines.last)
   end
 
+  def test_no_memory_to_share_for_a_filter_refuses_it
+    errors = { "" => "Function not implemented", 'File.write("denied", "")' => "Operation not permitted" }
+    errors.each do |config, error|
+      server = serve(ready: false, env: { "LD_PRELOAD" => refusing_memory }, config: config)
+
+      assert_equal(1, server.wait_for_exit.exitstatus)
+      assert_equal("pando: the memory that the server's processes share cannot be made: #{error} - scoreboard. Pando " \
+                   "needs the system call memfd_create(2): allow it in the seccomp filter of the container or " \
+                   "service\n", server.output.lines.last)
+    end
+  end
+
   private
 
   def user = @user ||= Support::LimitedUser.for(self)
 
   def refusing_forks = Support::SharedLibrary.path("librefusingforks.so", REFUSING_FORKS)
+  def refusing_memory = Support::SharedLibrary.path("librefusingmemory.so", REFUSING_MEMORY)
   def refusing_spawn = Support::SharedLibrary.path("librefusingspawn.so", REFUSING_SPAWN)
 
   def kill(*processes) = processes.each { |process| Process.kill("KILL", process.pid) }

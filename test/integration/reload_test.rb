@@ -145,6 +145,35 @@ class ReloadTest < Minitest::Test
     end
   end
 
+  # No flag names the file: Pando has found it.
+  def test_without_the_config_file_of_its_start_the_old_release_serves_on
+    deploy_without_flag
+    release("two", app("two"))
+    link("two")
+    reason = "there is no config file #{@root}/current/config/pando.rb"
+
+    assert_includes(reload("reload.failed")["reason"], reason)
+    assert_includes(pando("upgrade")[1], reason)
+    assert_equal("one in one", body)
+    name_by_default("two")
+    reload
+    assert_equal("two in two", body)
+  end
+
+  def deploy_without_flag
+    @root = File.realpath(Dir.mktmpdir("pando-releases"))
+    release("one", app("one"))
+    name_by_default("one")
+    link("one")
+    @server = serve(folder: File.join(@root, "one"),
+                    arguments: ["-C", File.join(@root, "current"), "--control", "../control.sock"])
+  end
+
+  def name_by_default(release)
+    FileUtils.mkdir_p(File.join(@root, release, "config"))
+    FileUtils.mv(File.join(@root, release, "pando.rb"), File.join(@root, release, "config"))
+  end
+
   # Not even to read a file of ours that was not needed before.
   def test_without_a_free_descriptor_the_old_release_serves_on
     deploy
@@ -219,8 +248,8 @@ class ReloadTest < Minitest::Test
   end
 
   # A link on its path leads elsewhere by now, and a client that follows it must find this server.
-  def test_sockets_in_the_release_folder_move_with_it
-    config = "workers 2\nrefork :manual\nlisten \"unix:web.sock\"\ncontrol \"control.sock\"\n"
+  def test_sockets_and_pidfile_in_the_release_folder_move_with_it
+    config = "workers 2\nrefork :manual\nlisten \"unix:web.sock\"\ncontrol \"control.sock\"\npidfile \"server.pid\"\n"
     deploy(config: config, listen: false, control: [])
     release("two", app("two"), config)
     link("two")
@@ -229,6 +258,7 @@ class ReloadTest < Minitest::Test
 
     assert_equal(%w[control.sock web.sock], Dir.glob("*.sock", base: File.join(@root, "two")).sort)
     assert_empty(Dir.glob("*.sock", base: File.join(@root, "one")))
+    assert_equal("#{@server.pid}\n", File.read(File.join(@root, "two/server.pid")))
     text, = pando("status", control: File.join(@root, "current/control.sock"))
     assert_match(%r{current/web.sock}, text)
     assert_match(/two in two\z/, answer_at(File.join(@root, "current/web.sock")))

@@ -182,6 +182,26 @@ class ConfigTest < ConfigTestCase
     end
   end
 
+  # A reload must not take a release without the file for one with the defaults.
+  def test_its_argv_names_the_file_that_was_found
+    config = load_config("workers 3", argv: %w[-w 2 app.ru])
+
+    assert_equal ["-C", @dir, "-w", "2", "-c", "config/pando.rb", "app.ru"], config.argv
+    assert_equal config.argv, Pando::Config.load(config.argv, env: {}, dir: "/").argv
+    File.unlink(config.config_file)
+
+    assert_equal "-c: there is no config file #{@dir}/config/pando.rb", error_of(argv: config.argv)
+  end
+
+  def test_its_argv_takes_the_first_file_that_appears_later
+    before = load_config
+    write("config/pando.rb", "workers 3")
+    after = load_config(argv: before.argv)
+
+    assert_equal ["-C", @dir], before.argv
+    assert_equal [3, ["-C", @dir, "-c", "config/pando.rb"]], [after.workers, after.argv]
+  end
+
   def test_a_directory_keeps_its_symbolic_link
     FileUtils.mkdir_p(File.join(@dir, "releases/1"))
     File.symlink("releases/1", File.join(@dir, "current"))

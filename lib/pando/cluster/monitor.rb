@@ -174,8 +174,13 @@ module Pando
 
       def build_changes
         addresses = Reload::Addresses.new(listeners, @control, @admin, reactors)
-        @reload = Reload.new(pools, @payload, @poller, addresses, pools.method(:renew))
+        @reload = Reload.new(pools, @payload, @poller, addresses, method(:renew))
         @upgrade = Upgrade.new(self, @payload, @poller, @signals, @image)
+      end
+
+      def renew(renewal)
+        pools.renew(renewal)
+        @pid_file.restore
       end
 
       # TSTP quiets job nodes. At a terminal, ^Z suspends a server that serves requests, like any process.

@@ -15,28 +15,46 @@ module Pando
         return self unless @path
 
         refuse_second_server
-        part = "#{@path}.#{Process.pid}"
-        File.write(part, "#{Process.pid}\n")
-        File.rename(part, @path)
+        write
         @claimed = true
         self
       rescue SystemCallError => e
         raise BootError, "the pidfile #{@path} cannot be written: #{e.message}"
       end
 
+      # Writes the file again if it has been removed, or if a link on its path leads to another folder by now.
+      def restore
+        claim unless @path.nil? || owner == Process.pid
+      rescue BootError => e
+        Events.emit("pidfile.unavailable", reason: e.message)
+      end
+
       # Removes the file, unless another process has written it since.
       def release
-        File.unlink(@path) if @claimed && owner == Process.pid
+        remove(@path) if @claimed && owner == Process.pid
         @claimed = false
-      rescue SystemCallError
-        nil # it has been removed, or its folder
       end
 
       private
 
+      def write
+        part = "#{@path}.#{Process.pid}"
+        File.write(part, "#{Process.pid}\n")
+        File.rename(part, @path)
+      rescue SystemCallError
+        remove(part)
+        raise
+      end
+
+      def remove(path)
+        File.unlink(path)
+      rescue SystemCallError
+        nil # it has been removed, or its folder
+      end
+
       def refuse_second_server
         pid = owner
-        return if pid.nil? || pid == Process.pid || !server?(pid)
+        return if pid.nil? || pid == Process.pid || ancestor?(pid) || !server?(pid)
 
         raise BootError, "a server is already running (pid #{pid}, file #{@path}): stop it, or choose another pidfile"
       end
@@ -47,6 +65,18 @@ module Pando
       rescue SystemCallError
         nil
       end
+
+      # The shell or the init process that starts this server works in the same directory.
+      def ancestor?(pid)
+        ancestor = Process.ppid
+        ancestor = parent(ancestor) until ancestor.zero? || ancestor == pid # 0: outside of this PID namespace
+        ancestor == pid
+      rescue SystemCallError
+        false # it has just ended, or may not be seen
+      end
+
+      # Behind the command's name, which may contain anything (proc(5)).
+      def parent(pid) = File.read("/proc/#{pid}/stat").rpartition(")").last.split[1].to_i
 
       # The id of a killed server may belong to another process by now, in a container almost certainly. A server of
       # this application has the same working directory.

@@ -57,6 +57,9 @@ module Pando
         raise BootError, "a file may have #{Process.getrlimit(:FSIZE).first} bytes here (RLIMIT_FSIZE), and the " \
                          "memory that the server's processes share needs more: raise the limit, by `ulimit -f " \
                          "unlimited` or in the systemd unit by LimitFSIZE=infinity"
+      rescue Errno::ENOSYS, Errno::EPERM => e
+        raise BootError, "the memory that the server's processes share cannot be made: #{e.message}. Pando needs the " \
+                         "system call memfd_create(2): allow it in the seccomp filter of the container or service"
       end
     end
   end

@@ -130,9 +130,12 @@ module Pando
       end
 
       # @return [Array<String>] arguments that mean the same in any directory
-      def argv = ["-C", directory, *@flags.argv]
+      def argv = ["-C", directory, *@flags.argv(more: found_file)]
 
       private
+
+      # A file that was found is named from then on. A release without it is refused, and does not get the defaults.
+      def found_file = @config_file && !@flags.last(:config_file) ? ["-c", DEFAULT_FILE] : []
 
       # Symbolic links stay unresolved: a link such as `current` may lead to another release when the mold boots again.
       def find_directory(dir)

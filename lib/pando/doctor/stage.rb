@@ -75,7 +75,7 @@ module Pando
         @waiter = Process.detach(@pid)
         await(@config.boot_timeout + @patience) { |fact| fact[:event] == "generation.current" && fact }
       rescue Silence
-        raise NotExamined, failure("the application was not ready in time")
+        raise NotExamined, failure(ending || "the application was not ready in time")
       end
 
       # @return [Array<Actor>] the ready workers of a generation, by slot
@@ -149,6 +149,15 @@ module Pando
       end
 
       private
+
+      # @return [String, nil] nil: the server lives
+      def ending
+        return if @waiter.alive?
+
+        status = @waiter.value
+        ending = status.exited? ? [:exited, status.exitstatus] : [:killed, status.termsig]
+        "its server ended: #{Sys::Ending.new(*ending)}"
+      end
 
       # Why there is nothing to examine, and the end of the server's and the application's output.
       def failure(summary)

@@ -50,7 +50,7 @@ module Pando
 
         # The memory that may be used: the smallest of the control groups' limits and the machine's memory.
         def limit(group: ControlGroup.new, machine: "/proc/meminfo")
-          [*group.memory_limit, File.read(machine)[/^MemTotal: +(\d+) kB$/, 1].to_i * 1024].min
+          [group.memory_limit, total(machine)].compact.min
         end
 
         # The share of the last ten seconds in which a process waited for memory (PSI, Linux' psi.rst): in the control
@@ -59,6 +59,17 @@ module Pando
         # @return [Float, nil] percent
         def pressure(group: ControlGroup.new, machine: "/proc/pressure/memory")
           [group.memory_pressure, ControlGroup.pressure(machine)].compact.max
+        end
+
+        private
+
+        # Without the file, as under systemd's ProcSubset=pid and on other systems, the C library may know the number of
+        # pages.
+        def total(machine)
+          File.read(machine)[/^MemTotal: +(\d+) kB$/, 1].to_i * 1024
+        rescue SystemCallError
+          pages = Etc.sysconf(Etc::SC_PHYS_PAGES)
+          pages && (pages * PAGE)
         end
       end
     end

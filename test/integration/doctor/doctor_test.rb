@@ -324,6 +324,39 @@ class DoctorTest < Minitest::Test
                          "no_such_setting.\n"], [run.status, run.out, run.err])
   end
 
+  # The user's own server is not disturbed, and does not disturb.
+  def test_the_pidfile_is_left_to_the_server
+    write("config/pando.rb", "pidfile 'server.pid'")
+    server = Process.spawn("sleep", "1000", chdir: @folder)
+    write("server.pid", server.to_s)
+    run = doctor(CLEAN)
+
+    assert_equal([0, server.to_s], [run.status, File.read(File.join(@folder, "server.pid"))], run.err)
+    File.unlink(File.join(@folder, "server.pid"))
+    run = doctor("File.write('seen', Dir.children('.'))\n#{CLEAN}")
+    assert_equal(0, run.status, run.err)
+    refute_includes(File.read(File.join(@folder, "seen")), "server.pid")
+  ensure
+    Process.kill("KILL", server)
+    Process.wait(server)
+  end
+
+  def test_a_server_that_cannot_start_says_why
+    write("config/pando.rb", 'Process.setrlimit(:FSIZE, 1000) if $PROGRAM_NAME.include?("subject")')
+    run = doctor(CLEAN)
+
+    assert_equal([2, ""], [run.status, run.out])
+    assert_match(/\Apando: the application could not be examined: a file may have 1000 bytes here .*\n\z/, run.err)
+  end
+
+  def test_a_server_that_ends_without_a_word
+    write("config/pando.rb", 'on("monitor.listening") { exit!(3) }')
+    run = doctor(CLEAN)
+
+    assert_equal([2, "", "pando: the application could not be examined: its server ended: status 3\n"],
+                 [run.status, run.out, run.err])
+  end
+
   def test_nothing_is_left_behind
     Dir.mktmpdir do |temporary|
       doctor("HELPER = spawn('sleep 1000')\n#{CLEAN}", env: { "TMPDIR" => temporary })

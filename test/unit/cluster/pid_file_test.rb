@@ -3,8 +3,11 @@
 require "test_helper"
 require "tmpdir"
 require "pando/cluster/monitor"
+require "support/in_child"
 
 class ClusterPidFileTest < Minitest::Test
+  include Support::InChild
+
   PidFile = Pando::Cluster::PidFile
 
   def setup
@@ -47,6 +50,16 @@ class ClusterPidFileTest < Minitest::Test
     end
   end
 
+  # Such as the shell of a container that starts the server: it may have the pid of the server of before.
+  def test_the_file_that_names_an_ancestor_is_replaced
+    File.write(@path, Process.pid)
+    child = in_child { claimed? }
+    File.write(@path, Process.pid)
+    grandchild = in_child { in_child { claimed? } }
+
+    assert_equal [true, true], [child, grandchild]
+  end
+
   def test_a_second_server_of_this_folder_is_refused
     within_sleeper(Dir.pwd) do |pid|
       File.write(@path, pid)
@@ -66,13 +79,77 @@ class ClusterPidFileTest < Minitest::Test
     assert_equal "1\n", File.read(@path)
   end
 
+  def test_a_file_that_was_removed_is_written_again
+    file = PidFile.new(@path).claim
+    File.unlink(@path)
+    file.restore
+
+    assert_equal "#{Process.pid}\n", File.read(@path)
+    file.release
+
+    refute_path_exists @path
+  end
+
+  def test_it_is_restored_where_a_link_leads_now
+    %w[one two].each { |name| Dir.mkdir(File.join(@folder, name)) }
+    file = PidFile.new(current("one")).claim
+    File.write(File.join(@folder, "two/server.pid"), Process.spawn("true").tap { |pid| Process.wait(pid) })
+    current("two")
+    file.restore
+
+    %w[one two].each do |name|
+      assert_equal "#{Process.pid}\n", File.read(File.join(@folder, name, "server.pid"))
+    end
+  end
+
+  def test_what_is_there_is_not_written_again
+    file = PidFile.new(@path).claim
+    before = File.stat(@path).ino
+    file.restore
+
+    assert_equal before, File.stat(@path).ino
+    PidFile.new(nil).claim.restore
+    assert_equal ["server.pid"], Dir.children(@folder)
+  end
+
+  def test_a_file_that_cannot_be_restored_is_reported
+    said = []
+    subscription = Pando::Events.subscribe("pidfile.unavailable") { |event| said << event[:reason] }
+    Dir.mkdir(File.join(@folder, "one"))
+    file = PidFile.new(current("one")).claim
+    current("nowhere")
+    file.restore
+
+    assert_match(%r{\Athe pidfile #{@folder}/current/server.pid cannot be written: No such file}, said.fetch(0))
+  ensure
+    Pando::Events.unsubscribe(subscription)
+  end
+
   def test_a_file_that_cannot_be_written_stops_the_boot
     error = assert_raises(Pando::BootError) { PidFile.new(File.join(@folder, "no/server.pid")).claim }
 
     assert_match(%r{the pidfile #{@folder}/no/server.pid cannot be written: No such file}, error.message)
   end
 
+  def test_a_file_that_cannot_be_replaced_leaves_nothing_behind
+    Dir.mkdir(@path)
+    error = assert_raises(Pando::BootError) { PidFile.new(@path).claim }
+
+    assert_match(/the pidfile #{@path} cannot be written: Is a directory/, error.message)
+    assert_equal ["server.pid"], Dir.children(@folder)
+  end
+
   private
+
+  def claimed? = PidFile.new(@path).claim && File.read(@path) == "#{Process.pid}\n"
+
+  # @return [String] the path of a pidfile behind a link that leads there from now on
+  def current(name)
+    link = File.join(@folder, "current")
+    FileUtils.rm_f(link)
+    File.symlink(name, link)
+    File.join(link, "server.pid")
+  end
 
   def within_sleeper(folder)
     pid = Process.spawn("sleep", "1000", chdir: folder)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "config_test_case"
+require "minitest/mock"
 
 # The errors for mistakes in the config file.
 class ConfigErrorsTest < ConfigTestCase
@@ -181,5 +182,14 @@ class ConfigErrorsTest < ConfigTestCase
 
   def test_exit_ends_the_process_as_the_file_wants
     assert_raises(SystemExit) { load_config("exit 3") }
+  end
+
+  def test_a_share_of_a_memory_whose_size_is_not_known
+    Pando::Sys::Memory.stub(:limit, nil) do
+      assert_equal("config/pando.rb:1: memory total: the size of the memory is not known here: write a number of bytes",
+                   error_of("memory total: 80.percent; buffer_memory 64.mb"))
+      assert_match(/\Adefault: buffer_memory: the size of the memory is not known here/, error_of(""))
+      assert_equal(1024**3, load_config("memory total: 1.gb; buffer_memory 64.mb").memory_total)
+    end
   end
 end

@@ -94,6 +94,7 @@ class TypesTest < Minitest::Test
     assert_refuses type, "101%", "0%", "%", "-5%", 12, nil
     assert_equal(%w[2.kb 80.percent], [type.write(2048), type.write("80%")])
     assert_equal([2048, 800, 125], [2048, "80%", "12.5%"].map { |value| Types::ShareOfMemory.of(value, 1000) })
+    assert_equal([2048, Pando::Sys::Memory.limit / 2], [2048, "50%"].map { |value| type.resolved(value, "/") })
   end
 
   def test_choices_become_symbols_by_lookup_only

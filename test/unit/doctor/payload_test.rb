@@ -39,6 +39,14 @@ class DoctorPayloadTest < Minitest::Test
     refute(payload.options.auto_workers)
   end
 
+  # The user's own server may have them.
+  def test_it_has_no_file_or_socket_of_the_server
+    config = Pando::Config.load(%w[--pidfile server.pid --control control.sock --admin unix:admin.sock config.ru])
+    options = Pando::Doctor::Subject::Payload.new(Pando::Server.new(config), nil, { patience: 1.0 }).options
+
+    assert_equal([nil, nil, nil], [options.pidfile, options.control, options.admin])
+  end
+
   # Ruby forgets which line made an object that it has moved.
   def test_the_heap_is_not_compacted
     compactions = in_child do

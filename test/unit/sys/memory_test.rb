@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "fileutils"
+require "minitest/mock"
 require "rbconfig"
 require "tmpdir"
 require "pando/sys/memory"
@@ -85,6 +86,19 @@ class SysMemoryTest < Minitest::Test
       assert_equal(expected * MIB, Memory.limit(group: Group.new(limit), machine: machine))
     end
     assert_operator(Memory.limit, :>, 64 * MIB)
+  end
+
+  # As under systemd's ProcSubset=pid, and on other systems than Linux.
+  def test_the_machines_memory_is_known_without_its_file
+    assert_operator(Memory.limit(group: Group.new, machine: "/nowhere"), :>, 64 * MIB)
+    assert_equal(32 * MIB, Memory.limit(group: Group.new(32 * MIB), machine: "/nowhere"))
+  end
+
+  def test_it_may_not_be_known_at_all
+    Etc.stub(:sysconf, nil) do
+      assert_nil(Memory.limit(group: Group.new, machine: "/nowhere"))
+      assert_equal(MIB, Memory.limit(group: Group.new(MIB), machine: "/nowhere"))
+    end
   end
 
   def test_pressure_is_the_groups_or_the_machines_whichever_is_more

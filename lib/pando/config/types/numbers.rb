@@ -121,7 +121,13 @@ module Pando
 
         def expects = "#{super}, or a share of the memory such as 80.percent"
 
-        def resolved(value, _directory) = ShareOfMemory.of(value, Sys::Memory.limit)
+        def resolved(value, _directory)
+          return value if value.is_a?(Integer)
+
+          available = Sys::Memory.limit
+          available or raise ArgumentError, "the size of the memory is not known here: write a number of bytes"
+          ShareOfMemory.of(value, available)
+        end
 
         def write(value) = value.is_a?(Integer) ? super : "#{value.delete_suffix("%")}.percent"
       end

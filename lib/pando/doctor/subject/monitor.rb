@@ -13,6 +13,12 @@ rescue Pando::ConfigError
 end
 config = payload.config
 script = File.expand_path("cold_mold.rb", __dir__)
-command = Pando::Server::Launch.mold(config)
-command.command.map! { |word| word == Pando::Server::Launch::SCRIPT ? script : word }
-exit Pando::Cluster::Monitor.new(payload, config.listen, Pando::Refork::Manual.new, command).prepare.run
+begin
+  command = Pando::Server::Launch.mold(config)
+  command.command.map! { |word| word == Pando::Server::Launch::SCRIPT ? script : word }
+  monitor = Pando::Cluster::Monitor.new(payload, config.listen, Pando::Refork::Manual.new, command).prepare
+rescue Pando::BootError => e
+  payload.wire.tell(refused: e.message)
+  exit 1
+end
+exit monitor.run

@@ -61,7 +61,7 @@ module Pando
             options.oom_score_adj = nil
             options.longest_wait = MEASUREMENT + @settings.fetch(:patience) # an idle worker may be answering one
             options.health = nil # there is no reactor to answer the checks
-            options.control = options.admin = nil # the user's own server may be listening there
+            options.control = options.admin = options.pidfile = nil # the user's own server may have them
             options.memory = Cluster::Memory::Limits.new # tracing needs memory
             options.canary = nil # there are no requests but the doctor's
             options.mold = :keep # the doctor examines it after its workers

@@ -25,6 +25,7 @@ module Pando
       define "listener.failed", :warn, %i[listen reason]
       define "control.unavailable", :warn, %i[reason advice]
       define "control.failed", :error, %i[reason backtrace]
+      define "pidfile.unavailable", :warn, %i[reason]
       define "events.missed", :warn, %i[count]
       define "admin.ready", :info, %i[pid listen seconds]
       define "admin.exposed", :warn, %i[listen advice]
