@@ -13,6 +13,10 @@ class ThreadsTest < Minitest::Test
 
   # A request to /held ends when somebody writes into the FIFO that its query names.
   APP = <<~'RUBY'
+    body = Class.new do
+      def each = yield("#{Process.pid} ")
+      def close = hold_until("go")
+    end
     run lambda { |env|
       case env["PATH_INFO"]
       when "/held"
@@ -31,6 +35,8 @@ class ThreadsTest < Minitest::Test
         Thread.new { over = File.read(File.join(__dir__, "spin")) }
         nil until over
       when "/late" then sleep
+      when "/after" then env["rack.response_finished"] << proc { hold_until("go") }
+      when "/close" then next [200, {}, body.new]
       end
       [200, {}, ["#{Process.pid} #{Thread.current.name}"]]
     }
@@ -46,6 +52,19 @@ class ThreadsTest < Minitest::Test
 
     assert_equal([1, 3], [pids.map(&:first).uniq.size, pids.map(&:last).uniq.size])
     assert_match(/worker 0 .* idle /, status)
+  end
+
+  # On one lane: a worker that answers fast takes the next request on the thread that is at work.
+  { "/after" => "threads 2", "/close" => "threads :auto" }.each do |path, setting|
+    define_method("test_work_after_a_response_holds_up_no_other_request_with_#{path.delete("/")}") do
+      start("#{setting}\ntimeout false")
+      responses = Array.new(100) { @server.get("/") } + [@server.get(path)]
+      responses += Array.new(4) { Thread.new { @server.get("/") } }.map { |client| client.join(20)&.value }
+      @server.write("go", "")
+
+      assert_equal([200], responses.map { |response| response&.status }.uniq)
+      assert_equal(1, responses.map { |response| response.body[/\d+(?= )/] }.uniq.size)
+    end
   end
 
   def test_a_further_request_waits

@@ -220,8 +220,10 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
     struct pando_connection *connection = connection_of(reactor, lane, frame);
     int socket = reactor->lanes[lane].socket;
     int last = frame->kind == PANDO_FRAME_END || frame->kind == PANDO_FRAME_ABORT;
-    if (last)
+    if (last) {
         reactor->lanes[lane].ended = reactor->lanes[lane].offers == 0;
+        reactor->lanes[lane].busy_since = reactor->now;
+    }
     if (!connection) {
         late(&reactor->lanes[lane], frame);
         return PANDO_FRAME_DONE;

@@ -68,6 +68,8 @@ struct pando_reactor_lane {
     uint32_t offers;                    /* number of entries in `offered` */
     uint32_t slots;                     /* the slots in use, one bit each */
     uint32_t pace;                      /* microseconds that its worker is busy with one request, lately; 0: unknown */
+    uint64_t busy_since;                /* milliseconds: when the request that it took last was offered, or when its
+                                         * last answer ended; 0: it was woken and has taken none yet */
     uint64_t last_taken;                /* nanoseconds: when it took its last request, by its own account; 0: it has
                                          * slept since */
     uint64_t position;
@@ -77,7 +79,7 @@ struct pando_reactor_lane {
     uint32_t pool, slot, generation;    /* of its worker */
     uint32_t first;                     /* the number of its worker's first lane: its own, unless that has threads */
     uint32_t load, pending;             /* of a first lane: how many of its worker's lanes are busy, and how many of
-                                         * them were woken for a request; see reactor_choice.c */
+                                         * them were just woken for a request; see reactor_choice.c */
     uint8_t soon_free;                  /* likewise: whether one of them takes its next request soon */
     uint32_t handed;                    /* likewise: connections that were handed over to its worker, ever */
 };

@@ -28,6 +28,10 @@ module Pando
     # All that sends or receives raises {ClientGone} if the client is gone or too slow. Owned by a {Connection}, for one
     # request.
     module Client
+      # Strings of an Array that are given to the C code together. For each piece that it sends, that goes through them
+      # from the first one, so with a long Array its time would grow with the square of their number.
+      PARTS = 64
+
       # A connection's socket, as applications know sockets. It belongs to this process alone: a mold that is forked
       # while it is open closes its copy.
       #

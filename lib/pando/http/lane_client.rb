@@ -78,6 +78,8 @@ module Pando
       end
 
       def transmit(parts)
+        return parts.each_slice(PARTS) { |some| transmit(some) } if parts.size > PARTS
+
         total = Wire.bytes(parts)
         offset = 0
         offset += put(parts, offset, nil) while offset < total
@@ -85,6 +87,10 @@ module Pando
 
       # Afterwards the connection is the reactor's.
       def transmit_last(parts)
+        if parts.size > PARTS
+          transmit(parts.first(parts.size - PARTS))
+          parts = parts.last(PARTS)
+        end
         total = Wire.bytes(parts)
         offset = put(parts, 0, @persistent)
         offset += put(parts, offset, @persistent) while offset < total

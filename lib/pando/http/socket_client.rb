@@ -133,6 +133,8 @@ module Pando
       private
 
       def send_all(parts, done = 0)
+        return parts.each_slice(PARTS) { |some| send_all(some) } if parts.size > PARTS
+
         refuse_if_over
         total = Wire.bytes(parts)
         while done < total

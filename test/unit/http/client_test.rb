@@ -138,3 +138,52 @@ class HTTPClientHandleTest < Minitest::Test
     assert_empty events
   end
 end
+
+# A body that is an Array of many Strings.
+class HTTPManyPartsTest < Minitest::Test
+  extend HTTPSupport::EachMode
+
+  # Tells the CPU time of its thread until it is sent.
+  class Body
+    def initialize(parts, times)
+      @parts = parts
+      @times = times
+    end
+
+    def each(&block) = @parts.each(&block)
+
+    def to_ary
+      @began = time
+      @parts
+    end
+
+    def close = @times << (time - @began)
+
+    private
+
+    def time = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+  end
+
+  in_each_mode "all_of_it_arrives" do
+    serve { |env| [200, {}, parts(env["PATH_INFO"][/\d+/].to_i)] }
+
+    [63, 64, 65, 127, 128, 129, 1000].each do |count|
+      assert_equal "HTTP/1.1 200 OK\r\n\r\n#{parts(count).join}", ask("/#{count}")
+    end
+  end
+
+  in_each_mode "its_time_grows_with_the_number_of_its_strings_and_not_with_the_square" do
+    times = Queue.new
+    serve { |env| [200, {}, Body.new(["abcdefghij"] * env["PATH_INFO"][/\d+/].to_i, times)] }
+    few, many = [50_000, 200_000].map { |count| Array.new(3) { ask("/#{count}") && times.pop }.min }
+
+    assert_operator many, :<=, 8 * few
+  end
+
+  private
+
+  # Empty ones, small ones, and one that is larger than a frame.
+  def parts(count)
+    Array.new(count) { |number| number == 65 ? "x" * 100_000 : number.to_s * (number % 3) } << "" << ""
+  end
+end

@@ -8,6 +8,7 @@ class HTTPReactorThreadsTest < Minitest::Test
   include HTTPSupport::ReactorCase
 
   BESIDE = 3
+  NEXT = GET.sub("/", "/next")
 
   def test_a_worker_without_requests_comes_first_and_then_the_one_with_the_fewest
     workers(2, threads: 2)
@@ -37,6 +38,73 @@ class HTTPReactorThreadsTest < Minitest::Test
     workers(1, threads: 2)
 
     assert(Array.new(8) { |round| round }.any? { lane_of_the_second == 1 })
+  end
+
+  # The application may do something long when its response is sent.
+  def test_a_fast_worker_that_is_not_back_after_its_response_leaves_the_next_request_to_another_thread
+    workers(1, threads: 2)
+    answer_on_the_fast_one
+    request(NEXT)
+
+    assert_equal "/next", @stage.take(0)&.path
+  end
+
+  def test_with_auto_likewise
+    workers(1, threads: 2)
+    @stage.ok("lock", 0, 0)
+    answer_on_the_fast_one
+    request(NEXT)
+
+    assert_equal "/next", @stage.take(0)&.path
+  end
+
+  # The next request waits behind the first, because others had the interpreter lock.
+  def test_with_auto_a_request_that_waits_behind_a_response_goes_to_another_thread
+    workers(1, threads: 2)
+    taken, = two_on_the_fast_one
+    @stage.answer(taken)
+    @stage.ok("lock", 0, 0)
+
+    assert_equal "/next", @stage.take(0)&.path
+  end
+
+  def test_with_auto_a_request_that_waits_behind_one_whose_client_has_left_goes_to_another_thread
+    workers(1, threads: 2)
+    taken, client = two_on_the_fast_one
+    reset(client)
+    wait_until { @stage.tell("wanted", taken.id) == "0" }
+    @stage.ok("lock", 0, 0)
+
+    assert_equal "/next", @stage.take(0)&.path
+  end
+
+  # And has left before the reactor knew that the request was taken.
+  def test_with_auto_a_request_that_waits_behind_one_whose_client_has_left_at_once_goes_to_another_thread
+    workers(1, threads: 2)
+    @stage.ok("lock", 0, 0)
+    fast
+    assert_equal 1, offered_next
+    @stage.ok("lock", 0, 1)
+    request(NEXT)
+    counts("queued" => 2)
+    @stage.ok("signal", Signal.list["STOP"])
+    taken = @stage.take(1)
+    reset(@clients.first(2).last)
+    @stage.ok("signal", Signal.list["CONT"])
+    wait_until { @stage.tell("wanted", taken.id) == "0" }
+    @stage.ok("lock", 0, 0)
+
+    assert_equal "/next", @stage.take(0)&.path
+  end
+
+  def test_nothing_goes_ahead_of_a_fast_worker_that_has_a_slow_request
+    workers(1, threads: 2)
+    fast
+    assert_equal 1, offered_next
+    @stage.take(1)
+    moved, direct = Array.new(2) { served_on_the_other }
+
+    assert_equal moved.turn + 1, direct.turn # the first one after a millisecond, this one at once
   end
 
   def test_the_lock_of_another_worker_does_not_matter
@@ -89,12 +157,7 @@ class HTTPReactorThreadsTest < Minitest::Test
   # Lane 1 serves some requests, and has one more when another comes.
   # @return [Integer] the lane of that one
   def lane_of_the_second
-    served = Thread.new { @stage.tell("serve", 1) }
-    client = connect
-    20.times { assert_empty body_of(client.tap { client.write(GET) }) }
-    client.write(GET.sub("/", "/enough"))
-    assert_equal "served 21", served.value
-    assert_equal "1", @stage.tell("sleep", 1)
+    fast
     assert_equal 1, offered_next
     first = @stage.take(1)
     second = offered_next
@@ -102,6 +165,47 @@ class HTTPReactorThreadsTest < Minitest::Test
     @stage.answer(take_from_either) # after a millisecond the other thread may have it
     [0, 1].each { |lane| @stage.tell("sleep", lane) }
     second
+  end
+
+  # Lane 1 has served some requests, and sleeps. On a busy machine it may have been slow nevertheless.
+  def fast
+    served = Thread.new { @stage.tell("serve", 1) }
+    client = connect
+    20.times { assert_empty body_of(client.tap { client.write(GET) }) }
+    client.write(GET.sub("/", "/enough"))
+    assert_equal "served 21", served.value
+    assert_equal "1", @stage.tell("sleep", 1)
+  end
+
+  def answer_on_the_fast_one
+    fast
+    assert_equal 1, offered_next
+    @stage.answer(@stage.take(1))
+    assert_equal "hello", body_of(@clients.last)
+  end
+
+  # The second is not taken.
+  # @return [Array(ReactorStage::Request, TCPSocket)] the first, and its client
+  def two_on_the_fast_one
+    @stage.ok("lock", 0, 0)
+    fast
+    assert_equal 1, offered_next
+    client = @clients.last
+    taken = @stage.take(1)
+    @stage.ok("lock", 0, 1)
+    request(NEXT)
+    wait_until { @stage.tell("offered", 1) == "1" }
+    [taken, client]
+  end
+
+  # @return [ReactorStage::Request]
+  def served_on_the_other
+    request(GET)
+    @stage.take(0).tap do |taken|
+      @stage.answer(taken)
+      assert_equal "hello", body_of(@clients.last)
+      @stage.tell("sleep", 0)
+    end
   end
 
   def workers(count, threads:)
