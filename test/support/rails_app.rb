@@ -209,7 +209,7 @@ module Support
         version = File.read(File.join(workshop, "Gemfile.lock"))[/^    rails \(([\d.]+)\)/, 1]
         script = %(gem "rails", "#{version}"; load Gem.bin_path("railties", "rails", "#{version}"))
         FileUtils.rm(Dir[File.join(workshop, "Gemfile*")])
-        env = { "RUBYOPT" => ("-r#{PREFER_LOCAL}" if Bench::Bundle::PREFER_LOCAL) }
+        env = { "RUBYOPT" => ("-r#{PREFER_LOCAL}" if Bench::Bundle::ATTEMPTS.size > 1) }
         Bench::Bundle.locked do
           RailsApp.run(Gem.ruby, "-e", script, "new", app, "--skip-git", *(UNUSED if @version >= "8"), *@options,
                        folder: workshop, env: env, within: INSTALL_WITHIN)
