@@ -3,6 +3,7 @@
 require "json"
 require "pando/events"
 require "pando/swarm/process_identity"
+require "pando/swarm/runners/sidekiq/due_jobs"
 require "pando/swarm/runners/sidekiq/held_jobs"
 require "pando/sys"
 
@@ -111,6 +112,7 @@ module Pando
             queues = Array(process["queues"]).grep(/\Aqueue:./)
             dead = Dead.new(identity, process["pid"])
             count = queues.sum { |queue| take_over(dead, queue, blame: !process["ending"]) }
+            DueJobs.new(@config, identity).put_back
             @config.redis do |connection|
               connection.multi do |all|
                 all.call("HDEL", HeldJobs::HOLDERS, identity)
