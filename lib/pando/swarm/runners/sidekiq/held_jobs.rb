@@ -21,9 +21,9 @@ module Pando
           # Seconds until a waiting caller asks Redis again.
           AGAIN = 0.2
 
-          # Gives a job back, if it is still held.
+          # Gives a job back, if it is still held. Returns nil if not.
           RETURN = <<~LUA
-            if redis.call("LREM", KEYS[1], 1, ARGV[1]) == 1 then redis.call("RPUSH", KEYS[2], ARGV[1]) end
+            if redis.call("LREM", KEYS[1], 1, ARGV[1]) == 1 then return redis.call("RPUSH", KEYS[2], ARGV[1]) end
           LUA
 
           class << self

@@ -124,9 +124,10 @@ module Pando
           end
 
           # @param blame [Boolean] whether its jobs may have killed it
+          # @return [Integer] how many jobs run again
           def take_over(dead, queue, blame:)
             jobs = call("LRANGE", HeldJobs.list(dead.identity, queue), 0, -1)
-            jobs.each { |job| blame ? blame(dead, queue, job) : give_back(dead, queue, job) }.size
+            jobs.count { |job| blame ? blame(dead, queue, job) : give_back(dead, queue, job) }
           end
 
           # The job that ran alone is still a suspect.
@@ -136,15 +137,19 @@ module Pando
                  alone ? SuspectJobs.list(queue) : queue, job)
           end
 
+          # @return [Object] false: the job is buried; nil: another process was faster; else it runs again
           def blame(dead, queue, job)
             id = parse(job)["jid"] or return give_back(dead, queue, job)
             list = HeldJobs.list(dead.identity, queue)
             deaths = call("EVAL", BLAME, 5, list, queue, SuspectJobs.list(queue), self.class.deaths(id), "dead",
                           job, DEATHS, SUSPECT, REMEMBERED, Time.now.to_f)
-            return if deaths.zero? # another process was faster
+            return if deaths.zero?
 
             emit("job.killed", job, pid: dead.pid, deaths: deaths, reason: outcome(deaths))
-            bury(queue, job, deaths) if deaths > DEATHS
+            return true if deaths <= DEATHS
+
+            bury(queue, job, deaths)
+            false
           end
 
           def outcome(deaths)
