@@ -55,6 +55,16 @@ class SidekiqDueJobsTest < Minitest::Test
     assert_empty(scheduled("schedule") + due_keys)
   end
 
+  def test_a_redis_without_free_memory_keeps_due_jobs
+    schedule("schedule", "job", 1)
+    @redis.call("CONFIG", "SET", "maxmemory", 1)
+    error = assert_raises(Support::RedisServer::Refused) { @held_jobs.due_jobs.take("schedule") }
+
+    assert_match(/OOM/, error.message)
+    assert_equal(%w[job 1], scheduled("schedule", "WITHSCORES"))
+    assert_empty(due_keys)
+  end
+
   private
 
   def schedule(set, job, time) = @redis.call("ZADD", set, time, job)

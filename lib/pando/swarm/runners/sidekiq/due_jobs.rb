@@ -16,16 +16,17 @@ module Pando
           # Seconds until the scheduler tries a job again whose push has raised.
           AGAIN = 30
 
-          # Takes the job that has been due for longest. KEYS: the set to take from, and the one to move to.
+          # Takes the job that has been due for longest. KEYS: the set to take from, and the one to move to. If Redis
+          # has no free memory, it refuses the ZADD, and the job stays.
           TAKE = <<~LUA
             local due = redis.call("ZRANGE", KEYS[1], "-inf", ARGV[1], "BYSCORE", "LIMIT", 0, 1, "WITHSCORES")
             if not due[1] then return false end
-            redis.call("ZREM", KEYS[1], due[1])
             redis.call("ZADD", KEYS[2], due[2], due[1])
+            redis.call("ZREM", KEYS[1], due[1])
             return due[1]
           LUA
 
-          # KEYS: the set to take from, and the one to move to.
+          # Puts all jobs back, with their times. KEYS: as above.
           PUT_BACK = <<~LUA
             local jobs = redis.call("ZRANGE", KEYS[1], 0, -1, "WITHSCORES")
             for i = 1, #jobs, 2 do redis.call("ZADD", KEYS[2], jobs[i + 1], jobs[i]) end
@@ -44,7 +45,7 @@ module Pando
             @pushed = [] # pairs of set and job that Redis still lists
           end
 
-          # @return [String, nil]
+          # @return [String, nil] the job
           def take(set) = call("EVAL", TAKE, 2, set, ours(set), Time.now.to_f)
 
           # The job is in its queue, or a middleware has stopped it.

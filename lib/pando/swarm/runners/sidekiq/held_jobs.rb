@@ -151,7 +151,7 @@ module Pando
             false
           end
 
-          # Done again and again, in case Redis has lost the entry.
+          # Called again now and then, in case Redis has lost the entry.
           def register
             where = JSON.generate(ProcessIdentity.here.merge("queues" => @queues, "ending" => @ending))
             @config.redis { |redis| redis.call("HSET", HOLDERS, identity, where) }

@@ -13,7 +13,7 @@ module Pando
       class Sidekiq
         # Finds jobs that were held by dead processes, or by dead processors of ours, and gives them back to their
         # queues. From the second death on a job is a suspect and runs alone, see SuspectJobs. When too many processes
-        # have died with it, it goes to Sidekiq's dead set instead.
+        # have died with it, it goes to Sidekiq's dead set instead. The DueJobs of dead processes go back to their sets.
         #
         # Runs on the Heartbeat's thread of each node, and once on that of its first processor.
         class Recovery
