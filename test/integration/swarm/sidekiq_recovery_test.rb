@@ -1,77 +1,16 @@
 # frozen_string_literal: true
 
 require "English"
-require "logger"
 require "test_helper"
-require "tmpdir"
-require "pando/swarm/runners/sidekiq/recovery"
-require "support/redis_server"
-
-module Sidekiq
-  class RedisClientAdapter
-    class BaseError < StandardError; end
-  end
-end
+require "support/sidekiq_redis"
 
 # Promise: what nobody works on any longer goes back to its queue, and nothing else does. Redis is real; of Sidekiq's
 # configuration it takes no more than the way to it.
 class SidekiqRecoveryTest < Minitest::Test
-  HeldJobs = Pando::Swarm::Runners::Sidekiq::HeldJobs
-  Recovery = Pando::Swarm::Runners::Sidekiq::Recovery
-  SuspectJobs = Pando::Swarm::Runners::Sidekiq::SuspectJobs
+  include Support::SidekiqRedis
+
   UnreportedRuns = Pando::Swarm::Runners::Sidekiq::UnreportedRuns
-  ProcessIdentity = Pando::Swarm::ProcessIdentity
-  Capsule = Struct.new(:queues)
   JOB = '{"jid":"1","class":"Mail"}'
-
-  # As much of Sidekiq::Config.
-  Config = Struct.new(:server) do
-    def capsules = { "default" => Capsule.new(%w[default low]) }
-    # So many times it is not there.
-    attr_writer :away
-
-    def redis
-      @away = @away.to_i - 1
-      raise(@error ||= RuntimeError.new("no free connection")) if @away >= 0
-
-      yield(self)
-    end
-
-    def multi = yield(self)
-
-    def pipelined
-      answers = []
-      yield(Struct.new(:ask) { def call(*words) = ask.call(*words) }.new(->(*words) { answers << call(*words) }))
-      answers
-    end
-
-    # Called once, when a script has run.
-    attr_writer :afterwards
-
-    # By the newer protocol, as Sidekiq's client speaks, the first one answers with a Hash.
-    def call(name, *words)
-      answer = server.call(name, *words)
-      name == "EVAL" && @afterwards&.tap { @afterwards = nil }&.call
-      name == "HGETALL" ? answer.each_slice(2).to_h : answer
-    end
-
-    def logger = @logger ||= Logger.new(IO::NULL)
-  end
-
-  def setup
-    skip Support::RedisServer.obstacle if Support::RedisServer.obstacle
-
-    @folder = Dir.mktmpdir("pando-recovery")
-    @redis = Support::RedisServer.new(@folder).start
-    @config = Config.new(@redis)
-    @held_jobs = held_jobs_of("us")
-    @recovery = Recovery.new(@config, @held_jobs, "jobs")
-  end
-
-  def teardown
-    @redis&.stop
-    FileUtils.rm_rf(@folder) if @folder
-  end
 
   def test_a_job_whose_arrival_was_never_heard_of_goes_back
     @redis.call("LPUSH", @held_jobs.list("queue:low"), "job")
@@ -238,6 +177,17 @@ class SidekiqRecoveryTest < Minitest::Test
     assert_equal([[], [JOB]], [waiting("default"), suspects])
   end
 
+  def test_the_log_counts_those_jobs_of_the_dead_that_run_again_and_not_the_buried
+    @redis.call("SET", Recovery.deaths("1"), Recovery::DEATHS)
+    alone, beside = [[], ['{"jid":"2"}']].map do |others|
+      others.each { |job| @redis.call("LPUSH", HeldJobs.list(JOB, "default"), job) }
+      warnings { assert_equal(1, events_of("job.buried") { die_with(JOB) }.size) }
+    end
+
+    assert_empty(alone)
+    assert_equal(["#{JOB} has died, 1 of its jobs run again"], beside)
+  end
+
   def test_of_several_that_find_the_same_dead_one_counts
     holder(JOB, dead)
     others = Array.new(4) { |number| Recovery.new(@config, held_jobs_of("other#{number}"), "jobs") }
@@ -289,15 +239,7 @@ class SidekiqRecoveryTest < Minitest::Test
 
   private
 
-  # @return [HeldJobs]
-  def held_jobs_of(identity)
-    HeldJobs.new(@config, identity).tap do |held_jobs|
-      held_jobs.suspects = SuspectJobs.new(@config, held_jobs, Recovery.new(@config, held_jobs, "jobs"))
-    end
-  end
-
   def suspects = @redis.call("LRANGE", SuspectJobs.list("queue:default"), 0, -1)
-  def dead = ProcessIdentity.here.merge("pid" => Process.wait(fork { exit!(0) }))
 
   def die_with(job)
     @redis.call("DEL", "queue:default", SuspectJobs.list("queue:default"))
@@ -321,15 +263,14 @@ class SidekiqRecoveryTest < Minitest::Test
     Pando::Events.unsubscribe(subscription)
   end
 
+  # @return [Array<String>] that Sidekiq's logger writes
+  def warnings(&block)
+    [].tap { |lines| @config.logger.stub(:warn, ->(&text) { lines << text.call }, &block) }
+  end
+
   def waiting(queue) = @redis.call("LRANGE", "queue:#{queue}", 0, -1)
   def held(identity, queue) = @redis.call("LRANGE", HeldJobs.list(identity, queue), 0, -1)
   def started(pid) = File.read("/proc/#{pid}/stat")[/\) (.*)/m, 1].split[19].to_i
-
-  # One with a job that is called as it is.
-  def holder(identity, where)
-    @redis.call("HSET", HeldJobs::HOLDERS, identity, JSON.generate(where.merge("queues" => ["queue:default"])))
-    @redis.call("LPUSH", HeldJobs.list(identity, "default"), identity)
-  end
 
   # @return [Integer] jobs
   def take_all(queue) = waiting(queue).size.tap { @redis.call("DEL", "queue:#{queue}") }

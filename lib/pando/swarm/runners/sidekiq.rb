@@ -47,6 +47,7 @@ module Pando
             require "sidekiq/launcher"
             require "sidekiq/metrics/tracking"
             require "pando/swarm/runners/sidekiq/heartbeat"
+            require "pando/swarm/runners/sidekiq/reliable_enqueuer"
             require "pando/swarm/runners/sidekiq/reliable_fetch"
             include ::Sidekiq::Component
           end
@@ -282,6 +283,7 @@ module Pando
               config = nil
               ::Sidekiq.configure_embed { |made| config = made }
               config[:fetch_class] ||= ReliableFetch
+              config[:scheduled_enq] ||= ReliableEnqueuer
               config[:timeout] = 0 # seconds; the node has waited already when it stops Sidekiq
               config.server_middleware { |chain| chain.prepend(JobCounter::Middleware) }
               config.error_handlers << JobCounter::ERROR_HANDLER

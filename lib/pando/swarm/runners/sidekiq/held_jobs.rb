@@ -2,6 +2,7 @@
 
 require "json"
 require "pando/swarm/process_identity"
+require "pando/swarm/runners/sidekiq/due_jobs"
 require "pando/sys"
 
 module Pando
@@ -20,9 +21,9 @@ module Pando
           # Seconds until a waiting caller asks Redis again.
           AGAIN = 0.2
 
-          # Gives a job back, if it is still held.
+          # Gives a job back, if it is still held. Returns nil if not.
           RETURN = <<~LUA
-            if redis.call("LREM", KEYS[1], 1, ARGV[1]) == 1 then redis.call("RPUSH", KEYS[2], ARGV[1]) end
+            if redis.call("LREM", KEYS[1], 1, ARGV[1]) == 1 then return redis.call("RPUSH", KEYS[2], ARGV[1]) end
           LUA
 
           class << self
@@ -32,6 +33,8 @@ module Pando
             def list(identity, queue) = "pando:sidekiq:held:#{identity}:#{queue.delete_prefix("queue:")}"
           end
 
+          # @return [DueJobs] of the same run
+          attr_reader :due_jobs
           attr_reader :identity, :queues
           attr_accessor :suspects
 
@@ -39,6 +42,7 @@ module Pando
           def initialize(config, identity)
             @config = config
             @identity = identity
+            @due_jobs = DueJobs.new(config, identity)
             @queues = config.capsules.each_value.flat_map(&:queues).uniq.map { |name| "queue:#{name}" }
             @lock = Mutex.new
             @held = {} # [queue, job] => the processor's thread
@@ -50,9 +54,14 @@ module Pando
 
           def list(queue) = self.class.list(identity, queue)
 
+          # Call it before anything is held.
+          def ensure_registered
+            register unless @registered
+          end
+
           # @yieldreturn [Array(String, String), nil] queue and job, moved to our list
           def fetch
-            register unless @registered
+            ensure_registered
             @lock.synchronize { @fetches[Thread.current] = Sys.now }
             found = yield
           ensure
@@ -107,8 +116,8 @@ module Pando
             end
           end
 
-          # Call it when no processor is left: gives all held jobs back, but first reports the finished ones, so that
-          # they do not run again.
+          # Call it when neither a processor nor the scheduler is left: gives all held jobs back, but first reports the
+          # finished ones, so that they do not run again.
           # @param patience [Float] seconds to keep trying if Redis is down
           # @return [Boolean] whether Redis knows everything now
           def release(patience)
@@ -130,6 +139,7 @@ module Pando
           def unreported = @lock.synchronize { @unreported.to_a }
 
           def give_all_back
+            @due_jobs.put_back
             @config.redis do |redis|
               @queues.each { |queue| jobs(queue).each { |job| report([queue, job], :give_back) } }
               redis.call("HDEL", HOLDERS, identity)
@@ -141,7 +151,7 @@ module Pando
             false
           end
 
-          # Called before anything is held, and again in case Redis has lost the entry.
+          # Called again now and then, in case Redis has lost the entry.
           def register
             where = JSON.generate(ProcessIdentity.here.merge("queues" => @queues, "ending" => @ending))
             @config.redis { |redis| redis.call("HSET", HOLDERS, identity, where) }

@@ -3,6 +3,7 @@
 require "json"
 require "pando/events"
 require "pando/swarm/process_identity"
+require "pando/swarm/runners/sidekiq/due_jobs"
 require "pando/swarm/runners/sidekiq/held_jobs"
 require "pando/sys"
 
@@ -12,7 +13,7 @@ module Pando
       class Sidekiq
         # Finds jobs that were held by dead processes, or by dead processors of ours, and gives them back to their
         # queues. From the second death on a job is a suspect and runs alone, see SuspectJobs. When too many processes
-        # have died with it, it goes to Sidekiq's dead set instead.
+        # have died with it, it goes to Sidekiq's dead set instead. The DueJobs of dead processes go back to their sets.
         #
         # Runs on the Heartbeat's thread of each node, and once on that of its first processor.
         class Recovery
@@ -111,6 +112,7 @@ module Pando
             queues = Array(process["queues"]).grep(/\Aqueue:./)
             dead = Dead.new(identity, process["pid"])
             count = queues.sum { |queue| take_over(dead, queue, blame: !process["ending"]) }
+            DueJobs.new(@config, identity).put_back
             @config.redis do |connection|
               connection.multi do |all|
                 all.call("HDEL", HeldJobs::HOLDERS, identity)
@@ -122,9 +124,10 @@ module Pando
           end
 
           # @param blame [Boolean] whether its jobs may have killed it
+          # @return [Integer] how many jobs run again
           def take_over(dead, queue, blame:)
             jobs = call("LRANGE", HeldJobs.list(dead.identity, queue), 0, -1)
-            jobs.each { |job| blame ? blame(dead, queue, job) : give_back(dead, queue, job) }.size
+            jobs.count { |job| blame ? blame(dead, queue, job) : give_back(dead, queue, job) }
           end
 
           # The job that ran alone is still a suspect.
@@ -134,15 +137,19 @@ module Pando
                  alone ? SuspectJobs.list(queue) : queue, job)
           end
 
+          # @return [Object] false: the job is buried; nil: another process was faster; else it runs again
           def blame(dead, queue, job)
             id = parse(job)["jid"] or return give_back(dead, queue, job)
             list = HeldJobs.list(dead.identity, queue)
             deaths = call("EVAL", BLAME, 5, list, queue, SuspectJobs.list(queue), self.class.deaths(id), "dead",
                           job, DEATHS, SUSPECT, REMEMBERED, Time.now.to_f)
-            return if deaths.zero? # another process was faster
+            return if deaths.zero?
 
             emit("job.killed", job, pid: dead.pid, deaths: deaths, reason: outcome(deaths))
-            bury(queue, job, deaths) if deaths > DEATHS
+            return true if deaths <= DEATHS
+
+            bury(queue, job, deaths)
+            false
           end
 
           def outcome(deaths)

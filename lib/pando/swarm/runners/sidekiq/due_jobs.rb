@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+module Pando
+  module Swarm
+    module Runners
+      class Sidekiq
+        # The scheduled jobs and retries that the scheduler of one run has taken out of Sidekiq's sets and not yet
+        # pushed to their queues. They keep their times. SET is `schedule` or `retry`:
+        #
+        #   pando:sidekiq:due:IDENTITY:SET   a sorted set of jobs
+        #
+        # Owned by the HeldJobs of the run and used by its scheduler's thread. When that has ended, the HeldJobs puts
+        # back what is left; when the process has died, the Recovery of another one does.
+        class DueJobs
+          SETS = %w[retry schedule].freeze
+          # Seconds until the scheduler tries a job again whose push has raised.
+          AGAIN = 30
+
+          # Takes the job that has been due for longest. KEYS: the set to take from, and the one to move to. If Redis
+          # has no free memory, it refuses the ZADD, and the job stays.
+          TAKE = <<~LUA
+            local due = redis.call("ZRANGE", KEYS[1], "-inf", ARGV[1], "BYSCORE", "LIMIT", 0, 1, "WITHSCORES")
+            if not due[1] then return false end
+            redis.call("ZADD", KEYS[2], due[2], due[1])
+            redis.call("ZREM", KEYS[1], due[1])
+            return due[1]
+          LUA
+
+          # Puts all jobs back, with their times. KEYS: as above.
+          PUT_BACK = <<~LUA
+            local jobs = redis.call("ZRANGE", KEYS[1], 0, -1, "WITHSCORES")
+            for i = 1, #jobs, 2 do redis.call("ZADD", KEYS[2], jobs[i + 1], jobs[i]) end
+            redis.call("DEL", KEYS[1])
+          LUA
+
+          # Puts one job back, with another time.
+          POSTPONE = <<~LUA
+            if redis.call("ZREM", KEYS[1], ARGV[1]) == 1 then redis.call("ZADD", KEYS[2], ARGV[2], ARGV[1]) end
+          LUA
+
+          # @param identity [String] Sidekiq's name for the run
+          def initialize(config, identity)
+            @config = config
+            @identity = identity
+            @pushed = [] # pairs of set and job that Redis still lists
+          end
+
+          # @return [String, nil] the job
+          def take(set) = call("EVAL", TAKE, 2, set, ours(set), Time.now.to_f)
+
+          # The job is in its queue, or a middleware has stopped it.
+          def pushed(set, job)
+            @pushed << [set, job]
+            remove_pushed
+          end
+
+          # The job could not be pushed. It must not hold up those behind it.
+          def postpone(set, job) = call("EVAL", POSTPONE, 2, ours(set), set, job, Time.now.to_f + AGAIN)
+
+          # Call it when no job is on its way to its queue. A job is left over if its push has failed, or if the reply
+          # with it was lost.
+          def put_back
+            remove_pushed
+            SETS.each { |set| call("EVAL", PUT_BACK, 2, ours(set), set) }
+          end
+
+          private
+
+          def ours(set) = "pando:sidekiq:due:#{@identity}:#{set}"
+
+          # If Redis is down, the next call removes them, so that they do not run again.
+          def remove_pushed
+            while (set, job = @pushed.first)
+              call("ZREM", ours(set), job)
+              @pushed.shift
+            end
+          end
+
+          def call(*command) = @config.redis { |connection| connection.call(*command) }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/sidekiq_swarm"
+
+# Promise: a scheduled job and a retry are done even if the process or its connection breaks while the job is on its way
+# to its queue.
+class SidekiqScheduledJobsTest < Minitest::Test
+  include Support::SidekiqSwarm
+
+  # Sidekiq looks for due jobs every second. A middleware decides about each push by what the test defines as `push`.
+  COMMON = <<~RUBY.freeze
+    require #{JOBS.dump}
+    Sidekiq.configure_server do |config|
+      config[:poll_interval_average] = 1
+      config.client_middleware do |chain|
+        chain.add(Class.new { def call(_, job, *) = push(job["args"].first) { yield } })
+      end
+    end
+    # Whether nobody has called this before with that name.
+    def first_time?(name)
+      File.open(name, File::WRONLY | File::CREAT | File::EXCL) { true }
+    rescue Errno::EEXIST
+      false
+    end
+    def push(_name) = yield
+  RUBY
+
+  def test_a_process_that_is_killed_between_the_removal_and_the_push_loses_no_job
+    server = swarm("count: 2", required: jobs(<<~RUBY))
+      def push(name)
+        Process.kill(:KILL, Process.pid) && sleep if first_time?("push-of-\#{name}")
+        yield
+      end
+    RUBY
+    schedule("scheduled")
+    wait_for_end(server, %w[scheduled]) # the next kill must not interrupt it
+    schedule("retried", set: "retry")
+    wait_for_end(server, %w[scheduled retried])
+
+    assert_equal 2, server.events("worker.lost").size
+    assert_equal [1, 1], ended(server).values.map(&:size)
+    assert_predicate server.stop, :success?
+    assert_empty left
+  end
+
+  # Redis has moved the job, and the scheduler never hears of it.
+  def test_a_lost_reply_of_redis_loses_no_job
+    server = swarm("count: 1", required: jobs(<<~RUBY))
+      RedisClient.prepend(Module.new do
+        def call(*command, **)
+          answer = super
+          lost = command.include?("schedule") && answer.to_s.include?("answered") && first_time?("reply")
+          lost ? close && raise(RedisClient::ConnectionError, "the reply is lost") : answer
+        end
+      end)
+    RUBY
+    schedule("answered")
+    wait_for_end(server, %w[answered])
+
+    assert File.exist?(File.join(server.folder, "reply"))
+    assert_predicate server.stop, :success?
+    assert_empty left
+  end
+
+  def test_a_job_that_a_middleware_refuses_stays_and_holds_up_no_other
+    server = swarm("count: 1", required: jobs(<<~RUBY))
+      def push(name)
+        raise "not now" if name == "refused"
+
+        yield unless name == "stopped"
+      end
+    RUBY
+    %w[refused stopped other].each { |name| schedule(name) }
+    wait_for_end(server, %w[other])
+    wait_until(message: -> { left }) { left == %w[pando:sidekiq:holders schedule] }
+
+    assert_equal([["refused"]], @redis.call("ZRANGE", "schedule", 0, -1).map { |job| JSON.parse(job)["args"] })
+    assert_empty @redis.call("ZRANGE", "schedule", 0, Time.now.to_i, "BYSCORE"), "it is tried again at once"
+    assert_equal %w[other], began(server).keys
+    assert_predicate server.stop, :success?
+  end
+
+  def test_a_class_of_the_app_that_moves_due_jobs_is_left_alone
+    server = swarm("count: 1", required: jobs(<<~RUBY))
+      class Own < Sidekiq::Scheduled::Enq
+        def enqueue_jobs(...)
+          File.write("own", "")
+          super
+        end
+      end
+      Sidekiq.configure_server { |config| config[:scheduled_enq] = Own }
+    RUBY
+    schedule("due")
+    wait_for_end(server, %w[due])
+
+    assert File.exist?(File.join(server.folder, "own"))
+  end
+
+  def test_without_reliable_sidekiq_itself_moves_due_jobs
+    server = swarm("count: 1, reliable: false", required: jobs)
+    schedule("due")
+    wait_for_end(server, %w[due])
+
+    assert_empty @redis.call("KEYS", "pando:*")
+  end
+
+  private
+
+  # @return [String] a file to require
+  def jobs(text = "")
+    File.join(@folder, "scheduled.rb").tap { |path| File.write(path, COMMON + text) }
+  end
+
+  # A job that is due.
+  def schedule(name, set: "schedule")
+    job = { class: "Job", queue: "default", jid: name, args: [name], retry: false, created_at: Time.now.to_f }
+    @redis.call("ZADD", set, 1, JSON.generate(job))
+  end
+
+  # @return [Array<String>] keys that hold jobs
+  def left = @redis.call("KEYS", "pando:sidekiq:*") | (@redis.call("KEYS", "*") & %w[schedule retry queue:default])
+end
