@@ -219,7 +219,7 @@ module Pando
         @request.env["rack.response_finished"]&.reverse_each { |callback| run_callback(callback) }
         @timeout&.finish
         @timeout&.slow&.over(@request.env, @status, Sys.now - @started)
-        worker.run_hook(:after_request_complete, @request.env) if worker.hook?(:after_request_complete)
+        run_hook if worker.hook?(:after_request_complete)
       ensure
         @timeout = @status = @fields = @error = nil
       end
@@ -234,9 +234,15 @@ module Pando
       end
 
       def call_back(callback)
+        @timeout&.lift
         callback.call(@request.env, @status, @fields, @error)
       ensure
         end_stray if @stray
+      end
+
+      def run_hook
+        @timeout&.lift
+        worker.run_hook(:after_request_complete, @request.env)
       end
 
       # Answers a request that the application does not get.
