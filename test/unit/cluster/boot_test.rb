@@ -198,6 +198,18 @@ class ClusterBaseFrameTest < Minitest::Test
     assert_equal %w[adopted closed], worker
   end
 
+  def test_a_failure_with_a_backtrace_of_its_own_is_told
+    odd = Class.new(StandardError) do
+      def backtrace = 5
+      def message = :odd
+    end
+    worker = with_monitor(hooks: { after_worker_fork: -> { raise odd } }) do |monitor|
+      monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
+    end
+
+    assert_match(/\Aodd \(#<Class:.*>\)\z/, worker.assoc("failed").last)
+  end
+
   def test_a_failure_in_any_encoding_is_told
     hook = -> { raise "#{"caf\xE9".b} and more" rescue raise("ünïcode") } # rubocop:disable Style/RescueModifier
     worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
