@@ -16,6 +16,10 @@ module Pando
   #
   # @api private
   class Server
+    # The descriptor of the standard error.
+    ERRORS = 2
+    private_constant :ERRORS
+
     # @return [Config]
     # @api public
     attr_reader :config
@@ -55,8 +59,17 @@ module Pando
 
     # Attaches the log and the user's event blocks. The monitor and each mold call it first.
     def subscribe
-      Telemetry::Log.attach($stderr, format: config.log_format, level: config.log_level)
+      Telemetry::Log.attach(stderr, format: config.log_format, level: config.log_level)
       listen_to_events
+    end
+
+    # An object of the log's own, because the app may close $stderr. Ruby leaves its descriptor open.
+    def stderr
+      return $stderr unless $stderr.is_a?(IO) && $stderr.fileno == ERRORS
+
+      IO.for_fd(ERRORS, "w", autoclose: false)
+    rescue SystemCallError
+      $stderr # it is open for reading only
     end
 
     # Adopts a reloaded configuration, in the monitor.

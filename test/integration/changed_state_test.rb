@@ -24,6 +24,9 @@ class ChangedStateTest < Minitest::Test
       "signal WINCH" => -> { trap("WINCH") { nil } },
       "limit core file size" => -> { Process.setrlimit(:CORE, 4096, Process.getrlimit(:CORE).last) },
       "stderr" => -> { $stderr.reopen(File::NULL) },
+      "close stdout" => -> { $stdout.close },
+      "close stderr" => -> { $stderr.close },
+      "failure" => -> { raise "told on stderr" },
       "stdin" => -> { $stdin.reopen("/dev/zero") },
       "env CHANGED" => -> { ENV["CHANGED"] = "a secret" },
       "user ids" => -> { Process::Sys.setreuid(1_234_567, 0) },
@@ -113,6 +116,23 @@ class ChangedStateTest < Minitest::Test
     assert_match(/\Arequests have changed its process/, leaving["reason"])
     refork(server)
     assert_equal([before], states(server))
+  end
+
+  # Ruby flushes both before a fork.
+  %w[stdout stderr].each do |name|
+    define_method(:"test_a_worker_with_a_closed_#{name}_is_replaced_and_still_tells_its_events") do
+      server = start("workers 1")
+      pid = Integer(server.get("/close_#{name}").body)
+      failed = server.wait_for("request.failed") { assert_equal(500, server.get("/failure").status) }
+      _, errors, code = pando(server, "refork")
+
+      assert_match(/#{WORDS}#{name} .* -> closed\. /, errors)
+      assert_equal([1, pid], [code, failed["pid"]])
+      assert_equal([name], findings(server).map { |one| one["subject"] })
+      assert_equal(pid, server.wait_past("worker.leaving")["pid"])
+      refork(server)
+      assert_empty(server.events("refork.suspended"))
+    end
   end
 
   def test_one_worker_is_replaced_as_well
@@ -206,6 +226,15 @@ class ChangedStateTest < Minitest::Test
       assert_empty(findings(server), policy)
       assert_equal(%w[0777 4096], state(server).values_at("umask", "limit"))
     end
+  end
+
+  def test_but_a_closed_stream_prevents_the_fork_all_the_same
+    server = start("workers 1\nfork_safety state: :allow")
+    server.get("/close_stderr")
+    _, errors, code = pando(server, "refork")
+
+    assert_match(/\$stderr is closed, and Ruby flushes it at each fork\. .*reopen/, errors)
+    assert_equal(1, code)
   end
 
   def test_or_only_be_reported

@@ -18,6 +18,34 @@ class DeadlyRequestsTest < Minitest::Test
     end)
   RUBY
 
+  # The parent's response is sent once, and the child's part in none.
+  FORKING_APP = <<~RUBY
+    Body = Struct.new(:ending, :parts) do
+      def each(&) = parts.call(&)
+      def close = ending&.call
+    end
+    pid = -> { "by " + Process.pid.to_s }
+    talk = ->(stream) { stream.write(pid.()); fork; stream.write(" ok"); stream.close }
+    run(lambda do |env|
+      case env["PATH_INFO"]
+      when "/each"
+        next [200, {}, Body.new(nil, ->(&part) { part.(pid.()); fork; part.(" ok") })]
+      when "/each_last"
+        next [200, {}, Body.new(nil, ->(&part) { part.(pid.()); part.(" ok"); fork })]
+      when "/each_raise"
+        next [200, {}, Body.new(nil, ->(&part) { part.(pid.()); fork || raise; part.(" ok") })]
+      when "/close"
+        next [200, {}, Body.new(-> { fork }, ->(&part) { part.(pid.()); part.(" ok") })]
+      when "/call" then next [200, {}, talk]
+      when "/hijack" then next [200, { "rack.hijack" => talk }, []]
+      when "/finished"
+        env["rack.response_finished"].push(->(*) { File.write("done", "once ", mode: "a") }, ->(*) { fork })
+      end
+      [200, {}, [pid.() + " ok"]]
+    end)
+  RUBY
+  FORKS = %w[/each /each_last /each_raise /close /call /hijack /finished].freeze
+
   def setup
     @server = Support::ServerProcess.start(app: APP, config: "workers 1\nrefork :manual")
   end
@@ -27,6 +55,25 @@ class DeadlyRequestsTest < Minitest::Test
   end
 
   def get(path) = @server.get(path)
+
+  def serve_forks(config) = Support::ServerProcess.start(app: FORKING_APP, config: "#{config}\nrefork :manual")
+
+  # Without the lines of the chunked coding.
+  def whole(response) = response.body.gsub(/^\h*\r\n|\r\n/, "")
+
+  def check_forks(server, paths)
+    worker = server.workers.first.pid
+    paths.each do |path|
+      event = server.wait_for("orphan.exited") { assert_equal "by #{worker} ok", whole(server.get(path)), path }
+
+      assert_equal worker, event["parent"], path
+      assert_equal "by #{worker} ok", whole(server.get("/")), path
+    end
+    assert_equal [worker], server.workers.map(&:pid)
+    assert_equal(["orphan.exited"] * paths.size, server.complaints.map { |complaint| complaint["event"] })
+    assert_equal "once ", File.read(File.join(server.folder, "done"))
+    assert_predicate server.stop, :success?
+  end
 
   def test_workers_that_die_of_their_requests_are_replaced_at_once_and_for_ever
     12.times do
@@ -48,6 +95,27 @@ class DeadlyRequestsTest < Minitest::Test
     assert_equal([worker], Array.new(10) { get("/").body }.uniq)
     assert_equal [worker.to_i], @server.workers.map(&:pid)
     assert_predicate @server.stop, :success?
+  end
+
+  def test_a_child_that_comes_back_from_a_body_does_not_serve
+    server = serve_forks("workers 1")
+    check_forks(server, FORKS)
+  ensure
+    server&.kill
+  end
+
+  def test_a_child_that_comes_back_to_a_thread_does_not_serve
+    server = serve_forks("workers 1\nthreads 2")
+    check_forks(server, FORKS)
+  ensure
+    server&.kill
+  end
+
+  def test_a_child_that_comes_back_in_direct_mode_does_not_serve
+    server = serve_forks("workers 1\nreactor false")
+    check_forks(server, FORKS)
+  ensure
+    server&.kill
   end
 
   def test_a_body_that_is_none_is_an_error_before_anything_is_sent

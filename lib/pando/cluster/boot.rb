@@ -74,8 +74,14 @@ module Pando
       def leave(role)
         exit unless role.is_a?(Mold)
 
-        [$stdout, $stderr].each(&:flush)
+        [$stdout, $stderr].each { |io| flush(io) }
         exit!(0)
+      end
+
+      def flush(io)
+        io.flush
+      rescue IOError
+        nil # the application has closed it
       end
     end
 
@@ -104,6 +110,7 @@ module Pando
         return cancel(role, order) if order.cancelled?
 
         role.before_fork(order)
+        refuse_closed_streams
         Sys.probe_fork
         role.payload.around_fork { Sys.fork_sibling } ? cancel(role, order) : become(role, order)
       rescue Exception => e # rubocop:disable Lint/RescueException
@@ -112,6 +119,12 @@ module Pando
         raise unless e.is_a?(StandardError) || e.is_a?(NoMemoryError)
 
         refuse(role, order, kind_of_refusal(e), e)
+      end
+
+      # Ruby's fork would raise IOError, which does not tell what is closed.
+      def refuse_closed_streams
+        name, = { "$stdout" => $stdout, "$stderr" => $stderr }.find { |_, io| io.respond_to?(:closed?) && io.closed? }
+        raise Error, "#{name} is closed, and Ruby flushes it at each fork. Use #{name}.reopen(File::NULL)" if name
       end
 
       def kind_of_refusal(error)

@@ -93,6 +93,7 @@ module Pando
         @signalled = {}
         @lost_threads = {}
         @changes_told = 0
+        @forks_given_up = []
       end
 
       # After an upgrade of the monitor.
@@ -194,6 +195,15 @@ module Pando
         left = @drains_until.to_f - Sys.now
         left if left.positive?
       end
+
+      # The monitor no longer waits for the process that this one was to fork. A report of why there is none may be on
+      # its way.
+      def fork_given_up(seat)
+        @forks_given_up |= [seat]
+      end
+
+      # @return [Boolean] whether it may still report on that order; once for each
+      def fork_given_up?(seat) = !@forks_given_up.delete(seat).nil?
 
       def become_gone
         enter(:gone)

@@ -152,7 +152,7 @@ module Pando
       def fork_failed(forker, message)
         unborn = @roster[message.seat]
         unless unborn&.ordered? && unborn.source == forker
-          return if forker.leaving? # its orders were called off
+          return if forker.leaving? || forker.fork_given_up?(message.seat) # its orders were called off
 
           return reject(forker, "a failed fork that was not ordered")
         end

@@ -130,16 +130,20 @@ module Pando
 
       # Sends the summary in one record, and the backtrace in as many as it takes.
       def report_failure(error)
-        lines = ["#{error.message} (#{error.class})", *error.backtrace]
+        lines = account(error)
         cause = error.cause
-        lines.push("caused by: #{cause.message} (#{cause.class})", *cause.backtrace) if cause
-        text = lines.map(&:b).join("\n")[0, DETAIL_LIMIT]
+        lines.push("caused by: #{account(cause).first}", *account(cause).drop(1)) if cause
+        text = lines.join("\n")[0, DETAIL_LIMIT]
         text.scan(/.{1,#{Message::TEXT_BYTES}}/mn) { |part| report(:detail, text: part) }
-        summary = "#{error.message.lines.first&.chomp} (#{error.class})"
+        summary = "#{error.message.to_s.lines.first&.chomp} (#{error.class})"
         @link.send(Message.failure(PassingFault.of?(error), **place, text: summary))
       end
 
       private
+
+      # The exception of an application may answer with anything.
+      # @return [Array<String>] in bytes
+      def account(error) = ["#{error.message} (#{error.class})", *error.backtrace].map { |line| line.to_s.b }
 
       # The monitor decides what a terminal's ^C or hang-up means, and what TERM to one process or to all does.
       def set_traps

@@ -77,6 +77,7 @@ module Pando
       end
 
       def dismiss(child)
+        child.source.fork_given_up(child.seat) if child.ordered? && child.source
         child.become_gone
         @children.delete(child.seat)
         @slots[child.slot].delete(child)

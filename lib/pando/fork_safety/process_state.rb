@@ -159,6 +159,7 @@ module Pando
         MODE = File::RDONLY | File::WRONLY | File::RDWR
         IGNORED = Value.new("ignored")
         HANDLED = Value.new("handled")
+        CLOSED = Value.new("closed")
         private_constant :NICE, :SCHEDULING, :MODES, :MODE
 
         class << self
@@ -225,8 +226,14 @@ module Pando
             {}
           end
 
-          # By number, because the app may have replaced $stdout and the like.
-          def streams = Names::STREAMS.transform_values { |number| stream(number) }
+          # By number, because the app may have replaced $stdout and the like. Nobody can write to one that is closed in
+          # Ruby only, nor fork: Ruby flushes it first.
+          def streams
+            objects = [nil, $stdout, $stderr]
+            Names::STREAMS.transform_values { |number| closed?(objects[number]) ? CLOSED : stream(number) }
+          end
+
+          def closed?(object) = object.respond_to?(:closed?) && object.closed?
 
           def stream(number)
             io = IO.for_fd(number, autoclose: false)
@@ -234,7 +241,7 @@ module Pando
             mode = MODES[io.fcntl(Fcntl::F_GETFL) & MODE]
             Value.new("#{stat.dev} #{stat.ino} #{mode}", "#{target(number)} (#{mode}, inode #{stat.ino})")
           rescue SystemCallError
-            Value.new("closed")
+            CLOSED
           end
 
           def target(number)

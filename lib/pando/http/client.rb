@@ -24,6 +24,7 @@ module Pando
     #   take_over                 the connection's socket, no longer the server's
     #   finish(buffer, linger)    ends a whole answer
     #   reset                     ends an answer that is not whole, so that the client notices
+    #   disown                    in a child of this process: the response is over for it, but not for the parent
     #
     # All that sends or receives raises {ClientGone} if the client is gone or too slow. Owned by a {Connection}, for one
     # request.

@@ -5,6 +5,7 @@ require "pando/fork_safety/audit/sites"
 require "pando/http/client_handle"
 require "pando/http/errors"
 require "pando/http/response"
+require "pando/http/stray"
 require "pando/http/timeout"
 require "pando/sys"
 
@@ -30,8 +31,9 @@ module Pando
         @soft_timeout = soft_timeout
         @record = record
         @pid = Process.pid
-        @forks = Sys.forks
+        @stray = false
         @spare_request = Request.new
+        Stray.watch(self)
       end
 
       # @raise [HookError, SystemExit, SignalException] from the application's own code
@@ -53,6 +55,13 @@ module Pando
         forget
       end
 
+      # In a child that the application has forked. The client is the parent's, so that nothing which the child still
+      # runs of the request can answer it.
+      def forked
+        @stray = true
+        @client&.disown
+      end
+
       private
 
       attr_reader :reader, :worker, :record, :limits
@@ -69,6 +78,7 @@ module Pando
           raise # and the monitor sees which request ended this process
         ensure
           @body&.close
+          end_stray if @stray
           record.job_finished unless e
         end
       end
@@ -127,7 +137,7 @@ module Pando
 
       def call_and_deliver
         body = nil
-        @status, @fields, body = call_application
+        @status, @fields, body = @app.call(@request.env)
         record.job_failed if @status.to_i >= 500
         unless @client.handed_over?
           @timeout.check
@@ -135,16 +145,18 @@ module Pando
         end
         @whole = true
       ensure
-        body.close if body.respond_to?(:close)
+        end_stray if @stray
+        close_body(body) if body.respond_to?(:close)
       end
 
-      def call_application
-        @app.call(@request.env)
+      def close_body(body)
+        body.close
       ensure
-        end_stray if Sys.forks != @forks
+        end_stray if @stray
       end
 
-      # A process that the application forked must not return as a second worker.
+      # A process that the application forked must not return as a second worker. It ends where the application's code
+      # returns, before the server does anything on its behalf.
       def end_stray
         Events.emit("orphan.exited", pid: Process.pid, parent: @pid,
                                      reason: "it was forked in a request and returned to the server: end it with exit!")
@@ -186,6 +198,7 @@ module Pando
         answer_with(504)
         worker.run_hook(:after_worker_timeout, error)
       ensure
+        end_stray if @stray
         worker.leave("timeout")
       end
 
@@ -206,18 +219,30 @@ module Pando
         @request.env["rack.response_finished"]&.reverse_each { |callback| run_callback(callback) }
         @timeout&.finish
         @timeout&.slow&.over(@request.env, @status, Sys.now - @started)
-        worker.run_hook(:after_request_complete, @request.env) if worker.hook?(:after_request_complete)
+        run_hook if worker.hook?(:after_request_complete)
       ensure
         @timeout = @status = @fields = @error = nil
       end
 
       def run_callback(callback)
-        callback.call(@request.env, @status, @fields, @error)
+        call_back(callback)
       rescue SystemExit, SignalException
         raise
       rescue Exception => e # rubocop:disable Lint/RescueException -- also NotImplementedError and LoadError
         leave_without_memory(e)
         emit("request.failed", e)
+      end
+
+      def call_back(callback)
+        @timeout&.lift
+        callback.call(@request.env, @status, @fields, @error)
+      ensure
+        end_stray if @stray
+      end
+
+      def run_hook
+        @timeout&.lift
+        worker.run_hook(:after_request_complete, @request.env)
       end
 
       # Answers a request that the application does not get.

@@ -149,6 +149,10 @@ module Pando
         let_go
       end
 
+      def disown
+        @ended = true
+      end
+
       # After {#take_descriptor}: the reactor keeps the connection until now, to answer in place of a worker that dies.
       #
       # @param status [Integer] of the answer that the worker sends itself; 0: none

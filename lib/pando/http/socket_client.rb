@@ -123,6 +123,11 @@ module Pando
         release { |descriptor| abort(descriptor) }
       end
 
+      # The child keeps its copy of the descriptor until it ends.
+      def disown
+        @fd = nil
+      end
+
       def take_over
         release do |descriptor|
           @handed_over = true
@@ -296,6 +301,11 @@ module Pando
       def transmit_file(file, size)
         part_from_reactor
         super
+      end
+
+      def disown
+        super
+        @origin = nil
       end
 
       private

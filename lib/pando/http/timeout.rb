@@ -112,6 +112,15 @@ module Pando
         @record.job_deadline(@streaming, @streaming && (@streaming + @grace))
       end
 
+      # The answer is sent, and what the application still has to do may last as long as it likes. After a timeout its
+      # state is unknown, and the kill remains.
+      def lift
+        return if @deadline.nil? || @fired
+
+        @deadline = nil
+        @record.job_deadline(nil, nil)
+      end
+
       # @param other [Exception, nil] what the application raised in its place; nil: it answered
       # @return [RequestTimeout] with the backtrace of the moment when it was raised in the application
       def error(other = nil)

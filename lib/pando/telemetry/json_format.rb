@@ -67,15 +67,14 @@ module Pando
       end
 
       def error(error, characters, frames)
-        described = { "class" => error.class.to_s, "message" => Printable.utf8(error.message, characters),
+        described = { "class" => error.class.to_s, "message" => Printable.utf8(error.message.to_s, characters),
                       "backtrace" => trace(error.backtrace, frames) }
         described["cause"] = error(error.cause, characters, frames / 5) if error.cause
         described
       end
 
-      def trace(list, frames)
-        list = list.lines(chomp: true) if list.is_a?(String)
-        (list || []).first(frames).map { |frame| Printable.utf8(frame, 200) }
+      def trace(backtrace, frames)
+        Printable.frames(backtrace).first(frames).map { |frame| Printable.utf8(frame.to_s, 200) }
       end
     end
   end

@@ -27,6 +27,10 @@ module Pando
         # @return [String] valid UTF-8, invalid bytes as `\xNN`, cut with an ellipsis
         def utf8(text, limit) = scrub(head(text, limit))
 
+        # @param backtrace [String, Array, Object, nil] an application's exception may answer with anything
+        # @return [Array] its frames
+        def frames(backtrace) = backtrace.is_a?(String) ? backtrace.lines(chomp: true) : Array(backtrace)
+
         private
 
         # Reads only as many bytes as can be shown: at most four per character.

@@ -66,12 +66,12 @@ module Pando
 
       def trace(key, value)
         if value.is_a?(Exception) then frames(value.backtrace) + cause(value.cause)
-        elsif key == :backtrace then frames(value.is_a?(String) ? value.lines(chomp: true) : value)
+        elsif key == :backtrace then frames(value)
         end
       end
 
-      def frames(list, indent: "    ", limit: MAX_FRAMES)
-        list ||= []
+      def frames(backtrace, indent: "    ", limit: MAX_FRAMES)
+        list = Printable.frames(backtrace)
         text = list.first(limit).map { |frame| "#{indent}#{Printable.escape(frame, FRAME_LIMIT)}\n" }.join
         list.size > limit ? "#{text}#{indent}(#{list.size - limit} more)\n" : text
       end

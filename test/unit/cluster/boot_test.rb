@@ -144,6 +144,16 @@ class ClusterBaseFrameTest < Minitest::Test
     assert_equal [["closed"]], worker
   end
 
+  def test_a_stream_that_is_closed_is_named
+    mold = with_monitor(in_mold: -> { $stdout.close }) do |monitor|
+      monitor.order(:spawn, :worker)
+      monitor.reports(monitor.link, :fork_refused).map { |report| report.first(2) }
+    end
+
+    assert_equal [["fork_refused", "$stdout is closed, and Ruby flushes it at each fork. Use $stdout.reopen(File::NULL)"]],
+                 mold
+  end
+
   def test_a_hook_that_fails_in_the_new_worker
     worker = with_monitor(hooks: { after_worker_fork: -> { raise Pando::HookError, "hook at line 1" } }) do |monitor|
       monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
@@ -186,6 +196,18 @@ class ClusterBaseFrameTest < Minitest::Test
     end
 
     assert_equal %w[adopted closed], worker
+  end
+
+  def test_a_failure_with_a_backtrace_of_its_own_is_told
+    odd = Class.new(StandardError) do
+      def backtrace = 5
+      def message = :odd
+    end
+    worker = with_monitor(hooks: { after_worker_fork: -> { raise odd } }) do |monitor|
+      monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
+    end
+
+    assert_match(/\Aodd \(#<Class:.*>\)\z/, worker.assoc("failed").last)
   end
 
   def test_a_failure_in_any_encoding_is_told

@@ -338,6 +338,20 @@ class ClusterInboxTest < Minitest::Test
     assert_empty told(:fork_failed)
   end
 
+  # The new child's link had ended, and the monitor had waited for the mold's reason as long as it does.
+  def test_a_reason_that_comes_when_the_order_was_given_up
+    mold = adopted(:mold) { |link| answer_order(link, :fork_failed, "EMFILE") }
+    unborn, theirs = order(source: mold)
+    assert_equal 1, unborn.seat
+    @roster.dismiss(unborn)
+    mold.order(Message.new(:spawn))
+    hear(mold)
+    theirs.close
+
+    refute_predicate mold, :condemned?
+    assert_empty told(:fork_failed)
+  end
+
   def test_only_the_forker_can_say_that_a_fork_failed
     other = adopted
     [[:fork_failed, 1], [:fork_failed, 60], [:fork_refused, 4_000_000_000]].each do |kind, seat|

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "stringio"
 require "tmpdir"
 require "pando/fork_safety/process_state"
 require_relative "../sys/support/in_child"
@@ -38,6 +39,21 @@ class ProcessStateTest < Minitest::Test
     assert(texts.any? { |text| text.match?(/\Alimit core file size .* -> 0 \(at most 0\)\z/) }, texts.inspect)
     assert(texts.any? { |text| text.match?(/\Anice \d+ -> \d+\z/) }, texts.inspect)
     assert_equal(8, texts.size, texts.inspect)
+  end
+
+  # The descriptors stay open.
+  def test_streams_that_are_closed_in_ruby_only
+    texts = changed do
+      $stdout.close
+      $stderr.close
+    end
+
+    assert_equal(2, texts.size, texts.inspect)
+    %w[stdout stderr].zip(texts) { |name, text| assert_match(/\A#{name} .* -> closed\z/, text) }
+  end
+
+  def test_a_stream_that_is_replaced_in_ruby_has_not_changed
+    assert_empty(changed { $stderr = StringIO.new })
   end
 
   def test_who_it_is

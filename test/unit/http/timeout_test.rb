@@ -73,6 +73,20 @@ class HTTPTimeoutTest < Minitest::Test
     assert_empty @worker.calls
   end
 
+  def test_when_the_answer_is_sent_it_is_lifted_and_cannot_be_set_again
+    2.times { @timeout.lift }
+
+    assert_nil @timeout.extend_by(5)
+    assert_equal [[:job_deadline, nil, nil]], @worker.calls
+  end
+
+  def test_a_kill_that_follows_a_timeout_is_not_lifted
+    assert_raises(Pando::RequestTimeout) { @timeout.fire }
+    @timeout.lift
+
+    assert_empty @worker.calls
+  end
+
   def test_kept_beyond_its_request_it_does_nothing
     @timeout.finish
     @timeout.extend_by(5)

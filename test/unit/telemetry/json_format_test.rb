@@ -65,6 +65,18 @@ class TelemetryJSONFormatTest < Minitest::Test
     refute parsed("mold.discarded", backtrace: nil).key?("backtrace")
   end
 
+  def test_an_error_of_an_application_is_shown_whatever_it_answers
+    { 5 => ["5"], "app.rb:1\napp.rb:2" => ["app.rb:1", "app.rb:2"],
+      [:odd, nil] => ["odd", ""], nil => [] }.each do |trace, shown|
+      odd = IOError.new("odd")
+      odd.define_singleton_method(:backtrace) { trace }
+      odd.define_singleton_method(:message) { trace }
+      error = parsed("request.failed", error: odd)["error"]
+
+      assert_equal [trace.to_s, shown], error.values_at("message", "backtrace")
+    end
+  end
+
   def test_a_line_is_bounded
     many = (1..500).to_h { |number| [:"key#{number}", "ü" * 5000] }
 

@@ -100,6 +100,16 @@ class TelemetryTextFormatTest < Minitest::Test
     assert_includes text("hook.failed", error: wrapped), "    caused by IOError: no database\n      #{__FILE__}:"
   end
 
+  def test_a_backtrace_that_an_application_has_made_is_shown_whatever_it_is
+    { 5 => ["5"], "app.rb:1\napp.rb:2" => ["app.rb:1", "app.rb:2"], [:odd, nil] => ["odd", ""] }.each do |trace, shown|
+      error = IOError.new("odd")
+      error.define_singleton_method(:backtrace) { trace }
+      frames = text("request.failed", error: error).lines.drop(1)
+
+      assert_equal(shown.map { |frame| "    #{frame}\n" }, frames)
+    end
+  end
+
   def test_an_error_without_backtrace_is_one_line
     assert_equal 1, text("request.failed", error: IOError.new("never raised")).lines.size
   end
