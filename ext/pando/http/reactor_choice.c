@@ -39,8 +39,8 @@ static int is_busy(const struct pando_reactor_lane *lane)
     return (lane->taken || lane->ended || lane->offers > 0) && !is_idle(lane);
 }
 
-/* Whether the lane takes its next request so soon that no other need be woken for it. Even a fast worker may be long in
- * coming: its request is slow, or the application still has something to do after its last one. */
+/* Whether the lane takes its next request so soon that another thread need not be woken for it. Even a fast one may be
+ * long in coming: its request is slow, or the application still has something to do after its last one. */
 static int is_soon_free(const struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
 {
     return pando_reactor_choice_is_fast(lane) && is_busy(lane) &&
@@ -144,8 +144,8 @@ uint32_t pando_reactor_choice_fast(const struct pando_reactor *reactor, uint32_t
 {
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
-        if (lane->pool == pool && is_soon_free(reactor, lane) && lane->offers < FAST / lane->pace &&
-            takes_requests(lane) && !serves_heavy(reactor, lane))
+        if (lane->pool == pool && pando_reactor_choice_is_fast(lane) && is_busy(lane) &&
+            lane->offers < FAST / lane->pace && takes_requests(lane) && !serves_heavy(reactor, lane))
             return reactor->open[i];
     }
     return PANDO_NONE;

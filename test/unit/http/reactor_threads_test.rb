@@ -97,16 +97,6 @@ class HTTPReactorThreadsTest < Minitest::Test
     assert_equal "/next", @stage.take(0)&.path
   end
 
-  def test_nothing_goes_ahead_of_a_fast_worker_that_has_a_slow_request
-    workers(1, threads: 2)
-    fast
-    assert_equal 1, offered_next
-    @stage.take(1)
-    moved, direct = Array.new(2) { served_on_the_other }
-
-    assert_equal moved.turn + 1, direct.turn # the first one after a millisecond, this one at once
-  end
-
   def test_the_lock_of_another_worker_does_not_matter
     workers(2, threads: 2)
     [0, 2].each { |first| @stage.ok("lock", first, 1) }
@@ -196,16 +186,6 @@ class HTTPReactorThreadsTest < Minitest::Test
     request(NEXT)
     wait_until { @stage.tell("offered", 1) == "1" }
     [taken, client]
-  end
-
-  # @return [ReactorStage::Request]
-  def served_on_the_other
-    request(GET)
-    @stage.take(0).tap do |taken|
-      @stage.answer(taken)
-      assert_equal "hello", body_of(@clients.last)
-      @stage.tell("sleep", 0)
-    end
   end
 
   def workers(count, threads:)
