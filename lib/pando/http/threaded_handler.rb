@@ -82,7 +82,12 @@ module Pando
         start_threads
       end
 
-      def abandon = @bell&.close
+      # Also the handler of the signal would ring the bell.
+      def abandon
+        trap(SoftTimeout::SIGNAL, "DEFAULT")
+        @bell&.close
+      end
+
       def resume = start_threads
 
       # The threads serve meanwhile.
@@ -184,12 +189,10 @@ module Pando
 
       def start_thread(server, timeout)
         Thread.new do
-          Thread.current.name = "pando request #{timeout.record.job_number}"
           Thread.current.report_on_exception = false # Connection has told what the application raised
-          ThreadTimeout.defer do
-            @reported.pop
-            run(server, timeout.record.follow_lock)
-          end
+          @reported.pop
+          Thread.current.name = "pando request #{timeout.record.job_number}"
+          ThreadTimeout.defer { run(server, timeout.record.follow_lock) }
         end
       end
 
