@@ -91,11 +91,13 @@ static int copy_descriptors(struct pando_fd_map *map, long count)
     return 0;
 }
 
-/* spawn(argv, environment, descriptors, first = 3): descriptors[i] becomes first + i in the new process. */
+/* spawn(argv, environment, descriptors, first = 3, files = nil): descriptors[i] becomes first + i in the new process.
+ * files: its soft limit of open files; nil: that of this process. */
 static VALUE spawn(int arguments, VALUE *argument, VALUE self)
 {
-    VALUE guard, argv, environment, descriptors, wanted;
-    rb_scan_args(arguments, argument, "31", &argv, &environment, &descriptors, &wanted);
+    VALUE guard, argv, environment, descriptors, wanted, files;
+    rb_scan_args(arguments, argument, "32", &argv, &environment, &descriptors, &wanted, &files);
+    long limit = NIL_P(files) ? -1 : NUM2LONG(files);
     int first = NIL_P(wanted) ? FIRST_FD : NUM2INT(wanted);
     if (first < 0 || first > FIRST_FD) rb_raise(rb_eArgError, "descriptors follow the standard ones");
     struct pando_fd_map map[SPAWN_FDS_MAX];
@@ -113,7 +115,7 @@ static VALUE spawn(int arguments, VALUE *argument, VALUE self)
     take_pointers(environment, strings + words + 1);
     int failure = copy_descriptors(map, count);
     if (failure) rb_syserr_fail(failure, "fcntl(F_DUPFD_CLOEXEC)");
-    failure = pando_spawn(&pid, strings, strings + words + 1, map, (size_t)count);
+    failure = pando_spawn(&pid, strings, strings + words + 1, map, (size_t)count, limit);
     close_copies(map, count);
     rb_free_tmp_buffer(&guard);
     if (failure) rb_syserr_fail(failure, "posix_spawn");

@@ -78,6 +78,54 @@ class KernelRefusalsTest < Minitest::Test
     }
   C
 
+  # A process that has so many threads as the file says gets no further one, as by RLIMIT_NPROC or pids.max.
+  REFUSING_THREADS = <<~C
+    #include <dirent.h>
+    #include <dlfcn.h>
+    #include <errno.h>
+    #include <pthread.h>
+    #include <stdio.h>
+
+    typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+    static int threads(void)
+    {
+        int count = 0;
+        DIR *tasks = opendir("/proc/self/task");
+        if (!tasks) return 0;
+        for (struct dirent *one; (one = readdir(tasks));) count += one->d_name[0] != '.';
+        closedir(tasks);
+        return count;
+    }
+
+    static int refused(void)
+    {
+        int most = 0;
+        FILE *file = fopen("most threads", "r");
+        if (!file) return 0;
+        int read = fscanf(file, "%d", &most);
+        fclose(file);
+        return read == 1 && threads() >= most;
+    }
+
+    int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+    {
+        if (refused()) return EAGAIN;
+        create_function *next = (create_function *)dlsym(RTLD_NEXT, "pthread_create");
+        return next(thread, attributes, run, argument);
+    }
+  C
+
+  # Older Rubies keep ended threads for the next ones, which the kernel then need not give.
+  KEEPS_THREADS = RUBY_VERSION < "3.3"
+  # Says which process and thread serve it.
+  THREAD_APP = <<~'RUBY'
+    run lambda { |env|
+      sleep if env["PATH_INFO"] == "/late"
+      [200, {}, ["#{Process.pid} #{Thread.current == Thread.main ? "main" : Thread.current.name}"]]
+    }
+  RUBY
+
   FORKS.each do |name|
     define_method(:"test_no_memory_for_#{name}_while_all_workers_are_gone") do
       server = serve(config: "workers 2\nrefork :manual\ncontrol 'control.sock'",
@@ -185,6 +233,19 @@ class KernelRefusalsTest < Minitest::Test
     end
   end
 
+  # It has ended its threads for the fork, and gets none of them back. The workers of the next generation get none.
+  def test_a_worker_that_is_refused_all_its_threads_after_a_fork
+    serving = refork_with_few_threads(0) { |server| assert_equal(504, server.get("/late").status) }
+
+    assert_equal(["main"], serving) unless KEEPS_THREADS
+  end
+
+  def test_a_worker_that_is_refused_some_of_its_threads_after_a_fork
+    serving = refork_with_few_threads(1)
+
+    assert_equal(["pando request 1"], serving) unless KEEPS_THREADS
+  end
+
   def test_reactor_and_service
     server = serve(config: <<~RUBY, wrapper: user.wrapper)
       workers 1
@@ -274,6 +335,29 @@ class KernelRefusalsTest < Minitest::Test
   def refusing_memory = Support::SharedLibrary.path("librefusingmemory.so", REFUSING_MEMORY)
   def refusing_spawn = Support::SharedLibrary.path("librefusingspawn.so", REFUSING_SPAWN)
 
+  # Reforks a server while each of its processes gets so many threads more than a mold has. Its only worker goes on, the
+  # next ones are not ready before the shortage is over.
+  # @return [Array<String>] the threads that serve meanwhile
+  def refork_with_few_threads(count)
+    server = serve(config: "workers 1\nthreads 3\nrefork :manual\ntimeout 1, grace: 20", app: THREAD_APP,
+                   env: { "LD_PRELOAD" => Support::SharedLibrary.path("librefusingthreads.so", REFUSING_THREADS) })
+    worker = server.workers.first.pid
+    serving = assert_kept(server, mold: false) do
+      most = Dir.children("/proc/#{server.mold.pid}/task").size + count
+      server.write("most threads", most.to_s)
+      many(server, "worker.failed") { server.signal("USR2") }
+      bodies = Array.new(20) { server.get("/").body }
+      yield server if block_given?
+      FileUtils.rm(File.join(server.folder, "most threads"))
+      server.wait_past("refork.finished", generation: 1)
+      bodies.map { |body| body.split(" ", 2) }
+    end
+    assert_match(/can't create Thread/, server.events("worker.failed").last["reason"])
+    assert_empty(server.events("worker.lost"))
+    assert_equal([worker.to_s], serving.map(&:first).uniq)
+    serving.map(&:last).uniq
+  end
+
   def kill(*processes) = processes.each { |process| Process.kill("KILL", process.pid) }
 
   # @return [Array<Hash>] so many events that come from now on
@@ -319,14 +403,16 @@ class KernelRefusalsTest < Minitest::Test
 
   # That the server goes through what is done in the block.
   # @param mold [Boolean] whether the mold is to live through it
+  # @return what the block returns
   def assert_kept(server, mold: true)
     pid = server.mold.pid
-    yield
+    result = yield
     wait_until(message: -> { "an answer\n#{server.output[-6000..]}" }) { status_of(server, "/") == 200 }
 
     assert_equal(pid, server.mold.pid) if mold
     assert_empty(server.events("generation.discarded"))
     assert_empty(server.events("refork.suspended"))
     assert_predicate(server.stop, :success?)
+    result
   end
 end

@@ -251,6 +251,19 @@ class ThreadsTest < Minitest::Test
     assert_empty(@server.events("finding.reported"))
   end
 
+  # The signal by which the monitor interrupts requests means nothing to a mold that was a worker.
+  def test_a_mold_outlives_the_signal_of_timeouts
+    start("threads 2")
+    @server.refork
+    mold = @server.mold.pid
+    Process.kill("URG", mold)
+    worker = @server.events("worker.ready").last["pid"]
+    @server.wait_for("worker.ready") { Process.kill("KILL", worker) }
+
+    assert_equal(mold, @server.mold.pid)
+    assert_empty(@server.events("mold.lost"))
+  end
+
   # While a thread computes, a further request would only slow it down.
   def test_with_auto_a_worker_takes_another_request_only_while_nobody_has_the_interpreter_lock
     skip("Ruby #{RUBY_VERSION} does not say which thread has the interpreter lock") if RUBY_VERSION < "3.2"

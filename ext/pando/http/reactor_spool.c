@@ -175,6 +175,12 @@ static int reserve(struct pando_reactor *reactor, struct pando_connection *conne
     return 0;
 }
 
+/* Not the fault of the directory. */
+static int is_shortage(int reason)
+{
+    return reason == EMFILE || reason == ENFILE || reason == ENOMEM;
+}
+
 int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t expected)
 {
     uint64_t head = connection->head_bytes > PANDO_SLOT_BYTES ? connection->head_bytes : 0;
@@ -183,6 +189,8 @@ int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connect
     connection->spool = in_memory ? memfd_create("pando-request", MFD_CLOEXEC | MFD_ALLOW_SEALING)
                                   : pando_reactor_spool_file(reactor);
     if (connection->spool == -1) {
+        if (!in_memory && !is_shortage(errno))
+            pando_reactor_spool_failed(reactor);
         pando_reactor_spool_close(reactor, connection);
         return -1;
     }

@@ -7,6 +7,7 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -135,8 +136,23 @@ int pando_fork_probe(void)
     return result;
 }
 
+/* A new process inherits the limit, so the caller has it for a moment. It opens nothing meanwhile. */
+static int spawn_limited(pid_t *pid, char *const argv[], char *const envp[],
+                         const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes, long files)
+{
+    struct rlimit own, given;
+    int limited = files >= 0 && getrlimit(RLIMIT_NOFILE, &own) == 0;
+    if (limited) {
+        given = (struct rlimit){(rlim_t)files < own.rlim_max ? (rlim_t)files : own.rlim_max, own.rlim_max};
+        limited = setrlimit(RLIMIT_NOFILE, &given) == 0;
+    }
+    int failure = posix_spawnp(pid, argv[0], actions, attributes, argv, envp);
+    if (limited) setrlimit(RLIMIT_NOFILE, &own);
+    return failure;
+}
+
 int pando_spawn(pid_t *pid, char *const argv[], char *const envp[],
-                const struct pando_fd_map *fds, size_t count)
+                const struct pando_fd_map *fds, size_t count, long files)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -153,7 +169,7 @@ int pando_spawn(pid_t *pid, char *const argv[], char *const envp[],
     if (!failure) failure = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     for (size_t i = 0; i < count && !failure; i++)
         failure = posix_spawn_file_actions_adddup2(&actions, fds[i].from, fds[i].to);
-    if (!failure) failure = posix_spawnp(pid, argv[0], &actions, &attributes, argv, envp);
+    if (!failure) failure = spawn_limited(pid, argv, envp, &actions, &attributes, files);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return failure;

@@ -29,8 +29,9 @@ int pando_middle_wait(pid_t middle);
 int pando_fork_probe(void);
 
 struct pando_fd_map { int from, to; };
-/* posix_spawn of argv with the given descriptors at the given numbers. 0 or an errno. */
+/* posix_spawn of argv with the given descriptors at the given numbers, and with this soft limit of open files; -1: that
+ * of this process. 0 or an errno. */
 int pando_spawn(pid_t *pid, char *const argv[], char *const envp[],
-                const struct pando_fd_map *fds, size_t count);
+                const struct pando_fd_map *fds, size_t count, long files);
 
 #endif

@@ -2,6 +2,7 @@
 
 require "pando/cluster/control/line"
 require "pando/cluster/listening/listeners"
+require "pando/cluster/open_files"
 require "pando/cluster/options"
 require "pando/cluster/restart_throttles"
 
@@ -173,7 +174,7 @@ module Pando
         @deadline = @began_at + START
         @ready = @unwanted = false
         @history ||= IO.for_fd(Sys.memory_file("pando-history"), "r+")
-        pid = Sys.spawn(@spec.command, environment, [theirs, @history, *@listeners])
+        pid = Sys.spawn(@spec.command, environment, [theirs, @history, *@listeners], nil, OpenFiles.given)
         @process = Sys::Pidfd.new(pid)
         [@process, @link].each { |io| @poller.add(io, [:admin, nil]) }
       rescue SystemCallError => e

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/open_files"
+
 module Pando
   module Cluster
     # A short-lived process that finds something out for the monitor, which must not block: a configuration file or a
@@ -63,7 +65,7 @@ module Pando
         @pipes = []
         theirs = 2.times.map { IO.pipe.then { |ours, other| (@pipes << ours) && other } }
         given = descriptors.map { |one| one == ANSWER ? theirs.first : one }
-        pid = Sys.spawn(command, environment, [theirs.last, *given], 2)
+        pid = Sys.spawn(command, environment, [theirs.last, *given], 2, OpenFiles.given)
         @process = Sys::Pidfd.new(pid)
         [@process, *@pipes].each { |io| @poller.add(io, [:helper, self]) }
       rescue SystemCallError

@@ -9,6 +9,7 @@ require "pando/cluster/inbox"
 require "pando/cluster/listening/listeners"
 require "pando/cluster/memory/gauge"
 require "pando/cluster/memory/shortage"
+require "pando/cluster/open_files"
 require "pando/cluster/pid_file"
 require "pando/cluster/pools"
 require "pando/cluster/quiet"
@@ -121,6 +122,7 @@ module Pando
         @signals = Signals.new(quiet: quieted_by_tstp?)
         @start.take_charge(@signals)
         @began_at = @start.began_at
+        OpenFiles.raise_limit(@start.open_files)
         @pid_file = PidFile.new((@payload.options.pidfile unless @start.rehearsal?)).claim
         @restart_file = RestartFile.new(@payload.options)
         @listeners = @start.listeners(@specs)

@@ -3,6 +3,7 @@
 require "pando/cluster/boot"
 require "pando/cluster/cold_boot_command"
 require "pando/cluster/link"
+require "pando/cluster/open_files"
 
 module Pando
   module Cluster
@@ -35,7 +36,8 @@ module Pando
           others = @lanes.descriptors
           value = Boot.value(Process.pid, child.seat, generation, listeners, others.size, @pool)
           environment = { **command.environment, Boot::VARIABLE => value }.map { |name, text| "#{name}=#{text}" }
-          pid = Sys.spawn(command.command, environment, [their_end, @roster.scoreboard, *listeners, *others])
+          descriptors = [their_end, @roster.scoreboard, *listeners, *others]
+          pid = Sys.spawn(command.command, environment, descriptors, Boot::LINK, OpenFiles.given)
           watch(child, pid)
         end
       end
@@ -127,7 +129,7 @@ module Pando
         yield child, their_end
         child
       rescue SystemCallError, Pando::Error => e # the kernel's limits, or the scoreboard's
-        @refusal = e.message
+        @refusal = OpenFiles.explain(e)
         Events.emit("spawn.failed", role: role, slot: slot, generation: generation, reason: refusal)
         child ? cancel(child) : our_end&.close
         nil

@@ -20,6 +20,8 @@ module Pando
       end
 
       def began_at = @began_at ||= Sys.now
+      # @return [Integer, nil] the soft limit of open files that the server was given; nil: that of this process
+      def open_files = nil
       # @return [Listening::Inherited] what a service manager has opened for the server
       def inherited_sockets = @inherited_sockets ||= Listening::Inherited.from(ENV)
       def listeners(specs) = Listening::Listeners.open(specs, inherited_sockets)

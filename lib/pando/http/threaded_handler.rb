@@ -9,7 +9,9 @@ module Pando
     # call it. See {Handler}.
     #
     # Before a fork the lanes close, the requests end, and the threads are joined: no other thread may live then, since
-    # the child would not have it. Afterwards they start again.
+    # the child would not have it. Afterwards they start again. The kernel may refuse some of them: then the worker
+    # serves with those that it has, the main thread serves in place of the first if there is none, and each idle
+    # moment brings another try. A new worker that is refused a thread never becomes ready.
     class ThreadedHandler < ReactorHandler
       attr_reader :patience, :failure
 
@@ -36,20 +38,15 @@ module Pando
         @worker = worker
         @bell = IO.for_fd(Channel.eventfd, "r+b")
         prepare_environments(multithread: true)
-        @timeouts = worker.lanes.map.with_index(1) do |_, number|
-          record = worker.thread_record(number)
-          ThreadTimeout.new(record, SlowLog.for(@slow_terms, worker, record))
-        end
-        @servers = worker.lanes.zip(@timeouts).map do |lane, timeout|
-          lane_server(lane, timeout.record, timeout)
-        end
+        prepare_lanes
         prepare_own
         run_self_test
         @collector.start(worker)
         @servers.first.lane.follow_lock(@counts_lock)
-        @threads = []
-        @stopping = false
-        ring # the threads start when the worker has reported ready: before that, the monitor lets it not leave
+        @stopping = @serves_here = false
+        @reported = Thread::Queue.new
+        @threads = @servers.zip(@timeouts).map { |server, timeout| start_thread(server, timeout) }
+        ring # they begin when the worker has reported ready: before that, the monitor lets it not leave
       end
 
       def app=(app)
@@ -62,8 +59,10 @@ module Pando
       # A thread or the monitor's signal has called.
       def ready(_bell)
         silence
+        @reported.close
         @timeouts.each(&:interrupt)
         worker.leaving? ? stop_threads : keep_threads
+        serve_here if alone?
         count_connections
       end
 
@@ -83,7 +82,12 @@ module Pando
         start_threads
       end
 
-      def abandon = @bell&.close
+      # Also the handler of the signal would ring the bell.
+      def abandon
+        trap(SoftTimeout::SIGNAL, "DEFAULT")
+        @bell&.close
+      end
+
       def resume = start_threads
 
       # The threads serve meanwhile.
@@ -114,12 +118,23 @@ module Pando
 
       def lanes = @servers.map(&:lane)
 
+      def prepare_lanes
+        @timeouts = worker.lanes.map.with_index(1) do |_, number|
+          record = worker.thread_record(number)
+          ThreadTimeout.new(record, SlowLog.for(@slow_terms, worker, record))
+        end
+        @servers = worker.lanes.zip(@timeouts).map do |lane, timeout|
+          lane_server(lane, timeout.record, timeout)
+        end
+      end
+
       # For requests of its own, on the main thread.
       def prepare_own
         timeout = SoftTimeout.new(worker)
         @connection = Connection.new(@app, worker, @limits, SocketReader.new(@limits), timeout)
         trap(SoftTimeout::SIGNAL) do
           timeout.interrupt
+          @timeouts.first.interrupt_here if @serves_here
           ring
         end
       end
@@ -128,15 +143,36 @@ module Pando
       def start_threads
         @stopping = false
         keep_threads
+        ring if alone?
       end
 
-      # A request may have ended its thread (Thread#kill).
+      # A request may have ended its thread (Thread#kill), or the kernel has refused one.
       def keep_threads
         return if @stopping
 
         @servers.each_with_index do |server, index|
-          @threads[index] = start_thread(server, @timeouts[index]) unless @threads[index]&.alive?
+          @threads[index] = start_thread(server, @timeouts[index]) unless @threads[index].alive?
         end
+      rescue ThreadError
+        nil # the kernel refuses it now: the next call tries again
+      end
+
+      # @return [Boolean] whether the kernel has refused all threads
+      def alone? = !@stopping && @threads.none?(&:alive?)
+
+      # A while of what the first thread does. The main thread also has the worker's orders to obey: the bell calls it
+      # again at once.
+      def serve_here
+        server = @servers.first
+        @serves_here = true
+        outlive(@timeouts.first.record) { ThreadTimeout.defer { serve_within_budget { server.serve } } }
+        @serves_here = false
+        return if worker.leaving?
+
+        @collector.between { !server.lane.waiting? }
+        Wire.wait_readable(server.eventfd.fileno, LOOK) if server.lane.sleep
+        server.lane.drain
+        ring
       end
 
       # They end as soon as their requests have. Requests that wait go to other workers.
@@ -144,6 +180,7 @@ module Pando
         return if @stopping
 
         @stopping = true
+        @reported.close
         lanes.each do |lane|
           lane.close
           lane.nudge
@@ -152,28 +189,36 @@ module Pando
 
       def start_thread(server, timeout)
         Thread.new do
-          Thread.current.name = "pando request #{timeout.record.job_number}"
           Thread.current.report_on_exception = false # Connection has told what the application raised
+          @reported.pop
+          Thread.current.name = "pando request #{timeout.record.job_number}"
           ThreadTimeout.defer { run(server, timeout.record.follow_lock) }
         end
       end
 
       # A thread, until it is to end.
       def run(server, record)
-        until ended?
-          serve_within_budget { !ended? && server.serve }
-          @collector.between { record.row.busy_since.nil? && !server.lane.waiting? }
-          server.wait
+        outlive(record) do
+          until ended?
+            serve_within_budget { !ended? && server.serve }
+            @collector.between { record.row.busy_since.nil? && !server.lane.waiting? }
+            server.wait
+          end
         end
+      ensure
+        server.lane.close
+        ring
+      end
+
+      # What a request raises ends the worker, but only after the other requests.
+      def outlive(record)
+        yield
       rescue SystemExit, SignalException => e # the application's: it wants the process to end, but others have requests
         record.job_finished
         worker.leave("a request raised #{e.class}")
       rescue Exception => e # rubocop:disable Lint/RescueException
         @failure ||= e # such as a HookError. The other requests finish, and then the worker raises it
         worker.leave("a request's thread raised #{e.class}")
-      ensure
-        server.lane.close
-        ring
       end
 
       # @param by [Float] when a stream is no longer waited for

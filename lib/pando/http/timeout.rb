@@ -253,6 +253,9 @@ module Pando
         absorb if timeout.fired? && Thread.pending_interrupt?(RequestTimeout)
       end
 
+      # For a request that the main thread serves: in the handler of the signal, which can take no lock and needs none.
+      alias interrupt_here interrupt
+
       # In the main thread, after the signal and not in its handler.
       def interrupt
         tell_slow if @slow&.due?

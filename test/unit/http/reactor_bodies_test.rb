@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "tmpdir"
 require_relative "support/reactor_case"
 
 # What bodies cost the reactor: system calls, turns of its loop, descriptors, room.
@@ -9,6 +10,22 @@ class HTTPReactorBodiesTest < Minitest::Test
 
   CHUNKED = "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
   TINY = "1\r\nx\r\n"
+
+  # --- the spool ---
+
+  def test_a_spool_that_has_vanished_is_named_as_the_reason
+    Dir.mktmpdir("pando") do |folder|
+      stage(spool_directory: "#{folder}/spool", body_memory: 10_000)
+      client = request("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 99999\r\n\r\n#{"x" * 99_999}")
+
+      assert_match(/ 503 /, client.gets)
+      counts("spool_failed" => 1, "spool_error" => Errno::ENOENT::Errno, "shed_resources" => 1)
+      Dir.mkdir("#{folder}/spool")
+      request("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 99999\r\n\r\n#{"x" * 99_999}")
+
+      assert_equal "x" * 99_999, @stage.want("file", @stage.take(0)).last
+    end
+  end
 
   # --- chunks ---
 

@@ -33,6 +33,20 @@ class SysSpawnTest < Minitest::Test
     assert_predicate Process.wait2(pid).last, :success?
   end
 
+  # Its own limit stays as it is, although the descriptors that it hands over are beyond that of the new process.
+  def test_a_soft_limit_of_open_files
+    limits = Process.getrlimit(:NOFILE)
+    texts = in_child do
+      reader, writer = IO.pipe
+      pipes = Array.new(60) { writer.dup }
+      Process.wait(Sys.spawn(["/bin/sh", "-c", "ulimit -Sn >&3; ulimit -Hn >&3"], [], [pipes.last], nil, 40))
+      [reader.readpartial(100).split.map(&:to_i), Process.getrlimit(:NOFILE)]
+    end
+
+    assert_equal [[40, limits.last], limits], texts
+    assert_equal "#{limits.first}\n", output_of("ulimit -Sn >&3")
+  end
+
   def test_a_missing_program_is_an_error
     assert_raises(Errno::ENOENT) { Sys.spawn(["/no/such/program"], [], []) }
   end

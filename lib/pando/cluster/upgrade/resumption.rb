@@ -68,6 +68,7 @@ module Pando
         end
 
         def began_at = @state.began_at
+        def open_files = @state.open_files
         def inherited_sockets = @inherited_sockets ||= Listening::Inherited.taken_up(@state, ENV)
 
         def listeners(specs)

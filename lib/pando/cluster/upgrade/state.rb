@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/open_files"
 require "pando/cluster/protocol"
 require "pando/cluster/upgrade/document"
 require "pando/version"
@@ -25,7 +26,8 @@ module Pando
         def self.of(monitor, image)
           new.tap do |state|
             state.add("monitor", version: Pando::VERSION, protocol: PROTOCOL, pid: Process.pid,
-                                 began_at: monitor.began_at, upgraded_at: Sys.now)
+                                 began_at: monitor.began_at, upgraded_at: Sys.now,
+                                 open_files: OpenFiles.given)
             image.to_state(state)
             OWNERS.each { |name| monitor.public_send(name).to_state(state) }
           end
@@ -107,6 +109,7 @@ module Pando
         def version = one("monitor").text(:version)
         def pid = one("monitor").integer(:pid)
         def began_at = one("monitor").number(:began_at)
+        def open_files = one("monitor").read(:open_files, :integer)
         def upgraded_at = one("monitor").number(:upgraded_at)
 
         private
