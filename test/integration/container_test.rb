@@ -6,11 +6,24 @@ require "support/limited_user"
 require "support/namespaces"
 require "support/ports"
 require "support/servers"
+require "support/shared_library"
 
 # Promise: Pando may be what a container is started with: PID 1 or beneath an init, whatever user it runs as, on a file
 # system that it cannot write to.
 class ContainerTest < Minitest::Test
   include Support::Servers
+
+  # A seccomp filter refuses with EPERM or, as a kernel that lacks the call does, with ENOSYS.
+  REFUSING_MEMORY = <<~C
+    #include <errno.h>
+    #include <unistd.h>
+
+    int memfd_create(const char *name, unsigned int flags)
+    {
+        errno = access("denied", F_OK) == 0 ? EPERM : ENOSYS;
+        return -1;
+    }
+  C
 
   # /orphan leaves a process behind that has ended; its pid is the answer.
   APP = <<~'RUBY'
@@ -129,6 +142,19 @@ class ContainerTest < Minitest::Test
     assert_equal 200, server.get("/").status
     signal(server, "TERM")
     assert_equal 0, server.wait_for_exit.exitstatus
+  end
+
+  def test_no_memory_to_share_for_a_filter_refuses_it
+    library = Support::SharedLibrary.path("librefusingmemory.so", REFUSING_MEMORY)
+    errors = { "" => "Function not implemented", 'File.write("denied", "")' => "Operation not permitted" }
+    errors.each do |config, error|
+      server = serve(ready: false, env: { "LD_PRELOAD" => library }, config: config)
+
+      assert_equal(1, server.wait_for_exit.exitstatus)
+      assert_equal("pando: the memory that the server's processes share cannot be made: #{error} - scoreboard. Pando " \
+                   "needs the system call memfd_create(2): allow it in the seccomp filter of the container or " \
+                   "service\n", server.output.lines.last)
+    end
   end
 
   private

@@ -66,18 +66,6 @@ class KernelRefusalsTest < Minitest::Test
     pid_t vfork(void) { return ask("refuse vfork", plain_next); } /* in C it cannot be passed on as it is */
   C
 
-  # A seccomp filter refuses with EPERM or, as a kernel that lacks the call does, with ENOSYS.
-  REFUSING_MEMORY = <<~C
-    #include <errno.h>
-    #include <unistd.h>
-
-    int memfd_create(const char *name, unsigned int flags)
-    {
-        errno = access("denied", F_OK) == 0 ? EPERM : ENOSYS;
-        return -1;
-    }
-  C
-
   # A process that has so many threads as the file says gets no further one, as by RLIMIT_NPROC or pids.max.
   REFUSING_THREADS = <<~C
     #include <dirent.h>
@@ -315,24 +303,11 @@ class KernelRefusalsTest < Minitest::Test
     assert_match(/could not start.*Cannot allocate memory/, server.output.lines.last)
   end
 
-  def test_no_memory_to_share_for_a_filter_refuses_it
-    errors = { "" => "Function not implemented", 'File.write("denied", "")' => "Operation not permitted" }
-    errors.each do |config, error|
-      server = serve(ready: false, env: { "LD_PRELOAD" => refusing_memory }, config: config)
-
-      assert_equal(1, server.wait_for_exit.exitstatus)
-      assert_equal("pando: the memory that the server's processes share cannot be made: #{error} - scoreboard. Pando " \
-                   "needs the system call memfd_create(2): allow it in the seccomp filter of the container or " \
-                   "service\n", server.output.lines.last)
-    end
-  end
-
   private
 
   def user = @user ||= Support::LimitedUser.for(self)
 
   def refusing_forks = Support::SharedLibrary.path("librefusingforks.so", REFUSING_FORKS)
-  def refusing_memory = Support::SharedLibrary.path("librefusingmemory.so", REFUSING_MEMORY)
   def refusing_spawn = Support::SharedLibrary.path("librefusingspawn.so", REFUSING_SPAWN)
 
   # Reforks a server while each of its processes gets so many threads more than a mold has. Its only worker goes on, the
