@@ -39,12 +39,12 @@ static int is_busy(const struct pando_reactor_lane *lane)
     return (lane->taken || lane->ended || lane->offers > 0) && !is_idle(lane);
 }
 
-/* Whether the lane takes its next request so soon that another thread need not be woken for it. Even a fast one may be
- * long in coming: its request is slow, or the application still has something to do after its last one. */
+/* Whether the lane takes its next request so soon that another thread need not be woken for it. A fast one may still
+ * take long: its request is slow, or the application works on after its last response. */
 static int is_soon_free(const struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
 {
     return pando_reactor_choice_is_fast(lane) && is_busy(lane) &&
-           (lane->busy_since == 0 || reactor->now - lane->busy_since < PANDO_PATIENCE);
+           (lane->stepped_at == 0 || reactor->now - lane->stepped_at < PANDO_PATIENCE);
 }
 
 /* Counts the busy lanes of each worker that has threads. */
@@ -58,7 +58,7 @@ static void count_loads(struct pando_reactor *reactor)
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
         struct pando_reactor_lane *first = &reactor->lanes[lane->first];
         first->load += lane->taken || lane->offers > 0;
-        first->pending += lane->busy_since == 0 && lane->offers > 0;
+        first->pending += lane->stepped_at == 0 && lane->offers > 0;
         first->soon_free |= is_soon_free(reactor, lane);
     }
 }

@@ -107,7 +107,7 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
     if (!request->staged) {
         if (reactor->threads > 0) /* a lane of many is seldom so busy that it takes one request right after another */
             note_pace(lane, atomic_load(&lane->shared->idle_since));
-        lane->last_taken = lane->busy_since = 0;
+        lane->last_taken = lane->stepped_at = 0;
         lane->roused = 1;
     }
     take_back_from_closed(reactor, lane);
@@ -143,7 +143,7 @@ void pando_reactor_dispatch_forget(struct pando_reactor *reactor, struct pando_c
         reactor->lanes[request->lane].taken = NULL;
     if (request->place == PANDO_OFFERED) {
         clear(reactor, connection);
-        reactor->lanes[request->lane].busy_since = request->offered_at; /* its worker has it */
+        reactor->lanes[request->lane].stepped_at = request->offered_at; /* its worker has it */
     }
     pando_reactor_heavy_settle(reactor, connection);
     request->place = PANDO_NOWHERE;
@@ -217,7 +217,7 @@ void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t number)
     clear(reactor, first);
     first->request.place = PANDO_TAKEN;
     lane->taken = first;
-    lane->busy_since = first->request.offered_at;
+    lane->stepped_at = first->request.offered_at;
     lane->suspected = 0;
     note_pace(lane, first->request.taken);
     lane->last_taken = first->request.taken;

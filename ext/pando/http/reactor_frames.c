@@ -222,7 +222,7 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
     int last = frame->kind == PANDO_FRAME_END || frame->kind == PANDO_FRAME_ABORT;
     if (last) {
         reactor->lanes[lane].ended = reactor->lanes[lane].offers == 0;
-        reactor->lanes[lane].busy_since = reactor->now;
+        reactor->lanes[lane].stepped_at = reactor->now;
     }
     if (!connection) {
         late(&reactor->lanes[lane], frame);

@@ -68,8 +68,8 @@ struct pando_reactor_lane {
     uint32_t offers;                    /* number of entries in `offered` */
     uint32_t slots;                     /* the slots in use, one bit each */
     uint32_t pace;                      /* microseconds that its worker is busy with one request, lately; 0: unknown */
-    uint64_t busy_since;                /* milliseconds: when the request that it took last was offered, or when its
-                                         * last answer ended; 0: it was woken and has taken none yet */
+    uint64_t stepped_at;                /* milliseconds of its last step: when the request that it took last was offered,
+                                         * or when its last answer ended; 0: it was woken and has taken none yet */
     uint64_t last_taken;                /* nanoseconds: when it took its last request, by its own account; 0: it has
                                          * slept since */
     uint64_t position;

@@ -75,7 +75,7 @@ module Pando
       end
 
       def serve(socket, listener, environment)
-        remote = socket.remote_address.then { |address| address.ip_address if address.ip? }
+        remote = socket.remote_address.then { |address| (address.ipv6_to_ipv4 || address).ip_address if address.ip? }
         served = Served.new(nil, socket, false)
         connection = connection(served, listener)
         served.thread = Thread.new { converse(socket, remote, connection, environment) }

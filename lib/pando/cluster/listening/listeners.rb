@@ -118,6 +118,7 @@ module Pando
 
         def listeners_for(spec, change)
           known = select { |listener| listener.for?(spec) } - change.listeners
+          known.each { |listener| check_families(listener, spec, change) }
           return known if known.any? && spec.kind != :systemd
 
           known += @inherited.take(spec).map do |entry|
@@ -127,6 +128,17 @@ module Pando
           raise BootError, "cannot listen on #{spec}: it has handed us no such socket" if spec.kind == :systemd
 
           [fresh(opened(spec, change), change)]
+        end
+
+        # A socket at "::" covers IPv4 as well or does not, from its opening to its end.
+        def check_families(listener, spec, change)
+          return if listener.inherited? || listener.local_address.inspect_sockaddr !~ /\A\[::\]/
+
+          wanted = spec.host.include?(":") && change.dual?(spec)
+          return if ListenerSocket.both?(listener.socket) == wanted
+
+          raise BootError, "cannot listen on #{spec}: #{listener.name} is open for " \
+                           "#{wanted ? "IPv6 alone" : "IPv4 as well"}, which takes a restart to change"
         end
 
         def fresh(listener, change)

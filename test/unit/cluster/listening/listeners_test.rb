@@ -65,9 +65,23 @@ class ListenersTest < Minitest::Test
 
     assert_equal(["[::]:#{port}", "0.0.0.0:#{port}"], @listeners.names.first(2))
     assert(ipv6_only?(@listeners.first))
-  rescue Pando::Cluster::BootError => e
+  rescue Pando::BootError => e
     skip e.message if e.message.match?(/address family|assign/i)
     raise
+  end
+
+  def test_what_ipv6_covers_cannot_change_while_it_is_open
+    port = TCPServer.open("0.0.0.0", 0) { |server| server.local_address.ip_port }
+    both, four = ["[::]", "0.0.0.0"].map { |host| Listen.parse("#{host}:#{port}") }
+    become(both)
+    [[both, four], [four]].each do |specs|
+      error = assert_raises(Pando::BootError) { become(*specs) }
+      assert_match(/IPv4 as well, which takes a restart/, error.message)
+    end
+    @listeners.close
+    become(both, four)
+    error = assert_raises(Pando::BootError) { become(both) }
+    assert_match(/IPv6 alone, which takes a restart/, error.message)
   end
 
   # Ruby 3.3 looks an address up in a thread, for which there may be no room.
