@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "stringio"
 require "pando/cluster/monitor"
 require_relative "../sys/support/in_child"
 require_relative "support/fakes"
@@ -152,6 +153,15 @@ class ClusterBaseFrameTest < Minitest::Test
 
     assert_equal [["fork_refused", "$stdout is closed, and Ruby flushes it at each fork. Use $stdout.reopen(File::NULL)"]],
                  mold
+  end
+
+  def test_a_closed_object_in_place_of_a_stream_does_not_prevent_a_fork
+    closed = -> { $stdout = $stderr = StringIO.new.tap(&:close) }
+    worker = with_monitor(in_mold: closed) do |monitor|
+      monitor.reports(monitor.order(:spawn, :worker), :ready).map(&:first)
+    end
+
+    assert_equal %w[adopted ready], worker
   end
 
   def test_a_hook_that_fails_in_the_new_worker
