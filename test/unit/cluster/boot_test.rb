@@ -220,6 +220,18 @@ class ClusterBaseFrameTest < Minitest::Test
     assert_match(/\Aodd \(#<Class:.*>\)\z/, worker.assoc("failed").last)
   end
 
+  def test_a_failure_comes_with_its_cause_and_the_backtraces_of_both
+    hook = -> { raise IOError, "root" rescue raise("it failed") } # rubocop:disable Style/RescueModifier
+    worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
+      monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
+    end
+    details = worker.filter_map { |kind, text| text if kind == "detail" }.join
+    failure, cause = details.split("caused by: ")
+
+    assert_match(/\Ait failed \(RuntimeError\)\n#{__FILE__}:\d+/, failure)
+    assert_match(/\Aroot \(IOError\)\n#{__FILE__}:\d+/, cause)
+  end
+
   def test_a_failure_in_any_encoding_is_told
     hook = -> { raise "#{"caf\xE9".b} and more" rescue raise("ünïcode") } # rubocop:disable Style/RescueModifier
     worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
