@@ -7,6 +7,7 @@ require "pando/cluster/mold"
 require "pando/cluster/passing_fault"
 require "pando/cluster/service"
 require "pando/cluster/worker"
+require "pando/fork_safety/streams"
 
 module Pando
   module Cluster
@@ -123,7 +124,7 @@ module Pando
 
       # Ruby's fork would raise IOError, which does not tell what is closed.
       def refuse_closed_streams
-        name, = { "$stdout" => $stdout, "$stderr" => $stderr }.find { |_, io| io.respond_to?(:closed?) && io.closed? }
+        name, = { "$stdout" => $stdout, "$stderr" => $stderr }.find { |_, io| ForkSafety::Streams.prevents_fork?(io) }
         raise Error, "#{name} is closed, and Ruby flushes it at each fork. Use #{name}.reopen(File::NULL)" if name
       end
 

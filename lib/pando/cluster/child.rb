@@ -93,7 +93,7 @@ module Pando
         @signalled = {}
         @lost_threads = {}
         @changes_told = 0
-        @forks_given_up = []
+        @forks_given_up = {} # by seat
       end
 
       # After an upgrade of the monitor.
@@ -199,11 +199,14 @@ module Pando
       # The monitor no longer waits for the process that this one was to fork. A report of why there is none may be on
       # its way.
       def fork_given_up(seat)
-        @forks_given_up |= [seat]
+        @forks_given_up[seat] = true
       end
 
-      # @return [Boolean] whether it may still report on that order; once for each
-      def fork_given_up?(seat) = !@forks_given_up.delete(seat).nil?
+      def fork_given_up?(seat) = @forks_given_up.key?(seat)
+
+      # Its report on the order has come: there is no other.
+      # @return [Boolean] whether the monitor had given up the order
+      def fork_reported(seat) = !@forks_given_up.delete(seat).nil?
 
       def become_gone
         enter(:gone)

@@ -152,11 +152,16 @@ module Pando
       def fork_failed(forker, message)
         unborn = @roster[message.seat]
         unless unborn&.ordered? && unborn.source == forker
-          return if forker.leaving? || forker.fork_given_up?(message.seat) # its orders were called off
+          return if forker.leaving? || forker.fork_reported(message.seat) # its orders were called off
 
           return reject(forker, "a failed fork that was not ordered")
         end
 
+        pass_on_failed_fork(unborn, message)
+        forker.fork_reported(message.seat) # the roster has taken the order for one without a report
+      end
+
+      def pass_on_failed_fork(unborn, message)
         return @pools.tell(unborn, :fork_declined, message.text) if message.kind == :fork_declined
 
         @pools.tell(unborn, :fork_failed, message.text, innocent: message.kind == :fork_failed)

@@ -130,10 +130,7 @@ module Pando
 
       # Sends the summary in one record, and the backtrace in as many as it takes.
       def report_failure(error)
-        lines = account(error)
-        cause = error.cause
-        lines.push("caused by: #{account(cause).first}", *account(cause).drop(1)) if cause
-        text = lines.join("\n")[0, DETAIL_LIMIT]
+        text = [*lines_of(error), *lines_of_cause(error.cause)].join("\n")[0, DETAIL_LIMIT]
         text.scan(/.{1,#{Message::TEXT_BYTES}}/mn) { |part| report(:detail, text: part) }
         summary = "#{error.message.to_s.lines.first&.chomp} (#{error.class})"
         @link.send(Message.failure(PassingFault.of?(error), **place, text: summary))
@@ -143,7 +140,14 @@ module Pando
 
       # The exception of an application may answer with anything.
       # @return [Array<String>] in bytes
-      def account(error) = ["#{error.message} (#{error.class})", *error.backtrace].map { |line| line.to_s.b }
+      def lines_of(error) = ["#{error.message} (#{error.class})", *error.backtrace].map { |line| line.to_s.b }
+
+      def lines_of_cause(cause)
+        return [] unless cause
+
+        first, *rest = lines_of(cause)
+        ["caused by: #{first}", *rest]
+      end
 
       # The monitor decides what a terminal's ^C or hang-up means, and what TERM to one process or to all does.
       def set_traps

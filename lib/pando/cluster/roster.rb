@@ -53,9 +53,7 @@ module Pando
       def everybody = self
 
       def admit(role, slot, generation, link, source, pool = 0)
-        seat = (0...scoreboard.seats).find { |number| !@children.key?(number) }
-        raise Pando::Error, "all #{scoreboard.seats} seats are taken" unless seat
-
+        seat = free_seat(source) or raise Pando::Error, "all #{scoreboard.seats} seats are taken"
         row = scoreboard.use(seat)
         row.reset # not earlier: the row's former owner could be asked about until now
         enter(Child.new(role, seat, slot, generation, link, row, source, pool))
@@ -114,6 +112,13 @@ module Pando
       end
 
       private
+
+      # The lowest one. If the source's next order had the seat of one that was given up, a late report on that one
+      # would count for it.
+      def free_seat(source)
+        free = (0...scoreboard.seats).lazy.reject { |number| @children.key?(number) }
+        free.find { |number| !source&.fork_given_up?(number) } || free.first
+      end
 
       def enter(child)
         @slots[child.slot] << child

@@ -2,6 +2,7 @@
 
 require "fcntl"
 require "pando/fork_safety/finding"
+require "pando/fork_safety/streams"
 
 module Pando
   module ForkSafety
@@ -230,10 +231,10 @@ module Pando
           # Ruby only, nor fork: Ruby flushes it first.
           def streams
             objects = [nil, $stdout, $stderr]
-            Names::STREAMS.transform_values { |number| closed?(objects[number]) ? CLOSED : stream(number) }
+            Names::STREAMS.transform_values do |number|
+              Streams.prevents_fork?(objects[number]) ? CLOSED : stream(number)
+            end
           end
-
-          def closed?(object) = object.respond_to?(:closed?) && object.closed?
 
           def stream(number)
             io = IO.for_fd(number, autoclose: false)

@@ -68,8 +68,15 @@ module Pando
         def total(machine)
           File.read(machine)[/^MemTotal: +(\d+) kB$/, 1].to_i * 1024
         rescue SystemCallError
-          pages = Etc.sysconf(Etc::SC_PHYS_PAGES)
+          pages = physical_pages
           pages && (pages * PAGE)
+        end
+
+        # Not every system has a name for the number, or answers.
+        def physical_pages
+          Etc.sysconf(Etc::SC_PHYS_PAGES)
+        rescue SystemCallError, NameError
+          nil
         end
       end
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "stringio"
 require "pando/cluster/monitor"
 require_relative "../sys/support/in_child"
 require_relative "support/fakes"
@@ -154,6 +155,15 @@ class ClusterBaseFrameTest < Minitest::Test
                  mold
   end
 
+  def test_a_closed_object_in_place_of_a_stream_does_not_prevent_a_fork
+    closed = -> { $stdout = $stderr = StringIO.new.tap(&:close) }
+    worker = with_monitor(in_mold: closed) do |monitor|
+      monitor.reports(monitor.order(:spawn, :worker), :ready).map(&:first)
+    end
+
+    assert_equal %w[adopted ready], worker
+  end
+
   def test_a_hook_that_fails_in_the_new_worker
     worker = with_monitor(hooks: { after_worker_fork: -> { raise Pando::HookError, "hook at line 1" } }) do |monitor|
       monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
@@ -208,6 +218,18 @@ class ClusterBaseFrameTest < Minitest::Test
     end
 
     assert_match(/\Aodd \(#<Class:.*>\)\z/, worker.assoc("failed").last)
+  end
+
+  def test_a_failure_comes_with_its_cause_and_the_backtraces_of_both
+    hook = -> { raise IOError, "root" rescue raise("it failed") } # rubocop:disable Style/RescueModifier
+    worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
+      monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
+    end
+    details = worker.filter_map { |kind, text| text if kind == "detail" }.join
+    failure, cause = details.split("caused by: ")
+
+    assert_match(/\Ait failed \(RuntimeError\)\n#{__FILE__}:\d+/, failure)
+    assert_match(/\Aroot \(IOError\)\n#{__FILE__}:\d+/, cause)
   end
 
   def test_a_failure_in_any_encoding_is_told

@@ -315,6 +315,7 @@ class ClusterInboxTest < Minitest::Test
     theirs.close
 
     assert_equal [[:fork_failed, unborn, "EAGAIN", { innocent: true }]], told(:fork_failed)
+    assert_equal 1, order(source: mold).first.seat
   end
 
   def test_a_fork_that_a_hook_refused
@@ -338,18 +339,21 @@ class ClusterInboxTest < Minitest::Test
     assert_empty told(:fork_failed)
   end
 
-  # The new child's link had ended, and the monitor had waited for the mold's reason as long as it does.
+  # The new child's link had ended, and the monitor had waited for the mold's reason as long as it does. It has then
+  # given the next order.
   def test_a_reason_that_comes_when_the_order_was_given_up
     mold = adopted(:mold) { |link| answer_order(link, :fork_failed, "EMFILE") }
     unborn, theirs = order(source: mold)
     assert_equal 1, unborn.seat
     @roster.dismiss(unborn)
+    retried, its_end = order(source: mold)
     mold.order(Message.new(:spawn))
     hear(mold)
-    theirs.close
+    [theirs, its_end].each(&:close)
 
     refute_predicate mold, :condemned?
     assert_empty told(:fork_failed)
+    assert_equal [2, 1], [retried, order(source: mold).first].map(&:seat)
   end
 
   def test_only_the_forker_can_say_that_a_fork_failed

@@ -8,8 +8,8 @@ class ClusterRosterTest < Minitest::Test
     @roster = ClusterSupport.roster(3)
   end
 
-  def admit(role = :worker, slot = 0, generation = 0)
-    @roster.admit(role, slot, generation, ClusterSupport::FakeLink.new, nil)
+  def admit(role = :worker, slot = 0, generation = 0, source: nil)
+    @roster.admit(role, slot, generation, ClusterSupport::FakeLink.new, source)
   end
 
   def test_each_has_a_seat_of_its_own
@@ -29,6 +29,17 @@ class ClusterRosterTest < Minitest::Test
     successor = admit
     assert_equal 1, successor.seat
     assert_nil successor.row.job_name
+  end
+
+  # Its late report on the first order would be taken for one on the next.
+  def test_a_source_gets_the_seat_of_an_order_that_was_given_up_only_if_no_other_is_free
+    mold = admit(:mold)
+    @roster.dismiss(admit(source: mold))
+    others = admit
+
+    assert_equal 1, others.seat
+    @roster.dismiss(others)
+    assert_equal [2, 1], Array.new(2) { admit(source: mold).seat }
   end
 
   def test_roles_and_slots

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "delegate"
 require "stringio"
 require "tmpdir"
 require "pando/fork_safety/process_state"
@@ -52,8 +53,21 @@ class ProcessStateTest < Minitest::Test
     %w[stdout stderr].zip(texts) { |name, text| assert_match(/\A#{name} .* -> closed\z/, text) }
   end
 
+  # An object of a library may stand before the stream, and passes on its methods.
+  def test_a_stream_that_is_closed_behind_another_object
+    texts = changed { $stdout = SimpleDelegator.new($stdout).tap(&:close) }
+
+    assert_equal(1, texts.size, texts.inspect)
+    assert_match(/\Astdout .* -> closed\z/, texts.first)
+  end
+
   def test_a_stream_that_is_replaced_in_ruby_has_not_changed
     assert_empty(changed { $stderr = StringIO.new })
+  end
+
+  # A test helper may have captured the output and closed its own object. Ruby forks all the same.
+  def test_an_object_in_place_of_a_stream_may_be_closed
+    assert_empty(changed { $stdout = $stderr = StringIO.new.tap(&:close) })
   end
 
   def test_who_it_is

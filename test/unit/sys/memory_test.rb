@@ -101,6 +101,16 @@ class SysMemoryTest < Minitest::Test
     end
   end
 
+  # Either the system refuses the question, or this Ruby was built without the name for it.
+  def test_it_is_not_known_where_the_c_library_cannot_be_asked
+    [-> { raise Errno::ENOSYS }, -> { Etc::SC_NO_SUCH_NAME }].each do |failure|
+      Etc.stub(:sysconf, ->(_) { failure.call }) do
+        assert_nil(Memory.limit(group: Group.new, machine: "/nowhere"))
+        assert_equal(MIB, Memory.limit(group: Group.new(MIB), machine: "/nowhere"))
+      end
+    end
+  end
+
   def test_pressure_is_the_groups_or_the_machines_whichever_is_more
     machine = write("pressure", "some avg10=1.50 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.10 avg60=0.00 total=0\n")
 

@@ -16,7 +16,7 @@ module ClusterSupport
       raise NoMethodError, "ChildEvents has no #{news}" unless Pando::Cluster::ChildEvents.public_method_defined?(news)
 
       public_send(news, child, *details, **more)
-      @roster.dismiss(child) if news == :child_lost
+      @roster.dismiss(child) if %i[child_lost fork_failed].include?(news)
     end
   end
 
