@@ -28,7 +28,8 @@ module Pando
                    "workers" => /nprocessors|processor_count\b|\A[ (]*["':]auto\b/ }.freeze
       SOLID_QUEUE = /\A[ (]*["':]solid_queue/
       BLANK = /\A\s*(?:#.*)?\z/
-      IF_ASKED = /\bif\s+(?:#{SolidQueue::ASKED})\s*(?:#.*)?\z/
+      COMMENT = /(?:\A|\s)#.*/
+      IF_ASKED = /\bif\s+(?:#{SolidQueue::ASKED})\s*\z/
       # Settings that matter only where several requests are served at once.
       NOT_IN_DEVELOPMENT = %w[workers threads max_threads min_threads].freeze
       # Settings that Pando has too, by Puma's name.
@@ -149,8 +150,10 @@ module Pando
       def asks_for_jobs?(name, arguments, program, row)
         return false unless name == "plugin" && SOLID_QUEUE.match?(arguments)
 
-        lines = [program[row], branch(program, row)]
-        lines.any? { |line| IF_ASKED.match?(line) || (@env.key?(SolidQueue::VARIABLE) && line.include?(SolidQueue::VARIABLE)) }
+        lines = [program[row], branch(program, row)].map { |line| line.sub(COMMENT, "") }
+        return true if lines.any?(IF_ASKED)
+
+        @env.key?(SolidQueue::VARIABLE) && lines.any? { |line| line.include?(SolidQueue::VARIABLE) }
       end
 
       # @return [String] the line that begins the branch in which this one is indented, or an empty one

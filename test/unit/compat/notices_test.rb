@@ -92,6 +92,8 @@ class CompatNoticesTest < ConfigTestCase
      "if ENV['#{variable}']\n# jobs\n\n  preload_app!\n  plugin :solid_queue\nend"]
       .each { |text| assert_empty reported(text), text }
     ["# #{variable}\nplugin :solid_queue", "plugin :solid_queue # #{variable}",
+     "plugin :solid_queue # if ENV['#{variable}']", "plugin :solid_queue # only if ENV['#{variable}'] == 'true'",
+     "begin # if ENV['#{variable}']\n  plugin :solid_queue\nend",
      "\nplugin :solid_queue unless ENV['#{variable}'] == 'false'",
      "\nplugin :solid_queue if ENV['#{variable}'] || ENV['RAILS_ENV'] == 'development'",
      "\nplugin :solid_queue if ENV.fetch('#{variable}', 'true') == 'true'",
@@ -108,7 +110,8 @@ class CompatNoticesTest < ConfigTestCase
 
     assert_empty reported(text, IN_PUMA)
     assert_empty reported(text, { "SOLID_QUEUE_IN_PUMA" => "false" })
-    assert_equal [1], reported("plugin :solid_queue", { "SOLID_QUEUE_IN_PUMA" => "false" })
+    ["plugin :solid_queue", "plugin :solid_queue # SOLID_QUEUE_IN_PUMA"]
+      .each { |line| assert_equal [1], reported(line, { "SOLID_QUEUE_IN_PUMA" => "false" }), line }
   end
 
   def test_one_process_is_enough_for_development
