@@ -176,6 +176,16 @@ class CompatNoticesTest < ConfigTestCase
     assert_equal 2, ignored.size
   end
 
+  # Its block is for each worker, and has no settings.
+  def test_a_hook_that_hands_over_itself_is_reported_as_a_hook
+    assert_equal [1], reported("on_worker_boot do\n  A.b(self)\n\n  if 1\n    A.b(self)\n  end\nend\n")
+    assert_equal [2, 4], reported("if 1\n  A.b(self)\nend\nbefore_fork do\n  A.b(self)\nend\nif 1\nend\n")
+    write("config/puma.rb", "on_worker_boot { A.b(self) }\n")
+
+    assert_equal "Write after_worker_fork { |server, worker| ... }. pando init writes config/pando.rb from it",
+                 ignored.dig(0, 2)
+  end
+
   def test_the_default_rackup_file
     ["rackup DefaultRackup", "rackup      DefaultRackup if defined?(DefaultRackup)", "rackup(DefaultRackup)"]
       .each { |text| assert_empty reported(text), text }
