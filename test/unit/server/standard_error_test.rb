@@ -8,7 +8,7 @@ class ServerStandardErrorTest < ConfigTestCase
   include Support::InChild
 
   def test_the_log_has_an_object_of_its_own
-    assert_equal [2, false], (in_child { [server.stderr.fileno, server.stderr.equal?($stderr)] })
+    assert_equal([2, false], in_child { [server.stderr.fileno, server.stderr.equal?($stderr)] })
   end
 
   def test_an_object_that_a_program_has_put_in_its_place_is_kept
