@@ -140,7 +140,8 @@ class CompatTranslatorTest < Minitest::Test
     { "rack_url_scheme 'https'" => "Let the proxy send X-Forwarded-Proto, and name it in trusted_proxies.",
       "custom_logger Log.new" => "Write on(\"worker.ready\")",
       "state_permission 0o600" => "Pando has commands of its own",
-      "after_refork { Cache.connect }" => "What a fork needs afterwards", "clear_binds!" => "Remove the listen lines",
+      "after_refork { Cache.connect }" => "A library that must act after a fork",
+      "clear_binds!" => "Remove the listen lines",
       "after_worker_shutdown { |one| puts one }" => "Write after_worker_exit { |server, worker, ending| ... }.",
       "single { workers 0 }" => "The server always has workers." }
       .each { |line, reason| assert_includes body("#{line}\n"), "# pando: #{reason}" }
