@@ -63,13 +63,13 @@ module Pando
       listen_to_events
     end
 
-    # An object of the log's own, because the app may close $stderr. Ruby leaves its descriptor open.
+    # An object of the log's own, because the app or the config file may close $stderr. Ruby leaves its descriptor open.
     def stderr
-      return $stderr unless $stderr.is_a?(IO) && $stderr.fileno == ERRORS
+      return $stderr unless $stderr.is_a?(IO) && ($stderr.closed? || $stderr.fileno == ERRORS)
 
       IO.for_fd(ERRORS, "w", autoclose: false)
-    rescue SystemCallError
-      $stderr # it is open for reading only
+    rescue IOError, SystemCallError
+      $stderr # it has just been closed, or is open for reading only
     end
 
     # Adopts a reloaded configuration, in the monitor.

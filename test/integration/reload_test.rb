@@ -259,6 +259,7 @@ class ReloadTest < Minitest::Test
     assert_equal(%w[control.sock web.sock], Dir.glob("*.sock", base: File.join(@root, "two")).sort)
     assert_empty(Dir.glob("*.sock", base: File.join(@root, "one")))
     assert_equal("#{@server.pid}\n", File.read(File.join(@root, "two/server.pid")))
+    refute_path_exists(File.join(@root, "one/server.pid"))
     text, = pando("status", control: File.join(@root, "current/control.sock"))
     assert_match(%r{current/web.sock}, text)
     assert_match(/two in two\z/, answer_at(File.join(@root, "current/web.sock")))

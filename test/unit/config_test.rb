@@ -190,7 +190,8 @@ class ConfigTest < ConfigTestCase
     assert_equal config.argv, Pando::Config.load(config.argv, env: {}, dir: "/").argv
     File.unlink(config.config_file)
 
-    assert_equal "-c: there is no config file #{@dir}/config/pando.rb", error_of(argv: config.argv)
+    # The user has typed no -c.
+    assert_equal "there is no config file #{@dir}/config/pando.rb", error_of(argv: config.argv)
   end
 
   def test_its_argv_takes_the_first_file_that_appears_later

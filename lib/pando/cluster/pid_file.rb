@@ -16,34 +16,45 @@ module Pando
 
         refuse_second_server
         write
-        @claimed = true
         self
       rescue SystemCallError => e
         raise BootError, "the pidfile #{@path} cannot be written: #{e.message}"
       end
 
-      # Writes the file again if it has been removed, or if a link on its path leads to another folder by now.
+      # Writes the file again if it has been removed, or if a link on its path leads to another folder by now. Then the
+      # file in the previous folder is removed.
       def restore
-        claim unless @path.nil? || owner == Process.pid
+        return if @path.nil? || owner == Process.pid
+
+        before = @written
+        claim
+        remove_own(before) unless before == @written
       rescue BootError => e
         Events.emit("pidfile.unavailable", reason: e.message)
       end
 
       # Removes the file, unless another process has written it since.
       def release
-        remove(@path) if @claimed && owner == Process.pid
-        @claimed = false
+        [@written, @path].uniq.each { |path| remove_own(path) } if @written
+        @written = nil
       end
 
       private
 
+      # Remembers the file without the links of its path, which may lead elsewhere later.
       def write
-        part = "#{@path}.#{Process.pid}"
+        file = File.join(File.realpath(File.dirname(@path)), File.basename(@path))
+        part = "#{file}.#{Process.pid}"
         File.write(part, "#{Process.pid}\n")
-        File.rename(part, @path)
+        File.rename(part, file)
+        @written = file
       rescue SystemCallError
-        remove(part)
+        remove(part) if part
         raise
+      end
+
+      def remove_own(path)
+        remove(path) if owner(path) == Process.pid
       end
 
       def remove(path)
@@ -54,13 +65,13 @@ module Pando
 
       def refuse_second_server
         pid = owner
-        return if pid.nil? || pid == Process.pid || ancestor?(pid) || !server?(pid)
+        return if pid.nil? || pid == Process.pid || !server?(pid) || (ancestor?(pid) && !monitor?(pid))
 
         raise BootError, "a server is already running (pid #{pid}, file #{@path}): stop it, or choose another pidfile"
       end
 
-      def owner
-        pid = File.read(@path, 32).to_i
+      def owner(path = @path)
+        pid = File.read(path, 32).to_i
         pid if pid.positive?
       rescue SystemCallError
         nil
@@ -73,6 +84,13 @@ module Pando
         ancestor == pid
       rescue SystemCallError
         false # it has just ended, or may not be seen
+      end
+
+      # A request or job of a server may start another one.
+      def monitor?(pid)
+        File.read("/proc/#{pid}/cmdline").start_with?(Monitor::TITLE)
+      rescue SystemCallError
+        false # it has just ended
       end
 
       # Behind the command's name, which may contain anything (proc(5)).

@@ -67,7 +67,7 @@ module Pando
         force_shutdown_after: "Write stop_timeout SECONDS.",
         log_requests: "Write access_log :stdout, or name a file.",
         # Without an equal in Pando: Puma
-        after_refork: "What a fork needs afterwards, a library does itself: see parent: in docs/fork-hooks.md.",
+        after_refork: "A library that must act after a fork registers parent: itself: see docs/fork-hooks.md.",
         app: "Put the application into config.ru.",
         clear_binds!: "Remove the listen lines that it is to undo.",
         cluster: "Leave it out, and write the lines of its block.",

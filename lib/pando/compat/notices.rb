@@ -7,8 +7,9 @@ require "pando/events"
 module Pando
   module Compat
     # The lines of an untranslated Puma config file that call a setting without effect on Pando. Each line is judged by
-    # itself, and the file is neither run nor parsed. Only `plugin :solid_queue` is judged together with the line above
-    # its branch, because in Rails' own file the branch may depend on SOLID_QUEUE_IN_PUMA.
+    # itself, and the file is neither run nor parsed. Two kinds of line are judged together with those that begin the
+    # blocks around them: `plugin :solid_queue`, because in Rails' own file its branch may depend on
+    # SOLID_QUEUE_IN_PUMA, and the call of a library, because in a hook it makes no settings.
     #
     # Notices uses it.
     class UnreadFile
@@ -28,7 +29,8 @@ module Pando
                    "workers" => /nprocessors|processor_count\b|\A[ (]*["':]auto\b/ }.freeze
       SOLID_QUEUE = /\A[ (]*["':]solid_queue/
       BLANK = /\A\s*(?:#.*)?\z/
-      IF_ASKED = /\bif\s+(?:#{SolidQueue::ASKED})\s*(?:#.*)?\z/
+      COMMENT = /(?:\A|\s)#.*/
+      IF_ASKED = /\bif\s+(?:#{SolidQueue::ASKED})\s*\z/
       # Settings that matter only where several requests are served at once.
       NOT_IN_DEVELOPMENT = %w[workers threads max_threads min_threads].freeze
       # Settings that Pando has too, by Puma's name.
@@ -40,6 +42,8 @@ module Pando
       # A library that configures Puma: `GovukPuma.configure_rails(self)`.
       HANDED_OVER = /\A[^#"']*\b[A-Z]\w*\.\w+[!?]?[( ](?:[^#]*[(, ])?self\b(?!\.)/
       HANDED_OVER_HINT = "Write the settings that it makes."
+      # The name of a hook. In its block `self` makes no settings.
+      HOOK = /\A(?:on|before|after)_/
       # A hint for what Pando lacks, although it begins like those for what it need not be told.
       MISSING = Names::SERVICE_MANAGER
       private_constant(*constants(false))
@@ -59,7 +63,7 @@ module Pando
           variables[variable] = expand(value, variables) if variable
           name, arguments = CALL.match(line)&.captures
           missed = missed?(name, expand(arguments, variables)) && !asks_for_jobs?(name, arguments, program, row)
-          handed_over = HANDED_OVER.match?(line)
+          handed_over = handed_over?(program, row)
           [row + 1, line.strip, handed_over ? HANDED_OVER_HINT : Names.hint(name)] if missed || handed_over
         end
       end
@@ -149,14 +153,21 @@ module Pando
       def asks_for_jobs?(name, arguments, program, row)
         return false unless name == "plugin" && SOLID_QUEUE.match?(arguments)
 
-        lines = [program[row], branch(program, row)]
-        lines.any? { |line| IF_ASKED.match?(line) || (@env.key?(SolidQueue::VARIABLE) && line.include?(SolidQueue::VARIABLE)) }
+        lines = nesting(program, row).first(2).map { |line| line.sub(COMMENT, "") }
+        return true if lines.any?(IF_ASKED)
+
+        @env.key?(SolidQueue::VARIABLE) && lines.any? { |line| line.include?(SolidQueue::VARIABLE) }
       end
 
-      # @return [String] the line that begins the branch in which this one is indented, or an empty one
-      def branch(program, row)
-        depth = depth(program[row])
-        program.first(row).reverse_each.find { |line| !BLANK.match?(line) && depth(line) < depth }.to_s
+      def handed_over?(program, row)
+        HANDED_OVER.match?(program[row]) && nesting(program, row).none? { |line| line[CALL, 1]&.match?(HOOK) }
+      end
+
+      # @return [Array<String>] this line and those that begin the blocks and branches around it, the innermost first,
+      #   as far as the indentation tells
+      def nesting(program, row)
+        above = program.first(row).grep_v(BLANK).reverse
+        above.each_with_object([program[row]]) { |line, found| found << line if depth(line) < depth(found.last) }
       end
 
       def depth(line) = line[/\A\s*/].size

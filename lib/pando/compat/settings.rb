@@ -37,7 +37,8 @@ module Pando
       # A literal count that may be 0.
       ZERO = /(?:[,{(]|\|\|)\s*["']?0["']?\s*[)}]|\A["']?0["']?\z|\|\|\s*["']?0["']?\z/
       LITERAL = /\A(["'])([^"'\\#]*)\1\z/
-      private_constant :LISTEN_OPTIONS, :ZERO, :LITERAL
+      OCTAL = /\A(?:0o?)?[0-7]+\z/
+      private_constant :LISTEN_OPTIONS, :ZERO, :LITERAL, :OCTAL
 
       # The host that Puma listens on if only a port is given. In development, `bin/rails server` sets another host.
       HOST = "\#{environment == \"development\" ? \"127.0.0.1\" : \"0.0.0.0\"}"
@@ -115,25 +116,31 @@ module Pando
         address = @arguments.first or return leave_out("It has no address.")
         return leave_out(Names::NO_TLS) if address.match?(/\A["']ssl:/)
 
-        address, options = without_query(address)
-        write("listen", address.sub(%r{\A(["'])tcp://}, "\\1").sub(%r{\A(["'])unix://}, "\\1unix:"), *options)
+        address, query = without_query(address)
+        options, wrong = query.partition { |pair| option(pair) }
+        remark = "Without #{wrong.map(&:inspect).join(", ")}: Pando has no such option or value." if wrong.any?
+        options = options.to_h { |pair| option(pair) }.sort.map { |name, value| "#{name}: #{value}" }
+        write("listen", address.sub(%r{\A(["'])tcp://}, "\\1").sub(%r{\A(["'])unix://}, "\\1unix:"), *options,
+              remark: remark)
       end
 
       # "unix:///tmp/web.sock?umask=0111&backlog=64". The query of any other expression stays: Pando reads it when it
       # reads the address.
+      # @return [Array(String, Array<String>)] the address and the parts of its query
       def without_query(address)
         query = address[/\?([^"'?#]*)(["'])\z/, 1] if Source.statements(address)&.dig(0, 0) == :string_literal
-        return [address, []] unless query
-
-        options = query.split("&").filter_map { |pair| option(*pair.partition("=").values_at(0, 2)) }.sort
-        [address.sub(/\?[^"'?]*(["'])\z/, "\\1"), options]
+        query ? [address.sub(/\?[^"'?]*(["'])\z/, "\\1"), query.split("&")] : [address, []]
       end
 
-      def option(name, value)
+      # The value becomes a part of the new file, so it must be a literal.
+      # @return [Array(String, Object), nil] Pando's name and the value as Ruby text; nil: Pando would refuse it
+      def option(pair)
+        name, _, value = pair.partition("=")
         case name
-        when "umask", "mode" then "#{name}: 0o#{value.to_i(8).to_s(8)}"
-        when "low_latency" then "tcp_nodelay: #{value != "false"}"
-        when *LISTEN_OPTIONS then "#{name}: #{value}"
+        when "umask", "mode" then [name, "0o#{value.to_i(8).to_s(8)}"] if value.match?(OCTAL)
+        when "backlog" then [name, value.to_i] if value.match?(/\A\d+\z/)
+        when "tcp_nodelay" then [name, value] if %w[true false].include?(value)
+        when "low_latency" then ["tcp_nodelay", value != "false"]
         end
       end
 

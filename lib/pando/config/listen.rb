@@ -156,7 +156,7 @@ module Pando
         QUERY = %r{\?([^?/]*)\z}
         private_constant :QUERY
 
-        def parted(value)
+        def split_options(value)
           query = QUERY.match(value) if value.is_a?(String) && value.valid_encoding?
           return super unless query
 

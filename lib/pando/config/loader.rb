@@ -130,12 +130,12 @@ module Pando
       end
 
       # @return [Array<String>] arguments that mean the same in any directory
-      def argv = ["-C", directory, *@flags.argv(more: found_file)]
+      def argv = ["-C", directory, *@flags.argv(more: config_file_flag)]
 
       private
 
       # A file that was found is named from then on. A release without it is refused, and does not get the defaults.
-      def found_file = @config_file && !@flags.last(:config_file) ? ["-c", DEFAULT_FILE] : []
+      def config_file_flag = @config_file && !@flags.last(:config_file) ? ["-c", DEFAULT_FILE] : []
 
       # Symbolic links stay unresolved: a link such as `current` may lead to another release when the mold boots again.
       def find_directory(dir)
@@ -151,7 +151,13 @@ module Pando
         path = File.expand_path(given&.text || DEFAULT_FILE, directory)
         return path if File.exist?(path)
 
-        raise ConfigError, "#{given.flag}: there is no config file #{path}" if given
+        refuse_without_file(given, path) if given
+      end
+
+      # The default name comes from #config_file_flag: no user has typed the flag.
+      def refuse_without_file(given, path)
+        where = "#{given.flag}: " unless given.text == DEFAULT_FILE
+        raise ConfigError, "#{where}there is no config file #{path}"
       end
 
       def read_file

@@ -90,7 +90,7 @@ module Pando
       # @param options [Hash{Symbol => Object}] as the user wrote them
       # @raise [Type::Invalid] with the setting's title in its message
       def cast(value, options = {})
-        value, parts = parted(value)
+        value, parts = split_options(value)
         read = parts.merge(options).to_h { |key, written| [key, cast_option(key, written)] }
         type.cast(value, **read)
       rescue Type::Invalid => e
@@ -108,8 +108,8 @@ module Pando
       private
 
       # @return [Array(Object, Hash{Symbol => Object})] the value without the options that are written in it, and these
-      def parted(value)
-        rest, parts = type.parted(value)
+      def split_options(value)
+        rest, parts = type.split_options(value)
         wrong = parts.keys.find { |key| !options.key?(key) } or return [rest, parts]
 
         raise Type::Invalid, "has no option #{wrong}: (in #{value.inspect}).#{Suggestion.for(wrong, options.keys)}"

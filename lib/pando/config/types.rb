@@ -20,7 +20,7 @@ module Pando
       def cast(_value, **_options) = raise NotImplementedError
 
       # @return [Array(Object, Hash{Symbol => String})] the value without the options that its text carries, and these
-      def parted(value) = [value, {}]
+      def split_options(value) = [value, {}]
 
       # @return [String] what a correct value is, after "must be"
       def expects = raise NotImplementedError

@@ -155,8 +155,8 @@ module Pando
         return if @waiter.alive?
 
         status = @waiter.value
-        ending = status.exited? ? [:exited, status.exitstatus] : [:killed, status.termsig]
-        "its server ended: #{Sys::Ending.new(*ending)}"
+        outcome = status.exited? ? [:exited, status.exitstatus] : [:killed, status.termsig]
+        "its server ended: #{Sys::Ending.new(*outcome)}"
       end
 
       # Why there is nothing to examine, and the end of the server's and the application's output.

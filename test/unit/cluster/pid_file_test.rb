@@ -60,6 +60,17 @@ class ClusterPidFileTest < Minitest::Test
     assert_equal [true, true], [child, grandchild]
   end
 
+  # A request or job may start a server.
+  def test_the_file_of_a_server_that_is_an_ancestor_is_its_own
+    refused = in_child do
+      Process.setproctitle(Pando::Cluster::Monitor::TITLE)
+      File.write(@path, Process.pid)
+      !in_child { claimed? }
+    end
+
+    assert refused
+  end
+
   def test_a_second_server_of_this_folder_is_refused
     within_sleeper(Dir.pwd) do |pid|
       File.write(@path, pid)
@@ -97,9 +108,50 @@ class ClusterPidFileTest < Minitest::Test
     current("two")
     file.restore
 
-    %w[one two].each do |name|
-      assert_equal "#{Process.pid}\n", File.read(File.join(@folder, name, "server.pid"))
-    end
+    assert_equal "#{Process.pid}\n", File.read(File.join(@folder, "two/server.pid"))
+    refute_path_exists File.join(@folder, "one/server.pid")
+    file.release
+
+    refute_path_exists File.join(@folder, "two/server.pid")
+  end
+
+  def test_what_another_process_has_written_where_the_link_led_before_is_left_alone
+    %w[one two].each { |name| Dir.mkdir(File.join(@folder, name)) }
+    file = PidFile.new(current("one")).claim
+    File.write(File.join(@folder, "one/server.pid"), "1\n")
+    current("two")
+    file.restore
+
+    assert_equal ["1\n", "#{Process.pid}\n"], pids_in(%w[one two])
+    file.release
+
+    assert_equal "1\n", File.read(File.join(@folder, "one/server.pid"))
+  end
+
+  # As a copy of a whole release does.
+  def test_it_is_removed_where_it_was_written_and_where_the_link_leads_now
+    %w[one two].each { |name| Dir.mkdir(File.join(@folder, name)) }
+    file = PidFile.new(current("one")).claim
+    FileUtils.cp(File.join(@folder, "one/server.pid"), File.join(@folder, "two"))
+    current("two")
+    file.restore
+
+    assert_equal ["#{Process.pid}\n"] * 2, pids_in(%w[one two])
+    file.release
+
+    %w[one two].each { |name| assert_empty Dir.children(File.join(@folder, name)) }
+  end
+
+  def test_one_that_cannot_be_restored_is_removed_where_it_was_written
+    Dir.mkdir(File.join(@folder, "one"))
+    file = PidFile.new(current("one")).claim
+    current("nowhere")
+    file.restore
+
+    assert_equal ["#{Process.pid}\n"], pids_in(%w[one])
+    file.release
+
+    assert_empty Dir.children(File.join(@folder, "one"))
   end
 
   def test_what_is_there_is_not_written_again
@@ -142,6 +194,8 @@ class ClusterPidFileTest < Minitest::Test
   private
 
   def claimed? = PidFile.new(@path).claim && File.read(@path) == "#{Process.pid}\n"
+
+  def pids_in(folders) = folders.map { |name| File.read(File.join(@folder, name, "server.pid")) }
 
   # @return [String] the path of a pidfile behind a link that leads there from now on
   def current(name)

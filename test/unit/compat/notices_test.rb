@@ -92,6 +92,8 @@ class CompatNoticesTest < ConfigTestCase
      "if ENV['#{variable}']\n# jobs\n\n  preload_app!\n  plugin :solid_queue\nend"]
       .each { |text| assert_empty reported(text), text }
     ["# #{variable}\nplugin :solid_queue", "plugin :solid_queue # #{variable}",
+     "plugin :solid_queue # if ENV['#{variable}']", "plugin :solid_queue # only if ENV['#{variable}'] == 'true'",
+     "begin # if ENV['#{variable}']\n  plugin :solid_queue\nend",
      "\nplugin :solid_queue unless ENV['#{variable}'] == 'false'",
      "\nplugin :solid_queue if ENV['#{variable}'] || ENV['RAILS_ENV'] == 'development'",
      "\nplugin :solid_queue if ENV.fetch('#{variable}', 'true') == 'true'",
@@ -108,7 +110,8 @@ class CompatNoticesTest < ConfigTestCase
 
     assert_empty reported(text, IN_PUMA)
     assert_empty reported(text, { "SOLID_QUEUE_IN_PUMA" => "false" })
-    assert_equal [1], reported("plugin :solid_queue", { "SOLID_QUEUE_IN_PUMA" => "false" })
+    ["plugin :solid_queue", "plugin :solid_queue # SOLID_QUEUE_IN_PUMA"]
+      .each { |line| assert_equal [1], reported(line, { "SOLID_QUEUE_IN_PUMA" => "false" }), line }
   end
 
   def test_one_process_is_enough_for_development
@@ -171,6 +174,16 @@ class CompatNoticesTest < ConfigTestCase
                   ["config/puma.rb:3", "Pando does not read ::A::B.set! 1, self # b"]],
                  [ignored.first, ignored[1].first(2)]
     assert_equal 2, ignored.size
+  end
+
+  # Its block is for each worker, and has no settings.
+  def test_a_hook_that_hands_over_itself_is_reported_as_a_hook
+    assert_equal [1], reported("on_worker_boot do\n  A.b(self)\n\n  if 1\n    A.b(self)\n  end\nend\n")
+    assert_equal [2, 4], reported("if 1\n  A.b(self)\nend\nbefore_fork do\n  A.b(self)\nend\nif 1\nend\n")
+    write("config/puma.rb", "on_worker_boot { A.b(self) }\n")
+
+    assert_equal "Write after_worker_fork { |server, worker| ... }. pando init writes config/pando.rb from it",
+                 ignored.dig(0, 2)
   end
 
   def test_the_default_rackup_file

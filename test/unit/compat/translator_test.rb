@@ -83,6 +83,21 @@ class CompatTranslatorTest < Minitest::Test
       .each { |line, expected| assert_translated expected, line }
   end
 
+  def test_options_of_an_address_that_pando_would_not_take
+    { "backlog" => nil, "backlog=" => nil, "backlog=9;x" => nil, "backlog=x" => nil, "umask=9" => nil, "mode=x" => nil,
+      "tcp_nodelay=9" => nil, "proxy=1" => nil, "backlog=08" => "backlog: 8",
+      "umask=0o77" => "umask: 0o77", "low_latency" => "tcp_nodelay: true", "backlog=1&backlog=2" => "backlog: 2" }
+      .each do |option, expected|
+        *remarks, line = body("bind 'tcp://0.0.0.0:80?#{option}'\n").lines(chomp: true)
+        refused = "# pando: Without #{option.inspect}: Pando has no such option or value." unless expected
+
+        assert_equal [refused].compact, remarks
+        assert_equal ["listen '0.0.0.0:80'", *expected].join(", "), line.partition(" # was: ").first
+      end
+
+    assert_includes translate("bind 'tcp://0.0.0.0:80?a=1\nb'\n"), "# pando: Without \"a=1\\nb\": "
+  end
+
   def test_numbers_of_workers
     { "workers 3" => "workers 3", "workers 0" => "workers 1", "workers ENV['N']" => "workers ENV['N'] if ENV['N']",
       "workers ENV['N'] if ENV.key?('N')" => "workers ENV['N'] if ENV.key?('N')",
@@ -125,7 +140,8 @@ class CompatTranslatorTest < Minitest::Test
     { "rack_url_scheme 'https'" => "Let the proxy send X-Forwarded-Proto, and name it in trusted_proxies.",
       "custom_logger Log.new" => "Write on(\"worker.ready\")",
       "state_permission 0o600" => "Pando has commands of its own",
-      "after_refork { Cache.connect }" => "What a fork needs afterwards", "clear_binds!" => "Remove the listen lines",
+      "after_refork { Cache.connect }" => "A library that must act after a fork",
+      "clear_binds!" => "Remove the listen lines",
       "after_worker_shutdown { |one| puts one }" => "Write after_worker_exit { |server, worker, ending| ... }.",
       "single { workers 0 }" => "The server always has workers." }
       .each { |line, reason| assert_includes body("#{line}\n"), "# pando: #{reason}" }
