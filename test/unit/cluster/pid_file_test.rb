@@ -62,13 +62,13 @@ class ClusterPidFileTest < Minitest::Test
 
   # A request or job may start a server.
   def test_the_file_of_a_server_that_is_an_ancestor_is_its_own
-    refused = in_child do
+    error = in_child do
       Process.setproctitle(Pando::Cluster::Monitor::TITLE)
       File.write(@path, Process.pid)
-      !in_child { claimed? }
+      in_child { error_of { PidFile.new(@path).claim } }
     end
 
-    assert refused
+    assert_equal "Pando::BootError", error
   end
 
   def test_a_second_server_of_this_folder_is_refused
