@@ -10,19 +10,33 @@ class SidekiqDueJobsTest < Minitest::Test
   DueJobs = Pando::Swarm::Runners::Sidekiq::DueJobs
   UnreportedRuns = Pando::Swarm::Runners::Sidekiq::UnreportedRuns
 
-  def test_due_jobs_are_taken_in_order_and_go_back_with_their_times_when_their_process_has_died
+  def test_due_jobs_are_taken_in_order_and_go_back_with_their_times
     due = { "schedule" => %w[first 1.5 second 2.25], "retry" => %w[again 1764337266.123456] }
-    holder("ended", dead)
     schedule("schedule", "later", Time.now.to_f + 1000)
     due.each { |set, jobs| jobs.each_slice(2).reverse_each { |job, time| schedule(set, job, time) } }
-    theirs = DueJobs.new(@config, "ended")
-    assert_equal(["first", "second", nil], Array.new(3) { theirs.take("schedule") })
-    assert_equal(["again", nil], Array.new(2) { theirs.take("retry") })
+    ours = @held_jobs.due_jobs
+    assert_equal(["first", "second", nil], Array.new(3) { ours.take("schedule") })
+    assert_equal(["again", nil], Array.new(2) { ours.take("retry") })
     assert_equal([%w[later], []], [scheduled("schedule"), scheduled("retry")])
-    2.times { @recovery.recover_dead }
+    2.times { ours.put_back }
 
     assert_equal(%w[first second later], scheduled("schedule"))
     due.each { |set, jobs| assert_equal(jobs, scheduled(set, "WITHSCORES").first(jobs.size)) }
+    assert_empty(due_keys)
+  end
+
+  # The push may have killed the process.
+  def test_due_jobs_go_back_behind_the_others_when_their_process_has_died
+    holder("ended", dead)
+    theirs = DueJobs.new(@config, "ended")
+    { "first" => 1, "other" => 2, "later" => Time.now.to_f + 1000 }.each { |job, time| schedule("schedule", job, time) }
+    schedule("retry", "again", 3)
+    assert_equal(%w[first again], [theirs.take("schedule"), theirs.take("retry")])
+    2.times { @recovery.recover_dead }
+
+    assert_equal(%w[other first later], scheduled("schedule"))
+    times = [scheduled("schedule", "WITHSCORES")[3], scheduled("retry", "WITHSCORES")[1]]
+    times.each { |time| assert_in_delta(Time.now.to_f + DueJobs::AGAIN, time.to_f, 5) }
     assert_empty(due_keys)
   end
 

@@ -5,7 +5,7 @@ module Pando
     module Runners
       class Sidekiq
         # The scheduled jobs and retries that the scheduler of one run has taken out of Sidekiq's sets and not yet
-        # pushed to their queues. They keep their times. SET is `schedule` or `retry`:
+        # pushed to their queues. SET is `schedule` or `retry`:
         #
         #   pando:sidekiq:due:IDENTITY:SET   a sorted set of jobs
         #
@@ -13,7 +13,7 @@ module Pando
         # back what is left; when the process has died, the Recovery of another one does.
         class DueJobs
           SETS = %w[retry schedule].freeze
-          # Seconds until the scheduler tries a job again whose push has raised.
+          # Seconds until a job is due again whose push has raised, or whose process has died.
           AGAIN = 30
 
           # Takes the job that has been due for longest. KEYS: the set to take from, and the one to move to. If Redis
@@ -26,10 +26,10 @@ module Pando
             return due[1]
           LUA
 
-          # Puts all jobs back, with their times. KEYS: as above.
+          # Puts all jobs back. KEYS: as above. ARGV: their new time; without it they keep theirs.
           PUT_BACK = <<~LUA
             local jobs = redis.call("ZRANGE", KEYS[1], 0, -1, "WITHSCORES")
-            for i = 1, #jobs, 2 do redis.call("ZADD", KEYS[2], jobs[i + 1], jobs[i]) end
+            for i = 1, #jobs, 2 do redis.call("ZADD", KEYS[2], ARGV[1] or jobs[i + 1], jobs[i]) end
             redis.call("DEL", KEYS[1])
           LUA
 
@@ -55,7 +55,7 @@ module Pando
           end
 
           # The job could not be pushed. It must not hold up those behind it.
-          def postpone(set, job) = call("EVAL", POSTPONE, 2, ours(set), set, job, Time.now.to_f + AGAIN)
+          def postpone(set, job) = call("EVAL", POSTPONE, 2, ours(set), set, job, later)
 
           # Call it when no job is on its way to its queue. A job is left over if its push has failed, or if the reply
           # with it was lost.
@@ -64,8 +64,12 @@ module Pando
             SETS.each { |set| call("EVAL", PUT_BACK, 2, ours(set), set) }
           end
 
+          # Call it when the process has died, perhaps of the push: the others that are due go first.
+          def postpone_all = SETS.each { |set| call("EVAL", PUT_BACK, 2, ours(set), set, later) }
+
           private
 
+          def later = Time.now.to_f + AGAIN
           def ours(set) = "pando:sidekiq:due:#{@identity}:#{set}"
 
           # If Redis is down, the next call removes them, so that they do not run again.

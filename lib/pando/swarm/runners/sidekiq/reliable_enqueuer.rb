@@ -41,11 +41,14 @@ module Pando
             end
           end
 
+          # Any exception postpones the job, such as a LoadError of a middleware. With its old time the job would be the
+          # first again after each restart of the scheduler.
           def enqueue(set, job)
             @client.push(::Sidekiq.load_json(job))
-          rescue StandardError => e
+          rescue Exception => e # rubocop:disable Lint/RescueException
             due_jobs.postpone(set, job)
             handle_exception(e, { context: "a due job could not be pushed to its queue", payload: job })
+            raise unless e.is_a?(StandardError)
           else
             due_jobs.pushed(set, job)
             logger.debug { "enqueued #{set}: #{job}" }
