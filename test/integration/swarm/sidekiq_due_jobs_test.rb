@@ -71,7 +71,7 @@ class SidekiqDueJobsTest < Minitest::Test
 
   def test_a_redis_without_free_memory_keeps_due_jobs
     schedule("schedule", "job", 1)
-    @redis.call("CONFIG", "SET", "maxmemory", 1)
+    without_free_memory
     error = assert_raises(Support::RedisServer::Refused) { @held_jobs.due_jobs.take("schedule") }
 
     assert_match(/OOM/, error.message)
@@ -79,9 +79,25 @@ class SidekiqDueJobsTest < Minitest::Test
     assert_empty(due_keys)
   end
 
+  def test_a_redis_without_free_memory_takes_due_jobs_back
+    { "first" => 1.5, "second" => 2 }.each { |job, time| schedule("schedule", job, time) }
+    2.times { @held_jobs.due_jobs.take("schedule") }
+    holder("ended", dead)
+    schedule("retry", "again", 3)
+    DueJobs.new(@config, "ended").take("retry")
+    without_free_memory
+    @held_jobs.due_jobs.put_back
+    @recovery.recover_dead
+
+    assert_equal(%w[first 1.5 second 2], scheduled("schedule", "WITHSCORES"))
+    assert_equal(%w[again], scheduled("retry"))
+    assert_empty(due_keys + @redis.call("HKEYS", HeldJobs::HOLDERS))
+  end
+
   private
 
   def schedule(set, job, time) = @redis.call("ZADD", set, time, job)
   def scheduled(set, *options) = @redis.call("ZRANGE", set, 0, -1, *options)
+  def without_free_memory = @redis.call("CONFIG", "SET", "maxmemory", 1)
   def due_keys = @redis.call("KEYS", "pando:sidekiq:due:*")
 end

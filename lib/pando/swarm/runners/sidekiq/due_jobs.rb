@@ -26,11 +26,12 @@ module Pando
             return due[1]
           LUA
 
-          # Puts all jobs back. KEYS: as above. ARGV: their new time; without it they keep theirs.
+          # Puts all jobs back. KEYS: as above. ARGV: their new time; without it they keep theirs. The DEL comes first:
+          # without free memory, Redis allows the ZADD only to a script that has written already.
           PUT_BACK = <<~LUA
             local jobs = redis.call("ZRANGE", KEYS[1], 0, -1, "WITHSCORES")
-            for i = 1, #jobs, 2 do redis.call("ZADD", KEYS[2], ARGV[1] or jobs[i + 1], jobs[i]) end
             redis.call("DEL", KEYS[1])
+            for i = 1, #jobs, 2 do redis.call("ZADD", KEYS[2], ARGV[1] or jobs[i + 1], jobs[i]) end
           LUA
 
           # Puts one job back, with another time.
