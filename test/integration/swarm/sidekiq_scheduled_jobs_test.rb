@@ -84,6 +84,21 @@ class SidekiqScheduledJobsTest < Minitest::Test
     assert_predicate server.stop, :success?
   end
 
+  # Each is due again before the next one has been refused.
+  def test_retries_that_are_refused_again_and_again_do_not_hold_up_scheduled_jobs
+    server = swarm("count: 1", required: jobs(<<~RUBY))
+      require "pando/swarm/runners/sidekiq/due_jobs"
+      Pando::Swarm::Runners::Sidekiq::DueJobs.send(:remove_const, :AGAIN)
+      Pando::Swarm::Runners::Sidekiq::DueJobs::AGAIN = 0
+      def push(name) = name.start_with?("refused") ? raise("not now") : yield
+    RUBY
+    %w[refused1 refused2].each { |name| schedule(name, set: "retry") }
+    schedule("other")
+    wait_for_end(server, %w[other])
+
+    assert_equal %w[other], began(server).keys
+  end
+
   # It ends the scheduler's thread, because it is no StandardError.
   def test_a_job_whose_push_raises_an_exception_of_any_kind_holds_up_no_other
     server = swarm("count: 1", required: jobs(<<~RUBY))

@@ -16,8 +16,8 @@ module Pando
           # Seconds until a job is due again whose push has raised, or whose process has died.
           AGAIN = 30
 
-          # Takes the job that has been due for longest. KEYS: the set to take from, and the one to move to. If Redis
-          # has no free memory, it refuses the ZADD, and the job stays.
+          # Takes the job that has been due for longest. KEYS: the set to take from, and the one to move to. ARGV: the
+          # time. If Redis has no free memory, it refuses the ZADD, and the job stays.
           TAKE = <<~LUA
             local due = redis.call("ZRANGE", KEYS[1], "-inf", ARGV[1], "BYSCORE", "LIMIT", 0, 1, "WITHSCORES")
             if not due[1] then return false end
@@ -46,8 +46,8 @@ module Pando
             @pushed = [] # pairs of set and job that Redis still lists
           end
 
-          # @return [String, nil] the job
-          def take(set) = call("EVAL", TAKE, 2, set, ours(set), Time.now.to_f)
+          # @param now [Float] @return [String, nil] a job that was due then
+          def take(set, now) = call("EVAL", TAKE, 2, set, ours(set), now)
 
           # The job is in its queue, or a middleware has stopped it.
           def pushed(set, job)

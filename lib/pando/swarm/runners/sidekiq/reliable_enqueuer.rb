@@ -35,8 +35,10 @@ module Pando
 
           def due_jobs = @held_jobs.due_jobs
 
+          # A job that is postponed meanwhile is left for the next call, so that the next set has its turn.
           def enqueue_due(set)
-            while !@done && (job = due_jobs.take(set))
+            now = Time.now.to_f
+            while !@done && (job = due_jobs.take(set, now))
               enqueue(set, job)
             end
           end
