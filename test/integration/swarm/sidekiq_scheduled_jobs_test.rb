@@ -28,6 +28,9 @@ class SidekiqScheduledJobsTest < Minitest::Test
 
   def test_a_process_that_is_killed_between_the_removal_and_the_push_loses_no_job
     server = swarm("count: 2", required: jobs(<<~RUBY))
+      require "pando/swarm/runners/sidekiq/due_jobs"
+      Pando::Swarm::Runners::Sidekiq::DueJobs.send(:remove_const, :AGAIN)
+      Pando::Swarm::Runners::Sidekiq::DueJobs::AGAIN = 1
       def push(name)
         Process.kill(:KILL, Process.pid) && sleep if first_time?("push-of-\#{name}")
         yield
@@ -79,6 +82,56 @@ class SidekiqScheduledJobsTest < Minitest::Test
     assert_empty @redis.call("ZRANGE", "schedule", 0, Time.now.to_i, "BYSCORE"), "it is tried again at once"
     assert_equal %w[other], began(server).keys
     assert_predicate server.stop, :success?
+  end
+
+  # Each is due again before the next one has been refused.
+  def test_retries_that_are_refused_again_and_again_do_not_hold_up_scheduled_jobs
+    server = swarm("count: 1", required: jobs(<<~RUBY))
+      require "pando/swarm/runners/sidekiq/due_jobs"
+      Pando::Swarm::Runners::Sidekiq::DueJobs.send(:remove_const, :AGAIN)
+      Pando::Swarm::Runners::Sidekiq::DueJobs::AGAIN = 0
+      def push(name) = name.start_with?("refused") ? raise("not now") : yield
+    RUBY
+    %w[refused1 refused2].each { |name| schedule(name, set: "retry") }
+    schedule("other")
+    wait_for_end(server, %w[other])
+
+    assert_equal %w[other], began(server).keys
+  end
+
+  # It ends the scheduler's thread, because it is no StandardError.
+  def test_a_job_whose_push_raises_an_exception_of_any_kind_holds_up_no_other
+    server = swarm("count: 1", required: jobs(<<~RUBY))
+      Sidekiq.configure_server do |config|
+        config.error_handlers << lambda do |error, context, *|
+          File.write("reported", [error.class, context[:payload]].join(" "), mode: "a")
+        end
+      end
+      def push(name)
+        name == "broken" ? raise(LoadError, "no such file") : yield
+      end
+    RUBY
+    %w[broken other].each { |name| schedule(name) }
+    wait_for_end(server, %w[other])
+
+    assert_equal %w[other], began(server).keys
+    assert_match(/LoadError.*"jid":"broken"/, File.read(File.join(server.folder, "reported")))
+    assert_predicate server.stop, :success?
+    assert_equal %w[schedule], left
+  end
+
+  def test_a_job_whose_push_kills_the_process_holds_up_no_other
+    server = swarm("count: 1", required: jobs(<<~RUBY))
+      def push(name)
+        Process.kill(:KILL, Process.pid) && sleep if name == "deadly"
+        yield
+      end
+    RUBY
+    %w[deadly other].each { |name| schedule(name) }
+    wait_for_end(server, %w[other])
+
+    refute_empty server.events("worker.lost")
+    assert_equal %w[other], began(server).keys
   end
 
   def test_a_class_of_the_app_that_moves_due_jobs_is_left_alone

@@ -5,7 +5,7 @@ module Pando
     module Runners
       class Sidekiq
         # The scheduled jobs and retries that the scheduler of one run has taken out of Sidekiq's sets and not yet
-        # pushed to their queues. They keep their times. SET is `schedule` or `retry`:
+        # pushed to their queues. SET is `schedule` or `retry`:
         #
         #   pando:sidekiq:due:IDENTITY:SET   a sorted set of jobs
         #
@@ -13,11 +13,11 @@ module Pando
         # back what is left; when the process has died, the Recovery of another one does.
         class DueJobs
           SETS = %w[retry schedule].freeze
-          # Seconds until the scheduler tries a job again whose push has raised.
+          # Seconds until a job is due again whose push has raised, or whose process has died.
           AGAIN = 30
 
-          # Takes the job that has been due for longest. KEYS: the set to take from, and the one to move to. If Redis
-          # has no free memory, it refuses the ZADD, and the job stays.
+          # Takes the job that has been due for longest. KEYS: the set to take from, and the one to move to. ARGV: the
+          # time. If Redis has no free memory, it refuses the ZADD, and the job stays.
           TAKE = <<~LUA
             local due = redis.call("ZRANGE", KEYS[1], "-inf", ARGV[1], "BYSCORE", "LIMIT", 0, 1, "WITHSCORES")
             if not due[1] then return false end
@@ -26,11 +26,12 @@ module Pando
             return due[1]
           LUA
 
-          # Puts all jobs back, with their times. KEYS: as above.
+          # Puts all jobs back. KEYS: as above. ARGV: their new time; without it they keep theirs. The DEL comes first:
+          # without free memory, Redis allows the ZADD only to a script that has written already.
           PUT_BACK = <<~LUA
             local jobs = redis.call("ZRANGE", KEYS[1], 0, -1, "WITHSCORES")
-            for i = 1, #jobs, 2 do redis.call("ZADD", KEYS[2], jobs[i + 1], jobs[i]) end
             redis.call("DEL", KEYS[1])
+            for i = 1, #jobs, 2 do redis.call("ZADD", KEYS[2], ARGV[1] or jobs[i + 1], jobs[i]) end
           LUA
 
           # Puts one job back, with another time.
@@ -45,8 +46,8 @@ module Pando
             @pushed = [] # pairs of set and job that Redis still lists
           end
 
-          # @return [String, nil] the job
-          def take(set) = call("EVAL", TAKE, 2, set, ours(set), Time.now.to_f)
+          # @param now [Float] @return [String, nil] a job that was due then
+          def take(set, now) = call("EVAL", TAKE, 2, set, ours(set), now)
 
           # The job is in its queue, or a middleware has stopped it.
           def pushed(set, job)
@@ -55,7 +56,7 @@ module Pando
           end
 
           # The job could not be pushed. It must not hold up those behind it.
-          def postpone(set, job) = call("EVAL", POSTPONE, 2, ours(set), set, job, Time.now.to_f + AGAIN)
+          def postpone(set, job) = call("EVAL", POSTPONE, 2, ours(set), set, job, later)
 
           # Call it when no job is on its way to its queue. A job is left over if its push has failed, or if the reply
           # with it was lost.
@@ -64,8 +65,12 @@ module Pando
             SETS.each { |set| call("EVAL", PUT_BACK, 2, ours(set), set) }
           end
 
+          # Call it when the process has died, perhaps of the push: the others that are due go first.
+          def postpone_all = SETS.each { |set| call("EVAL", PUT_BACK, 2, ours(set), set, later) }
+
           private
 
+          def later = Time.now.to_f + AGAIN
           def ours(set) = "pando:sidekiq:due:#{@identity}:#{set}"
 
           # If Redis is down, the next call removes them, so that they do not run again.

@@ -112,7 +112,7 @@ module Pando
             queues = Array(process["queues"]).grep(/\Aqueue:./)
             dead = Dead.new(identity, process["pid"])
             count = queues.sum { |queue| take_over(dead, queue, blame: !process["ending"]) }
-            DueJobs.new(@config, identity).put_back
+            DueJobs.new(@config, identity).postpone_all
             @config.redis do |connection|
               connection.multi do |all|
                 all.call("HDEL", HeldJobs::HOLDERS, identity)

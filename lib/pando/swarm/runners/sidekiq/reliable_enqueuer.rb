@@ -35,17 +35,22 @@ module Pando
 
           def due_jobs = @held_jobs.due_jobs
 
+          # A job that is postponed meanwhile is left for the next call, so that the next set has its turn.
           def enqueue_due(set)
-            while !@done && (job = due_jobs.take(set))
+            now = Time.now.to_f
+            while !@done && (job = due_jobs.take(set, now))
               enqueue(set, job)
             end
           end
 
+          # Any exception postpones the job, such as a LoadError of a middleware. With its old time the job would be the
+          # first again after each restart of the scheduler.
           def enqueue(set, job)
             @client.push(::Sidekiq.load_json(job))
-          rescue StandardError => e
+          rescue Exception => e # rubocop:disable Lint/RescueException
             due_jobs.postpone(set, job)
             handle_exception(e, { context: "a due job could not be pushed to its queue", payload: job })
+            raise unless e.is_a?(StandardError)
           else
             due_jobs.pushed(set, job)
             logger.debug { "enqueued #{set}: #{job}" }

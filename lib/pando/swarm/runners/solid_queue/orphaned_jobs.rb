@@ -99,8 +99,8 @@ module Pando
             @deaths = deaths
           end
 
-          # Reports what the block has settled once it has committed that. If this process dies first, another one
-          # settles and reports the same.
+          # Reports what the block has settled once it has committed that, so at most once. If this process dies before
+          # the commit, another one settles and reports the same; if it dies right after the commit, nobody reports it.
           def report_after
             @reports = []
             yield
