@@ -37,6 +37,10 @@ class DeadlyRequestsTest < Minitest::Test
       when "/close"
         next [200, {}, Body.new(-> { fork }, ->(&part) { part.(pid.()); part.(" ok") })]
       when "/call" then next [200, {}, talk]
+      when "/before"
+        fork
+        note = -> { File.write("bodies", Process.pid.to_s + " ", mode: "a") }
+        next [200, {}, Body.new(nil, ->(&part) { note.(); part.(pid.() + " ok") })]
       when "/hijack" then next [200, { "rack.hijack" => talk }, []]
       when "/finished"
         env["rack.response_finished"].push(->(*) { File.write("done", "once ", mode: "a") }, ->(*) { fork })
@@ -44,7 +48,7 @@ class DeadlyRequestsTest < Minitest::Test
       [200, {}, [pid.() + " ok"]]
     end)
   RUBY
-  FORKS = %w[/each /each_last /each_raise /close /call /hijack /finished].freeze
+  FORKS = %w[/before /each /each_last /each_raise /close /call /hijack /finished].freeze
 
   def setup
     @server = Support::ServerProcess.start(app: APP, config: "workers 1\nrefork :manual")
@@ -72,6 +76,7 @@ class DeadlyRequestsTest < Minitest::Test
     assert_equal [worker], server.workers.map(&:pid)
     assert_equal(["orphan.exited"] * paths.size, server.complaints.map { |complaint| complaint["event"] })
     assert_equal "once ", File.read(File.join(server.folder, "done"))
+    assert_equal "#{worker} ", File.read(File.join(server.folder, "bodies"))
     assert_predicate server.stop, :success?
   end
 

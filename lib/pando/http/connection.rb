@@ -138,6 +138,7 @@ module Pando
       def call_and_deliver
         body = nil
         @status, @fields, body = @app.call(@request.env)
+        end_stray if @stray # the body is the application's code, too
         record.job_failed if @status.to_i >= 500
         unless @client.handed_over?
           @timeout.check
