@@ -18,8 +18,10 @@ class DeadlyRequestsTest < Minitest::Test
     end)
   RUBY
 
-  # The parent's response is sent once, and the child's part in none.
+  # The parent's response is sent once, and the child's part in none. A library in C may call fork(2).
   FORKING_APP = <<~RUBY
+    require "fiddle"
+    FORK = Fiddle::Function.new(Fiddle::Handle::DEFAULT["fork"], [], Fiddle::TYPE_INT, need_gvl: true)
     Body = Struct.new(:ending, :parts) do
       def each(&) = parts.call(&)
       def close = ending&.call
@@ -28,6 +30,9 @@ class DeadlyRequestsTest < Minitest::Test
     talk = ->(stream) { stream.write(pid.()); fork; stream.write(" ok"); stream.close }
     run(lambda do |env|
       case env["PATH_INFO"]
+      when "/library" then FORK.call
+      when "/library_each"
+        next [200, {}, Body.new(nil, ->(&part) { part.(pid.() + " ok"); FORK.call })]
       when "/each"
         next [200, {}, Body.new(nil, ->(&part) { part.(pid.()); fork; part.(" ok") })]
       when "/each_last"
@@ -48,7 +53,7 @@ class DeadlyRequestsTest < Minitest::Test
       [200, {}, [pid.() + " ok"]]
     end)
   RUBY
-  FORKS = %w[/before /each /each_last /each_raise /close /call /hijack /finished].freeze
+  FORKS = %w[/before /library /library_each /each /each_last /each_raise /close /call /hijack /finished].freeze
 
   def setup
     @server = Support::ServerProcess.start(app: APP, config: "workers 1\nrefork :manual")

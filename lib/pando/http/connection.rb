@@ -31,6 +31,7 @@ module Pando
         @soft_timeout = soft_timeout
         @record = record
         @pid = Process.pid
+        @forks = Sys.forks
         @stray = false
         @spare_request = Request.new
         Stray.watch(self)
@@ -78,7 +79,7 @@ module Pando
           raise # and the monitor sees which request ended this process
         ensure
           @body&.close
-          end_stray if @stray
+          end_stray if stray?
           record.job_finished unless e
         end
       end
@@ -137,8 +138,7 @@ module Pando
 
       def call_and_deliver
         body = nil
-        @status, @fields, body = @app.call(@request.env)
-        end_stray if @stray # the body is the application's code, too
+        @status, @fields, body = call_application
         record.job_failed if @status.to_i >= 500
         unless @client.handed_over?
           @timeout.check
@@ -150,11 +150,20 @@ module Pando
         close_body(body) if body.respond_to?(:close)
       end
 
+      def call_application
+        @app.call(@request.env)
+      ensure
+        end_stray if stray?
+      end
+
       def close_body(body)
         body.close
       ensure
         end_stray if @stray
       end
+
+      # A library in C may have called fork(2), of which Ruby tells nothing.
+      def stray? = @stray || Sys.forks != @forks
 
       # A process that the application forked must not return as a second worker. It ends where the application's code
       # returns, before the server does anything on its behalf.
