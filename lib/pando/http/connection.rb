@@ -226,33 +226,46 @@ module Pando
 
       # The client has its answer: runs the application's callbacks, then the hook.
       def finish
-        @request.env["rack.response_finished"]&.reverse_each { |callback| run_callback(callback) }
-        @timeout&.finish
-        @timeout&.slow&.over(@request.env, @status, Sys.now - @started)
+        callbacks = @request.env["rack.response_finished"]
+        within_time { callbacks.reverse_each { |callback| run_callback(callback) } } if callbacks&.any?
         run_hook if worker.hook?(:after_request_complete)
       ensure
+        @timeout&.finish
+        @timeout&.slow&.over(@request.env, @status, Sys.now - @started)
         @timeout = @status = @fields = @error = nil
       end
 
+      # Runs what the application has to do after its answer, with a deadline of its own.
+      def within_time(&)
+        return yield unless @timeout
+
+        told = @timeout.fired?
+        @timeout.begin_anew
+        begin
+          @soft_timeout.during(@timeout, &)
+        rescue RequestTimeout
+          raise unless @timeout.fired? # it is the application's own
+        end
+        timed_out(@timeout.error) if @timeout.fired? && !told
+      end
+
       def run_callback(callback)
-        call_back(callback)
+        call_to_its_end(callback)
       rescue SystemExit, SignalException
         raise
       rescue Exception => e # rubocop:disable Lint/RescueException -- also NotImplementedError and LoadError
         leave_without_memory(e)
-        emit("request.failed", e)
+        emit("request.failed", e) unless e.is_a?(RequestTimeout) && @timeout&.fired?
       end
 
-      def call_back(callback)
-        @timeout&.lift
+      def call_to_its_end(callback)
         callback.call(@request.env, @status, @fields, @error)
       ensure
         end_stray if @stray
       end
 
       def run_hook
-        @timeout&.lift
-        worker.run_hook(:after_request_complete, @request.env)
+        within_time { worker.run_hook(:after_request_complete, @request.env) }
       end
 
       # Answers a request that the application does not get.
