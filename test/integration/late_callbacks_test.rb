@@ -10,7 +10,7 @@ class LateCallbacksTest < Minitest::Test
 
   parallelize_me! # they wait most of the time
 
-  APP = <<~'RUBY'
+  APP = <<~RUBY
     HANG = lambda do
       File.write("begun", "")
       sleep
