@@ -58,7 +58,7 @@ module Pando
 
       # In a child that the application has forked. The client is the parent's, so that nothing which the child still
       # runs of the request can answer it.
-      def forked
+      def mark_stray
         @stray = true
         @client&.disown
       end
