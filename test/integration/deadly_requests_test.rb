@@ -18,8 +18,10 @@ class DeadlyRequestsTest < Minitest::Test
     end)
   RUBY
 
-  # The parent's response is sent once, and the child's part in none.
+  # The parent's response is sent once, and the child's part in none. A library in C may call fork(2).
   FORKING_APP = <<~RUBY
+    require "fiddle"
+    FORK = Fiddle::Function.new(Fiddle::Handle::DEFAULT["fork"], [], Fiddle::TYPE_INT, need_gvl: true)
     Body = Struct.new(:ending, :parts) do
       def each(&) = parts.call(&)
       def close = ending&.call
@@ -28,6 +30,9 @@ class DeadlyRequestsTest < Minitest::Test
     talk = ->(stream) { stream.write(pid.()); fork; stream.write(" ok"); stream.close }
     run(lambda do |env|
       case env["PATH_INFO"]
+      when "/library" then FORK.call
+      when "/library_each"
+        next [200, {}, Body.new(nil, ->(&part) { part.(pid.() + " ok"); FORK.call })]
       when "/each"
         next [200, {}, Body.new(nil, ->(&part) { part.(pid.()); fork; part.(" ok") })]
       when "/each_last"
@@ -37,6 +42,10 @@ class DeadlyRequestsTest < Minitest::Test
       when "/close"
         next [200, {}, Body.new(-> { fork }, ->(&part) { part.(pid.()); part.(" ok") })]
       when "/call" then next [200, {}, talk]
+      when "/before"
+        fork
+        note = -> { File.write("bodies", Process.pid.to_s + " ", mode: "a") }
+        next [200, {}, Body.new(nil, ->(&part) { note.(); part.(pid.() + " ok") })]
       when "/hijack" then next [200, { "rack.hijack" => talk }, []]
       when "/finished"
         env["rack.response_finished"].push(->(*) { File.write("done", "once ", mode: "a") }, ->(*) { fork })
@@ -44,7 +53,7 @@ class DeadlyRequestsTest < Minitest::Test
       [200, {}, [pid.() + " ok"]]
     end)
   RUBY
-  FORKS = %w[/each /each_last /each_raise /close /call /hijack /finished].freeze
+  FORKS = %w[/before /library /library_each /each /each_last /each_raise /close /call /hijack /finished].freeze
 
   def setup
     @server = Support::ServerProcess.start(app: APP, config: "workers 1\nrefork :manual")
@@ -72,6 +81,7 @@ class DeadlyRequestsTest < Minitest::Test
     assert_equal [worker], server.workers.map(&:pid)
     assert_equal(["orphan.exited"] * paths.size, server.complaints.map { |complaint| complaint["event"] })
     assert_equal "once ", File.read(File.join(server.folder, "done"))
+    assert_equal "#{worker} ", File.read(File.join(server.folder, "bodies"))
     assert_predicate server.stop, :success?
   end
 

@@ -22,9 +22,6 @@ class HardTimeoutTest < Minitest::Test
       when "/never" then Thread.handle_interrupt(Object => :never) { sleep }
       when "/derive" then derive
       when "/stopped" then Process.kill(:STOP, Process.pid)
-      when "/callback"
-        env["rack.response_finished"] << ->(*) { File.write("callback", hold_until("over").inspect) }
-      when "/hook" then env["hold"] = true
       end
       [200, {}, ["pid #{Process.pid}"]]
     }
@@ -35,12 +32,6 @@ class HardTimeoutTest < Minitest::Test
     stop_timeout 20
     after_worker_hard_timeout do |server, worker|
       File.write("hook", [server.class, Process.pid, worker.pid, worker.slot, worker.generation].join(" "))
-    end
-    after_request_complete do |_, _, env|
-      if env["hold"]
-        sleep 0.005 until File.exist?("over")
-        File.write("callback", "done")
-      end
     end
   RUBY
 
@@ -79,20 +70,6 @@ class HardTimeoutTest < Minitest::Test
 
     assert_equal("POST /up", @server.wait_past("request.killed", pid: pid)["request"])
     @server.wait_past("worker.killed", pid: pid)
-  end
-
-  # The client has its response.
-  %w[/callback /hook].each do |path|
-    define_method(:"test_what_runs_after_the_response_is_not_killed_in_a_#{path.delete("/")}") do
-      start("timeout 0.5, grace: 0.5")
-      pid = @server.get(path).body[/\d+/].to_i
-      event = @server.wait_for("request.killed") { ask("/never") } # its deadline comes later
-      @server.write("over", "")
-
-      refute_equal(pid, event["pid"])
-      wait_until(message: "the end of it") { File.exist?(File.join(@server.folder, "callback")) }
-      assert_equal(1, @server.events("request.killed").size)
-    end
   end
 
   def test_tells_the_hook_in_the_monitor

@@ -31,6 +31,7 @@ module Pando
         @soft_timeout = soft_timeout
         @record = record
         @pid = Process.pid
+        @forks = Sys.forks
         @stray = false
         @spare_request = Request.new
         Stray.watch(self)
@@ -57,7 +58,7 @@ module Pando
 
       # In a child that the application has forked. The client is the parent's, so that nothing which the child still
       # runs of the request can answer it.
-      def forked
+      def mark_stray
         @stray = true
         @client&.disown
       end
@@ -78,7 +79,7 @@ module Pando
           raise # and the monitor sees which request ended this process
         ensure
           @body&.close
-          end_stray if @stray
+          end_stray if stray?
           record.job_finished unless e
         end
       end
@@ -137,7 +138,7 @@ module Pando
 
       def call_and_deliver
         body = nil
-        @status, @fields, body = @app.call(@request.env)
+        @status, @fields, body = call_application
         record.job_failed if @status.to_i >= 500
         unless @client.handed_over?
           @timeout.check
@@ -149,11 +150,20 @@ module Pando
         close_body(body) if body.respond_to?(:close)
       end
 
+      def call_application
+        @app.call(@request.env)
+      ensure
+        end_stray if stray?
+      end
+
       def close_body(body)
         body.close
       ensure
         end_stray if @stray
       end
+
+      # A library in C may have called fork(2), of which Ruby tells nothing.
+      def stray? = @stray || Sys.forks != @forks
 
       # A process that the application forked must not return as a second worker. It ends where the application's code
       # returns, before the server does anything on its behalf.
@@ -216,33 +226,46 @@ module Pando
 
       # The client has its answer: runs the application's callbacks, then the hook.
       def finish
-        @request.env["rack.response_finished"]&.reverse_each { |callback| run_callback(callback) }
-        @timeout&.finish
-        @timeout&.slow&.over(@request.env, @status, Sys.now - @started)
+        callbacks = @request.env["rack.response_finished"]
+        within_time { callbacks.reverse_each { |callback| run_callback(callback) } } if callbacks&.any?
         run_hook if worker.hook?(:after_request_complete)
       ensure
+        @timeout&.finish
+        @timeout&.slow&.over(@request.env, @status, Sys.now - @started)
         @timeout = @status = @fields = @error = nil
       end
 
+      # Runs what the application has to do after its answer, with a deadline of its own.
+      def within_time(&)
+        return yield unless @timeout
+
+        told = @timeout.fired?
+        @timeout.begin_anew
+        begin
+          @soft_timeout.during(@timeout, &)
+        rescue RequestTimeout
+          raise unless @timeout.fired? # it is the application's own
+        end
+        timed_out(@timeout.error) if @timeout.fired? && !told
+      end
+
       def run_callback(callback)
-        call_back(callback)
+        call_to_its_end(callback)
       rescue SystemExit, SignalException
         raise
       rescue Exception => e # rubocop:disable Lint/RescueException -- also NotImplementedError and LoadError
         leave_without_memory(e)
-        emit("request.failed", e)
+        emit("request.failed", e) unless e.is_a?(RequestTimeout) && @timeout&.fired?
       end
 
-      def call_back(callback)
-        @timeout&.lift
+      def call_to_its_end(callback)
         callback.call(@request.env, @status, @fields, @error)
       ensure
         end_stray if @stray
       end
 
       def run_hook
-        @timeout&.lift
-        worker.run_hook(:after_request_complete, @request.env)
+        within_time { worker.run_hook(:after_request_complete, @request.env) }
       end
 
       # Answers a request that the application does not get.

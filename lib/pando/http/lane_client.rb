@@ -108,6 +108,7 @@ module Pando
 
       # The request's body, or the whole request, if the reactor has put it into a file.
       def receive_file
+        refuse_if_over
         persist { @lane.want_file }
         @link.fetch
       end

@@ -56,6 +56,7 @@ module Pando
       #
       # @return [Integer] how many; 0 if the client sends no more
       def receive(buffer, offset, max, pace)
+        refuse_if_over
         until (count = Wire.receive(@fd, buffer, offset, max))
           while_suspended { pace.wait { |seconds| Wire.wait_readable(@fd, seconds) } }
         end
@@ -92,6 +93,7 @@ module Pando
 
       # Sends the bytes without reading them.
       def transmit_file(file, size)
+        refuse_if_over
         done = 0
         while done < size
           count = Wire.sendfile(@fd, file.fileno, done, [size - done, 1 << 30].min)

@@ -5,8 +5,8 @@ require "pando/sys"
 
 module Pando
   module HTTP
-    # Tells connections of the fork, in a child that the application has forked: their clients are the parent's. One per
-    # process that serves requests; a child inherits it. It costs a fork a little, and a request nothing.
+    # Marks the connections of a child that the application has forked: their clients are the parent's. One per process
+    # that serves requests; a child inherits it. It costs a fork a little, and a request nothing.
     module Stray
       @connections = ForkSafety::WeakSet.new
 
@@ -19,7 +19,7 @@ module Pando
           forks = Sys.forks
           yield
         ensure
-          @connections.to_a.each(&:forked) if Sys.forks != forks
+          @connections.to_a.each(&:mark_stray) if Sys.forks != forks
         end
       end
 

@@ -30,11 +30,12 @@ module Pando
         @slow = nil
         @record = record
         @thread = Thread.current
+        @seconds = seconds
         @grace = grace
         @longest_wait = patience && (patience + grace)
         @deadline = seconds && (started + seconds)
         @streaming = streaming
-        @over = @disabled = @suspended = @answering = @handled = false
+        @over = @disabled = @suspended = @answering = @answered = @handled = false
         @fired = nil
       end
 
@@ -112,13 +113,18 @@ module Pando
         @record.job_deadline(@streaming, @streaming && (@streaming + @grace))
       end
 
-      # The answer is sent, and what the application still has to do may last as long as it likes. After a timeout its
-      # state is unknown, and the kill remains.
-      def lift
-        return if @deadline.nil? || @fired
+      # The answer is sent. What the application still has to do has as much time as the request had. Without a deadline
+      # it is no reason to keep a worker that is to leave. After a timeout the state of the application is unknown, and
+      # the kill remains.
+      def begin_anew
+        return if @fired || @over
 
-        @deadline = nil
-        @record.job_deadline(nil, nil)
+        @answered = true
+        had = @deadline
+        @deadline = @disabled || @seconds.nil? ? nil : Sys.now + @seconds
+        @record.job_streams unless @deadline
+        @record.job_deadline(@seconds, @seconds + @grace) if @deadline
+        @record.job_deadline(nil, nil) if had && @deadline.nil?
       end
 
       # @param other [Exception, nil] what the application raised in its place; nil: it answered
@@ -174,6 +180,7 @@ module Pando
       # A framework such as Rails may rescue every exception.
       # @return [String, nil] what has become of the exception in the application
       def outcome(other)
+        return "it was at work after its response" if @answered
         return "it became #{other.class}: #{other.message}" if other
         return "the application's own response was sent (handled!)" if @handled
 

@@ -187,3 +187,17 @@ class HTTPManyPartsTest < Minitest::Test
     Array.new(count) { |number| number == 65 ? "x" * 100_000 : number.to_s * (number % 3) } << "" << ""
   end
 end
+
+# In a child that the application has forked, a request's client is the parent's.
+class HTTPDisownedClientTest < Minitest::Test
+  def test_it_neither_receives_nor_sends
+    ours, theirs = UNIXSocket.pair
+    client = Pando::HTTP::SocketClient.new(ours.fileno, 1.0)
+    client.disown
+
+    assert_raises(Pando::HTTP::ClientGone) { client.receive(+"", 0, 10, Pando::HTTP::Pace.new(1.0)) }
+    File.open(__FILE__) { |file| assert_raises(Pando::HTTP::ClientGone) { client.transmit_file(file, 10) } }
+  ensure
+    [ours, theirs].each(&:close)
+  end
+end

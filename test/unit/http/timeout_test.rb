@@ -73,16 +73,43 @@ class HTTPTimeoutTest < Minitest::Test
     assert_empty @worker.calls
   end
 
-  def test_when_the_answer_is_sent_it_is_lifted_and_cannot_be_set_again
-    2.times { @timeout.lift }
+  def test_when_the_answer_is_sent_it_begins_anew_and_can_be_moved
+    @timeout.begin_anew
 
-    assert_nil @timeout.extend_by(5)
-    assert_equal [[:job_deadline, nil, nil]], @worker.calls
+    assert_equal [[:job_deadline, 10.0, 12.0]], @worker.calls
+    assert_in_delta 10.0, @timeout.remaining, 1
+    assert_in_delta 15.0, @timeout.extend_by(5), 1
   end
 
-  def test_a_kill_that_follows_a_timeout_is_not_lifted
+  def test_after_a_streamed_body_it_begins_anew
+    timeout = Pando::HTTP::Timeout.new(@worker, 10.0, 2.0, streaming: 600.0)
+    timeout.answering
+    timeout.begin_anew
+
+    assert_equal [[:job_streams], [:job_deadline, 600.0, 602.0], [:job_deadline, 10.0, 12.0]], @worker.calls
+  end
+
+  def test_what_runs_after_the_answer_without_a_deadline_does_not_keep_a_leaving_worker
+    2.times { Pando::HTTP::Timeout.new(@worker, nil, 2.0).begin_anew }
+    @timeout.disable!
+    @timeout.begin_anew
+
+    assert_equal [[:job_streams], [:job_streams], [:job_deadline, nil, nil], [:job_streams]], @worker.calls
+    assert_nil @timeout.remaining
+  end
+
+  def test_the_deadline_of_a_streamed_body_ends_with_it
+    timeout = Pando::HTTP::Timeout.new(@worker, nil, 2.0, streaming: 600.0)
+    timeout.answering
+    timeout.begin_anew
+
+    assert_equal [:job_deadline, nil, nil], @worker.calls.last
+    assert_includes @worker.calls, [:job_streams]
+  end
+
+  def test_a_kill_that_follows_a_timeout_is_not_moved
     assert_raises(Pando::RequestTimeout) { @timeout.fire }
-    @timeout.lift
+    @timeout.begin_anew
 
     assert_empty @worker.calls
   end
