@@ -7,7 +7,6 @@ require "pando/cluster/mold"
 require "pando/cluster/passing_fault"
 require "pando/cluster/service"
 require "pando/cluster/worker"
-require "pando/fork_safety/streams"
 
 module Pando
   module Cluster
@@ -124,6 +123,7 @@ module Pando
 
       # Ruby's fork would raise IOError, which does not tell what is closed.
       def refuse_closed_streams
+        require "pando/fork_safety/streams" # not in the monitor, which loads this file as well
         name, = { "$stdout" => $stdout, "$stderr" => $stderr }.find { |_, io| ForkSafety::Streams.prevents_fork?(io) }
         raise Error, "#{name} is closed, and Ruby flushes it at each fork. Use #{name}.reopen(File::NULL)" if name
       end
