@@ -121,10 +121,11 @@ module Pando
 
         @answered = true
         had = @deadline
-        @deadline = @disabled || @seconds.nil? ? nil : Sys.now + @seconds
-        @record.job_streams unless @deadline
-        @record.job_deadline(@seconds, @seconds + @grace) if @deadline
-        @record.job_deadline(nil, nil) if had && @deadline.nil?
+        @deadline = (Sys.now + @seconds if @seconds && !@disabled)
+        return @record.job_deadline(@seconds, @seconds + @grace) if @deadline
+
+        @record.job_streams
+        @record.job_deadline(nil, nil) if had
       end
 
       # @param other [Exception, nil] what the application raised in its place; nil: it answered

@@ -132,7 +132,8 @@ module Pando
 
         # A socket at "::" covers IPv4 as well or does not, from its opening to its end.
         def check_families(listener, spec, change)
-          return if listener.inherited? || listener.local_address.inspect_sockaddr !~ /\A\[::\]/
+          address = listener.local_address
+          return if listener.inherited? || !(address.ipv6? && ListenerSocket.any?(address))
 
           wanted = spec.host.include?(":") && change.dual?(spec)
           return if ListenerSocket.both?(listener.socket) == wanted
