@@ -234,12 +234,12 @@ module Pando
       def sleep_time
         return 0 if @pending
 
-        @promotion ? LOOK : TICK
+        @promotion ? LOOK : @work.pulse || TICK
       end
 
       # Orders come all the time while a canary is on trial. They must not keep the worker from its idle work.
       def attend(ready)
-        idle if ready.empty? || (ready == [@link] && Sys.now >= @idle_by)
+        idle if Sys.now >= @idle_by && (ready.empty? || ready == [@link])
         order = read_orders if ready.delete(@link)
         serve(@pending ? @pending | ready : ready)
         order

@@ -22,6 +22,7 @@ module Pando
     #   start(worker)               in the new worker, before it reports ready
     #   sources, ready(source)      what to watch, and in which manner (Sys::Poller); it has something to read
     #   idle                        called now and then without an event: a wake-up may have been lost
+    #   pulse                       called before it waits: seconds that it may wait at most; nil: as long as it likes
     #   step_back                   the other workers get requests before this one
     #   app=(app)                   the application from the next request on
     #   resume                      the worker was about to leave, and goes on
@@ -77,6 +78,8 @@ module Pando
 
       # In a forked child: nothing here is its own.
       def abandon = nil
+
+      def pulse = nil
 
       # Nothing to do: the clients decide when requests come. `pando drain` takes the server out of rotation.
       def quiet = nil

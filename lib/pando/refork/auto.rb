@@ -139,15 +139,14 @@ module Pando
         # @return [Float] seconds with hardly any requests
         def silence = @seconds - @heard_at
 
-        # The CPU time of its first requests above that of as many requests in the generation before, or, if that is
-        # unknown, above that of its later requests. While the app warms up, requests get cheaper with each generation,
-        # which hides a part of the cost; so it is at least what the mold and the smallest worker take.
-        # @param pace [Float, nil] seconds of CPU per request in the generation before
+        # The CPU time of its first requests above that of as many others. While the app warms up, requests get cheaper
+        # with each generation, which hides a part of the cost; so it is at least what the mold and the smallest worker
+        # take.
+        # @param pace [Float, nil] seconds of CPU that each of the others takes
         # @return [Float, nil] nil: it is too young
         def cost(pace)
-          pace ||= self.pace
           age, cpu = @ripe_age ? [@ripe_age, @ripe_cpu] : [@young_age, @young_cpu]
-          [cpu - (age * pace), @mold_cpu.to_f + LEAST_CPU].max if age && pace
+          [pace ? cpu - (age * pace) : 0.0, @mold_cpu.to_f + LEAST_CPU].max if age
         end
 
         # @return [Float, nil] seconds of CPU per request, without the first ones
@@ -249,7 +248,11 @@ module Pando
       end
 
       # The measured costs of the last reforks, seconds of CPU of a worker.
-      def costs = [*@costs, (@cycle.cost(@pace) if @reforks.positive?)].compact.last(REMEMBERED)
+      def costs = [*@costs, (@cycle.cost(usual_pace) if @reforks.positive?)].compact.last(REMEMBERED)
+
+      # That of the generation before. If that was too young, the later requests of this one tell; but not while the app
+      # warms up, since the first requests take more for that reason alone.
+      def usual_pace = @pace || (@cycle.pace if @warm)
 
       # @return [Float, nil] seconds of CPU, of all workers: the median
       def cost

@@ -74,6 +74,19 @@ module Pando
         # @return [Symbol, nil] why the next collection will be a major one; then GC.start makes it one in any case
         def wanted = (GC.latest_gc_info(:need_major_by) if FORETOLD)
 
+        # Runs a minor collection although Ruby wants a major one, while those are not allowed. With GC.stress, which
+        # knows nothing of what Ruby wants, each new object begins with a collection.
+        def minor_instead
+          return if GC.stress # the application's own
+
+          begin
+            GC.stress = 1 # no major ones
+            []
+          ensure
+            GC.stress = false
+          end
+        end
+
         # Whether one writes to shared pages: under YJIT, to all its data about compiled methods.
         def unshares? = YJIT.enabled?
       end
@@ -96,9 +109,13 @@ module Pando
       # Ruby wants a collection for lack of free slots: it adds slots instead, and there is no garbage in that.
       ROOM = :nofree
 
+      # @param replaceable [Boolean] whether the worker may ask to be replaced; if not, collections are allowed again
+      #   when it would have asked
       # @param wanted [#call] why Ruby wants a major collection; nil: it does not
-      def initialize(setting, size: -> { resident }, wanted: MajorGC.method(:wanted), warm: Preparation.method(:warm?))
+      def initialize(setting, replaceable: true, size: -> { resident }, wanted: MajorGC.method(:wanted),
+                     warm: Preparation.method(:warm?))
         @setting = setting
+        @replaceable = replaceable
         @size = size
         @wanted = wanted
         @warm = warm
@@ -133,8 +150,9 @@ module Pando
         grown = @size.call - @size_at_fork
         limit = [@size_at_fork * WORTH, WORTH_BYTES].max
         return allow if grown >= limit * MOST
+        return unless @garbage && grown >= limit
 
-        ask_for_replacement(cause) if @garbage && grown >= limit
+        @replaceable ? ask_for_replacement(cause) : allow
       end
 
       private
@@ -166,8 +184,10 @@ module Pando
     # Garbage). The cost of one is measured, and the next waits until that is a given share of the worker's CPU time;
     # half as long while the worker is idle.
     #
-    # Under YJIT it runs no major collection. When Ruby wants one, GC.start would always be a major one; so nothing is
-    # collected here, and Ruby collects when it must. Without YJIT a major one is better here than during a request.
+    # Under YJIT it runs no major collection. When Ruby wants one, GC.start would always be a major one. So nothing is
+    # collected here, and Ruby collects when it must; unless major collections are deferred. Then each collection that
+    # Ruby begins by itself makes the heap larger by a tenth or more, so one of these has to come first. Without YJIT a
+    # major one is better here than during a request.
     #
     # Made in a mold, started in each worker by its work.
     class Collector
@@ -206,16 +226,18 @@ module Pando
         collect if cpu - @collected_at >= (yield ? @wait / 2 : @wait)
       end
 
-      private
-
+      # @return [Boolean] whether major collections are deferred in this worker
       def deferred? = !!@deferral&.on?
 
+      private
+
       def collect
-        return begin_anew if @major_gc.wanted && @major_gc.unshares?
+        wanted = @major_gc.wanted
+        return begin_anew if wanted && @major_gc.unshares? && !deferred?
 
         before = cpu
         major = GC.stat(:major_gc_count)
-        GC.start(full_mark: false, immediate_sweep: true)
+        wanted && deferred? ? @major_gc.minor_instead : GC.start(full_mark: false, immediate_sweep: true)
         begin_anew(GC.stat(:major_gc_count) == major ? cpu - before : @cost)
       end
 

@@ -346,7 +346,7 @@ module Pando
         super
       end
 
-      def work(_listeners, _channel) = Swarm::JobHandler.new(@kind, @make, @config.timeout_grace)
+      def work(_listeners, _channel) = Swarm::JobHandler.new(@kind, @make, @config.timeout_grace, collector)
 
       private
 
@@ -356,6 +356,12 @@ module Pando
           options.memory.worker = @kind.memory
           options.services = [] unless Kinds.names(config).first == name # they run once
         end
+      end
+
+      # A replaced node interrupts long jobs, which its growth is not worth.
+      def collector
+        Refork::Collector.new(@config.gc_between_requests,
+                              Refork::MajorGCDeferral.new(@config.gc_major, replaceable: false))
       end
 
       def own_options

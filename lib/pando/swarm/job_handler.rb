@@ -16,15 +16,19 @@ module Pando
     class JobHandler
       # Seconds between two checks whether the last jobs have ended.
       CHECK_EVERY = 0.02
+      # Seconds between two looks whether garbage is to be collected, while jobs run.
+      COLLECT_EVERY = 0.05
       # Frames of each thread's stack trace.
       FRAMES = 50
 
       # @param make [#call] makes a runner for a Node
       # @param grace [Float] seconds from the report that jobs make no progress to the node's end
-      def initialize(kind, make, grace)
+      # @param collector [Refork::Collector]
+      def initialize(kind, make, grace, collector)
         @kind = kind
         @make = make
         @grace = grace
+        @collector = collector
       end
 
       # Runs in the new node, before it reports ready.
@@ -33,6 +37,7 @@ module Pando
         @node = Node.new(@kind, worker.slot)
         set_traps
         start_runner
+        @collector.start(worker)
       end
 
       # @return [Array] nothing to watch: the runner fetches its jobs itself
@@ -56,6 +61,15 @@ module Pando
         restart_runner if @restart && !@runner.busy?
         trouble = @runner.trouble
         @worker.leave(trouble) if trouble
+      end
+
+      # Jobs overlap, so that there is no moment between them. Garbage is collected while they run, and only if major
+      # collections are deferred: without that, there is nothing to be gained.
+      def pulse
+        return unless @runner && @collector.deferred? && @progress.recent?
+
+        @collector.between { false }
+        COLLECT_EVERY
       end
 
       # The node takes no new jobs from now on. Unless it is forked, this is final: the node is about to end.
@@ -192,8 +206,11 @@ module Pando
 
       def working? = @working
 
+      # Whether jobs run, or have ended lately.
+      def recent? = @working || @ended
+
       def update
-        count
+        @ended = count.positive?
         progress = @runner.progress
         busy = @runner.busy?
         publish_load
@@ -213,12 +230,15 @@ module Pando
 
       private
 
+      # @return [Integer] jobs that have ended since the last count
       def count
         done = @runner.done
         failed = @runner.failed
-        @worker.jobs_finished([done - @done, 0].max, [failed - @failed, 0].max)
+        ended = [done - @done, 0].max
+        @worker.jobs_finished(ended, [failed - @failed, 0].max)
         @done = done
         @failed = failed
+        ended
       end
 
       def publish_load

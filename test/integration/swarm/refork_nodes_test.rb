@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pando/refork/gc"
 require "support/folder_jobs"
 
 # Promise: a node whose runner has threads is forked only when none of them is left; its jobs have ended before, and
@@ -30,6 +31,21 @@ class SwarmReforkNodesTest < Minitest::Test
     File.write(File.join(server.folder, "go"), "")
     server.wait_past("refork.finished")
     wait_for_jobs(server, "done", %w[first second third])
+  end
+
+  def test_its_nodes_defer_full_collections_after_the_first_refork
+    reason = Pando::Refork::MajorGC.obstacle
+    skip reason if reason
+    server = swarm("count: 1", <<~RUBY)
+      gc major: :postpone
+      refork :manual
+      after_worker_ready { |_, worker| File.write("\#{worker.generation}.gc", GC.config[:rgengc_allow_full_mark].inspect) }
+    RUBY
+    order(server, "before")
+    wait_for_jobs(server, "done", ["before"])
+    server.refork
+
+    assert_equal(%w[true false], [0, 1].map { |number| File.read(File.join(server.folder, "#{number}.gc")) })
   end
 
   def test_one_whose_jobs_do_not_end_is_not_forked_and_goes_on

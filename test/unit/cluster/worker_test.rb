@@ -71,6 +71,15 @@ class ClusterWorkerTest < Minitest::Test
     assert_equal([1, 1, 1, 2, 2], seen)
   end
 
+  def test_its_work_tells_how_long_it_may_wait
+    waits = [nil, 0.05].map do |seconds|
+      @worker.instance_variable_set(:@work, Struct.new(:pulse).new(seconds))
+      @worker.send(:sleep_time)
+    end
+
+    assert_equal([Pando::Cluster::Worker::TICK, 0.05], waits)
+  end
+
   # Remembers until when it may work off its queues, and in which order all came.
   class Leaving < ClusterSupport::Payload
     attr_reader :steps, :by

@@ -15,9 +15,7 @@ class CollectorTest < Minitest::Test
     in_child do
       GC.start
       GC.disable # only what is asked for
-      before = GC.stat.slice(:minor_gc_count, :major_gc_count)
-      serve(Pando::Refork::Collector.new(percent).tap(&:start), count, **manner)
-      GC.stat.slice(:minor_gc_count, :major_gc_count).to_h { |name, number| [name, number - before[name]] }
+      collections { serve(Pando::Refork::Collector.new(percent).tap(&:start), count, **manner) }
     end
   end
 
@@ -100,5 +98,41 @@ class CollectorTest < Minitest::Test
     end
 
     assert_equal [true, false, false], counts.map(&:zero?)
+  end
+
+  # Ruby never runs that then, but makes the heap larger with each collection of its own.
+  def test_where_full_ones_are_deferred_minor_ones_run_although_ruby_wants_a_full_one
+    reason = Pando::Refork::MajorGC.obstacle
+    skip reason if reason
+    wanted, done, stress = in_child do
+      Pando::Refork::MajorGC.allowed = false
+      kept = until_a_full_one_is_wanted
+      done = collections { serve(Pando::Refork::Collector.new(50, Deferral.new).tap(&:start), 200) }
+      [kept.any?, done, GC.stress]
+    end
+
+    assert wanted
+    assert_operator done[:minor_gc_count], :>, 0
+    assert_equal 0, done[:major_gc_count]
+    refute stress
+  end
+
+  private
+
+  # @return [Array] what must not become garbage
+  def until_a_full_one_is_wanted
+    kept = []
+    400.times do
+      return kept if Pando::Refork::MajorGC.wanted
+
+      kept << Array.new(20_000) { Object.new }
+    end
+    flunk("Ruby wants no full collection")
+  end
+
+  def collections
+    before = GC.stat.slice(:minor_gc_count, :major_gc_count)
+    yield
+    GC.stat.slice(:minor_gc_count, :major_gc_count).to_h { |name, number| [name, number - before[name]] }
   end
 end

@@ -29,11 +29,12 @@ class MajorGCDeferralTest < Minitest::Test
   # In a process of its own.
   # @param sizes [Array<Integer>] MiB after the fork, and at each look
   # @return [Hash] of what has become of it
-  def life(setting, *sizes, cause: :oldgen, warm: true)
+  def life(setting, *sizes, cause: :oldgen, warm: true, **manner)
     in_child do
       worker = Worker.new(1, 2)
       looked = nil
-      events = events_of { looked = looks(setting, worker, sizes, wanted: -> { cause }, warm: -> { warm }) }
+      figures = { wanted: -> { cause }, warm: -> { warm }, **manner }
+      events = events_of { looked = looks(setting, worker, sizes, **figures) }
       { on: looked.on?, due: worker.major_gc_due?, allowed: Pando::Refork::MajorGC.allowed?, events: events.map(&:name) }
     end
   end
@@ -75,6 +76,12 @@ class MajorGCDeferralTest < Minitest::Test
     possible
     assert_equal({ on: true, due: true, allowed: false, events: ["gc.major_due"] },
                  life(:postpone, 100, 116, 117, 118))
+  end
+
+  def test_where_no_replacement_is_wanted_ruby_has_its_way_at_once
+    possible
+    assert_equal({ on: false, due: false, allowed: true, events: ["gc.major_allowed"] },
+                 life(:postpone, 100, 116, replaceable: false))
   end
 
   def test_when_nobody_has_replaced_it_ruby_has_its_way

@@ -88,7 +88,7 @@ module Pando
 
         # The rest of what a worker asks of its work (see HTTP::Handler).
         def_delegators :@http, :idle, :step_back, :resume, :stop, :failure, :serve_out, :rest?, :patience,
-                       :go_on, :abandon, :quiet, :try_out, :drained?
+                       :go_on, :abandon, :quiet, :try_out, :drained?, :pulse
 
         def ios = [@listener, @questions, @place].compact
         def close = ios.each(&:close)
