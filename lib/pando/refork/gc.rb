@@ -195,7 +195,7 @@ module Pando
       WORTH = 8192
       # The share is this many times higher while major collections are deferred: a collection of Ruby's own would
       # find too little garbage, and Ruby would take more memory in place of a major one, which takes longer than these.
-      DEFERRED = 3
+      DEFERRED = 2
 
       def initialize(percent, deferral = nil, major_gc: MajorGC)
         @share = percent && (percent / 100.0)

@@ -89,7 +89,7 @@ module Pando
 
       setting :gc_major,
               type: Types::Choice.new(:auto, :postpone, :ruby), default: :auto, within: :gc,
-              help: "Whether an HTTP worker defers major GCs, which make shared memory private."
+              help: "Whether workers defer major GCs, which make shared memory private."
 
       setting :gc_mold,
               type: Types::OrOff.new(Types::Choice.new(:auto, :promote, :warmup)), default: :auto, within: :gc,
