@@ -234,7 +234,8 @@ module Pando
       def sleep_time
         return 0 if @pending
 
-        @promotion ? LOOK : @work.pulse || TICK
+        pulse = @work.pulse
+        @promotion ? LOOK : pulse || TICK
       end
 
       # Orders come all the time while a canary is on trial. They must not keep the worker from its idle work.

@@ -57,7 +57,7 @@ module Pando
         @self_test = self_test
         @slow_terms = SlowEntry::Terms.of(config)
         @safe_paths = config.rollout_safe_paths
-        @collector = Refork::Collector.new(config.gc_between_requests, Refork::MajorGCDeferral.new(config.gc_major))
+        @collector = Refork::Collector.for(config)
       end
 
       # Called again and again before a fork.

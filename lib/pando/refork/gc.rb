@@ -23,6 +23,9 @@ module Pando
       #   share is warm
       def self.warm? = !!@warm
 
+      # This process is the first mold of a pool, forked from that of another pool: its workers share nothing warm yet.
+      def self.begin_anew = @first = Process.pid
+
       # @return [:promote, :warmup] what `:auto` stands for. New objects fill the free places of the heap: the fewer
       #   pages those are on, the more pages stay shared. So the heap is compacted where that is safe.
       def self.usual(ruby = RUBY_VERSION)
@@ -74,9 +77,13 @@ module Pando
         # @return [Symbol, nil] why the next collection will be a major one; then GC.start makes it one in any case
         def wanted = (GC.latest_gc_info(:need_major_by) if FORETOLD)
 
-        # Runs a minor collection although Ruby wants a major one, while those are not allowed. With GC.stress, which
-        # knows nothing of what Ruby wants, each new object begins with a collection.
-        def minor_instead
+        # Whether GC.start may run a major one: Ruby wants that, or may find so at the end of a sweep, which comes
+        # first.
+        def possible? = !wanted.nil? || GC.latest_gc_info(:state) != :none
+
+        # Runs a minor collection in any case, while major ones are not allowed. With GC.stress, which knows nothing of
+        # what Ruby wants, each new object begins with a collection.
+        def minor_only
           return if GC.stress # the application's own
 
           begin
@@ -125,11 +132,10 @@ module Pando
       # In the new worker.
       def start(worker)
         wished = @setting == :postpone || (@setting == :auto && MajorGC.unshares?)
-        @on = wished && @warm.call && MajorGC.obstacle.nil?
+        @on = wished && @warm.call && MajorGC.obstacle.nil? && !(@size_at_fork = @size.call).nil?
         return unless @on
 
         @worker = worker
-        @size_at_fork = @size.call
         @garbage = false
         @check_at = Sys.now + TICK
         # The processes that this one forks, the next mold or the application's own, collect as usual.
@@ -140,14 +146,15 @@ module Pando
 
       def on? = @on
 
-      # Called between two jobs.
+      # Called after a job, or while jobs run.
       def look(now = Sys.now)
         return if now < @check_at
 
         @check_at = now + TICK
         cause = @wanted.call
         @garbage ||= !cause.nil? && cause != ROOM
-        grown = @size.call - @size_at_fork
+        size = @size.call or return
+        grown = size - @size_at_fork
         limit = [@size_at_fork * WORTH, WORTH_BYTES].max
         return allow if grown >= limit * MOST
         return unless @garbage && grown >= limit
@@ -177,25 +184,35 @@ module Pando
       end
 
       # Takes a few microseconds.
-      def resident = File.read("/proc/self/statm").split[1].to_i * Sys::Memory::PAGE
+      # @return [Integer, nil] bytes; nil: the process has no descriptor left, for instance
+      def resident
+        File.read("/proc/self/statm").split[1].to_i * Sys::Memory::PAGE
+      rescue SystemCallError
+        nil
+      end
     end
 
-    # Runs minor collections in a worker between two jobs, before Ruby would run one during a job (docs/sharing.md,
-    # Garbage). The cost of one is measured, and the next waits until that is a given share of the worker's CPU time;
-    # half as long while the worker is idle.
+    # Runs minor collections in a worker between two requests, before Ruby would run one during a request, and in a node
+    # while its jobs run (docs/sharing.md, Garbage). The cost of one is measured, and the next waits until that is a
+    # given share of the worker's CPU time; half as long while the worker is idle.
     #
     # Under YJIT it runs no major collection. When Ruby wants one, GC.start would always be a major one. So nothing is
     # collected here, and Ruby collects when it must; unless major collections are deferred. Then each collection that
-    # Ruby begins by itself makes the heap larger by a tenth or more, so one of these has to come first. Without YJIT a
-    # major one is better here than during a request.
+    # Ruby begins by itself makes the heap larger, so one of these has to come first. Without YJIT a major one is better
+    # here than during a request.
     #
     # Made in a mold, started in each worker by its work.
     class Collector
       # New objects that are worth a collection; each has 40 bytes or more. The clock is read no more often.
       WORTH = 8192
-      # The share is this many times higher while major collections are deferred: a collection of Ruby's own would
-      # find too little garbage, and Ruby would take more memory in place of a major one, which takes longer than these.
+      # The share is this many times higher while major collections are deferred: with each collection of its own, Ruby
+      # then makes the heap larger.
       DEFERRED = 2
+
+      # @param config [Configuration] @param replaceable [Boolean] whether the worker may ask to be replaced
+      def self.for(config, replaceable: true)
+        new(config.gc_between_requests, MajorGCDeferral.new(config.gc_major, replaceable: replaceable))
+      end
 
       def initialize(percent, deferral = nil, major_gc: MajorGC)
         @share = percent && (percent / 100.0)
@@ -212,7 +229,7 @@ module Pando
         begin_anew(Preparation.minor_gc_seconds || 0.0)
       end
 
-      # Called after each job.
+      # Called after each request, or while jobs run.
       # @yieldreturn [Boolean] whether no job waits
       def between
         return unless @share
@@ -232,12 +249,11 @@ module Pando
       private
 
       def collect
-        wanted = @major_gc.wanted
-        return begin_anew if wanted && @major_gc.unshares? && !deferred?
+        return begin_anew if @major_gc.wanted && @major_gc.unshares? && !deferred?
 
         before = cpu
         major = GC.stat(:major_gc_count)
-        wanted && deferred? ? @major_gc.minor_instead : GC.start(full_mark: false, immediate_sweep: true)
+        deferred? && @major_gc.possible? ? @major_gc.minor_only : GC.start(full_mark: false, immediate_sweep: true)
         begin_anew(GC.stat(:major_gc_count) == major ? cpu - before : @cost)
       end
 

@@ -110,6 +110,7 @@ module Pando
       def load_beside(care, app)
         @care = care
         @app = app
+        Refork::Preparation.begin_anew
         load_all
       end
 
@@ -346,7 +347,11 @@ module Pando
         super
       end
 
-      def work(_listeners, _channel) = Swarm::JobHandler.new(@kind, @make, @config.timeout_grace, collector)
+      # To replace a node may interrupt long jobs, which its growth is not worth.
+      def work(_listeners, _channel)
+        collector = Refork::Collector.for(@config, replaceable: false)
+        Swarm::JobHandler.new(@kind, @make, @config.timeout_grace, collector)
+      end
 
       private
 
@@ -358,12 +363,6 @@ module Pando
         end
       end
 
-      # A replaced node interrupts long jobs, which its growth is not worth.
-      def collector
-        Refork::Collector.new(@config.gc_between_requests,
-                              Refork::MajorGCDeferral.new(@config.gc_major, replaceable: false))
-      end
-
       def own_options
         { workers: @kind.count, auto_workers: false, canary: ClusterOptions.canary(@kind.canary),
           jobs: true, slow: nil, health: nil, longest_request: @kind.quiet_timeout, longest_wait: 0.0, drain: 0.0,
@@ -373,6 +372,7 @@ module Pando
 
       def load_application
         check_independence
+        check_collections
         require "pando/swarm/job_handler"
         runner = Swarm::Runners.load(@kind.runner) if @kind.runner
         runner ? runner.load(@kind) : Swarm::RequiredFiles.load(@kind)

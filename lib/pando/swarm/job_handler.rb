@@ -54,7 +54,6 @@ module Pando
 
       # At each tick of the worker's loop.
       def idle
-        quiet if @told_to_quiet
         return unless @runner
 
         @progress.update
@@ -66,6 +65,7 @@ module Pando
       # Jobs overlap, so that there is no moment between them. Garbage is collected while they run, and only if major
       # collections are deferred: without that, there is nothing to be gained.
       def pulse
+        quiet if @told_to_quiet
         return unless @runner && @collector.deferred? && @progress.recent?
 
         @collector.between { false }

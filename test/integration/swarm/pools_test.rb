@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pando/refork/gc"
 require "support/folder_jobs"
 
 # Promise: one server, and so one container, may have workers that serve requests and several kinds of job nodes. Each
@@ -37,6 +38,26 @@ class SwarmPoolsTest < Minitest::Test
 
     assert_equal(200, server.get("/").status)
     assert_predicate(server.stop, :success?, server.output)
+  end
+
+  # A pool begins cold, even if its first mold is forked from that of another pool.
+  def test_a_kind_that_shares_a_boot_defers_full_collections_only_after_a_refork
+    reason = Pando::Refork::MajorGC.obstacle
+    skip reason if reason
+    server = serve(config: <<~RUBY)
+      require #{RUNNER.inspect}
+      workers 1
+      refork :manual
+      gc major: :postpone
+      after_worker_ready do |_, node|
+        File.write("\#{node.pool_name}.\#{node.generation}", GC.config[:rgengc_allow_full_mark].to_s)
+      end
+      node(:folder, count: 1, shared: true) { FolderRunner.new }
+    RUBY
+    server.wait_past("generation.current", pool: "folder")
+    refork(server, "folder")
+
+    assert_equal(%w[true false], [0, 1].map { |number| File.read(File.join(server.folder, "folder.#{number}")) })
   end
 
   # What the workers' mold has loaded, the nodes' has without loading it again; what they lack, it loads by itself.

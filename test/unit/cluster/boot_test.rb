@@ -21,6 +21,7 @@ class ClusterBaseFrameTest < Minitest::Test
     def start(_worker); end
     def sources = []
     def idle; end
+    def pulse = nil
     def stop(_deadline = nil, _by = nil); end
     def go_on; end
     def failure = nil

@@ -32,6 +32,7 @@ class ClusterWorkerPromotionTest < Minitest::Test
     def initialize = @begun_again = 0
     def rest? = !!resting
     def patience = 5.0
+    def pulse = nil
     def go_on = @begun_again += 1
   end
 

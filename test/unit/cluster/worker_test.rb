@@ -71,6 +71,20 @@ class ClusterWorkerTest < Minitest::Test
     assert_equal([1, 1, 1, 2, 2], seen)
   end
 
+  def test_a_wait_that_its_work_has_shortened_is_no_reason_to_look_after_it
+    work = Work.new(0)
+    { link: Link.new(:nothing), work: work, idle_by: 0.0, leaving: false }.each do |name, value|
+      @worker.instance_variable_set(:"@#{name}", value)
+    end
+    seen = [0.0, 0.05, 10.0].map do |seconds|
+      elapse(seconds)
+      @worker.send(:attend, [])
+      work.idles
+    end
+
+    assert_equal([1, 1, 2], seen)
+  end
+
   def test_its_work_tells_how_long_it_may_wait
     waits = [nil, 0.05].map do |seconds|
       @worker.instance_variable_set(:@work, Struct.new(:pulse).new(seconds))

@@ -100,24 +100,59 @@ class CollectorTest < Minitest::Test
     assert_equal [true, false, false], counts.map(&:zero?)
   end
 
-  # Ruby never runs that then, but makes the heap larger with each collection of its own.
+  # Counts the minor collections.
+  Minor = Struct.new(:asked) do
+    def wanted = :oldgen
+    def possible? = true
+    def unshares? = true
+    def minor_only = self.asked += 1
+  end
+
+  # Ruby never runs that one then, but makes the heap larger with each collection of its own.
   def test_where_full_ones_are_deferred_minor_ones_run_although_ruby_wants_a_full_one
-    reason = Pando::Refork::MajorGC.obstacle
-    skip reason if reason
-    wanted, done, stress = in_child do
-      Pando::Refork::MajorGC.allowed = false
-      kept = until_a_full_one_is_wanted
-      done = collections { serve(Pando::Refork::Collector.new(50, Deferral.new).tap(&:start), 200) }
-      [kept.any?, done, GC.stress]
+    asked, done = in_child do
+      GC.start
+      GC.disable
+      minor = Minor.new(0)
+      done = collections { serve(Pando::Refork::Collector.new(50, Deferral.new, major_gc: minor).tap(&:start), 200) }
+      [minor.asked, done]
     end
 
-    assert wanted
-    assert_operator done[:minor_gc_count], :>, 0
-    assert_equal 0, done[:major_gc_count]
-    refute stress
+    assert_operator asked, :>, 0
+    assert_equal [0, 0], done.values
+  end
+
+  def test_that_one_is_minor_although_ruby_wants_a_full_one
+    skip_without_deferral
+    possible, done, stress = in_child do
+      Pando::Refork::MajorGC.allowed = false
+      kept = until_a_full_one_is_wanted
+      possible = Pando::Refork::MajorGC.possible? && kept.any?
+      [possible, collections { Pando::Refork::MajorGC.minor_only }, GC.stress]
+    end
+
+    assert possible
+    assert_includes 1..2, done[:minor_gc_count] # the first call makes an object of Ruby's own
+    assert_equal [0, false], [done[:major_gc_count], stress]
+  end
+
+  def test_while_full_ones_are_deferred_they_come_twice_as_often
+    Pando::Refork::Preparation.minor_gc_seconds = 0.01
+    waits = [nil, Deferral.new].map do |deferral|
+      Pando::Refork::Collector.new(50, deferral).tap(&:start).instance_variable_get(:@wait)
+    end
+
+    assert_equal [0.02, 0.01], waits
+  ensure
+    Pando::Refork::Preparation.minor_gc_seconds = nil
   end
 
   private
+
+  def skip_without_deferral
+    reason = Pando::Refork::MajorGC.obstacle
+    skip reason if reason
+  end
 
   # @return [Array] what must not become garbage
   def until_a_full_one_is_wanted

@@ -84,6 +84,25 @@ class MajorGCDeferralTest < Minitest::Test
                  life(:postpone, 100, 116, replaceable: false))
   end
 
+  # Its process has no descriptor left, for instance.
+  def test_where_its_size_is_unknown_nothing_is_decided
+    possible
+    seen = in_child do
+      sizes = [100, nil, 148].map { |size| size && (size * MIB) }
+      deferral = Pando::Refork::MajorGCDeferral.new(:postpone, size: -> { sizes.shift }, warm: -> { true })
+      deferral.start(Worker.new(1, 2))
+      now = Pando::Sys.now
+      [2, 4].map { |seconds| deferral.look(now + seconds) || deferral.on? }
+    end
+
+    assert_equal [true, false], seen
+    assert_equal(false, in_child { unmeasured_at_the_fork.on? })
+  end
+
+  def unmeasured_at_the_fork
+    Pando::Refork::MajorGCDeferral.new(:postpone, size: -> {}, warm: -> { true }).tap { |one| one.start(Worker.new(1, 2)) }
+  end
+
   def test_when_nobody_has_replaced_it_ruby_has_its_way
     possible
     assert_equal({ on: false, due: false, allowed: true, events: %w[gc.major_due gc.major_allowed] },

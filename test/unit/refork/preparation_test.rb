@@ -64,6 +64,21 @@ class ReforkPreparationTest < Minitest::Test
     assert_equal [false, false, true], kin
   end
 
+  # A pool's first mold, forked from that of another pool.
+  def test_a_mold_that_begins_anew_was_no_worker
+    kin = in_child do
+      Pando::Refork::Preparation.run(nil)
+      in_child do
+        Pando::Refork::Preparation.begin_anew
+        Pando::Refork::Preparation.run(nil)
+        first = Pando::Refork::Preparation.warm?
+        [first, in_child { Pando::Refork::Preparation.run(nil) || Pando::Refork::Preparation.warm? }]
+      end
+    end
+
+    assert_equal [false, true], kin
+  end
+
   def test_nothing_is_done_unasked
     assert_operator grown(nil), :<, 10_000
   end

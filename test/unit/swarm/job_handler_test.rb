@@ -18,7 +18,7 @@ class SwarmJobHandlerTest < Minitest::Test
   Collector = Struct.new(:deferred, :collected) do
     def start(_worker) = self.collected = 0
     def deferred? = deferred
-    def between = self.collected += 1
+    def between(&) = self.collected += 1
   end
 
   # Stands for Cluster::Worker.
