@@ -10,8 +10,11 @@ class SwarmJobHandlerTest < Minitest::Test
   include Support::InChild
 
   Runner = Struct.new(:busy, :progress, :done) do
+    attr_reader :told
+
     def busy? = busy
-    %i[start quiet stop].each { |name| define_method(name) { nil } }
+    def quiet = @told = "quiet"
+    %i[start stop].each { |name| define_method(name) { nil } }
   end
 
   # Stands for Refork::Collector.
@@ -28,6 +31,11 @@ class SwarmJobHandlerTest < Minitest::Test
     %i[jobs_finished set_load job_started jobs_rest].each { |name| define_method(name) { |*| nil } }
   end
 
+  def started(runner, collector)
+    make = ->(_node) { runner }
+    Pando::Swarm::JobHandler.new(Pando::Config::NodeKind.new, make, 1.0, collector).tap { |one| one.start(Worker.new) }
+  end
+
   # In a process of its own, because a node sets signal handlers.
   # @param states [Array<Array(Boolean, Integer)>] of the runner at each look: whether it is busy, and its jobs done
   # @return [Array<Array>] the pulse after each, and how often garbage was collected
@@ -35,8 +43,7 @@ class SwarmJobHandlerTest < Minitest::Test
     in_child do
       runner = Runner.new(false, 0, 0)
       collector = Collector.new(deferred)
-      handler = Pando::Swarm::JobHandler.new(Pando::Config::NodeKind.new, ->(_node) { runner }, 1.0, collector)
-      handler.start(Worker.new)
+      handler = started(runner, collector)
       states.map do |busy, done|
         runner.busy = busy
         runner.done = done
@@ -48,6 +55,18 @@ class SwarmJobHandlerTest < Minitest::Test
 
   def test_while_jobs_run_and_when_some_have_just_ended
     assert_equal([[nil, 0], [0.05, 1], [0.05, 2], [nil, 2]], pulses([false, 0], [true, 0], [false, 3], [false, 3]))
+  end
+
+  # Between two looks after its jobs.
+  def test_a_node_that_gets_the_signal_takes_no_further_job
+    told = in_child do
+      handler = started(runner = Runner.new(true, 0, 0), Collector.new(false))
+      Process.kill(:TSTP, Process.pid)
+      handler.pulse
+      runner.told
+    end
+
+    assert_equal("quiet", told)
   end
 
   def test_not_where_full_collections_are_left_to_ruby
