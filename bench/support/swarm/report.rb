@@ -8,7 +8,7 @@ module Bench
     # The output of bench/swarm: a line for each contestant, and Pando's targets.
     class Report
       MIB = 1024.0 * 1024
-      PSS = 0.6
+      PSS = 0.5
       WARM = 1.10
       COST = ["", "PSS, MiB", "at the end", "of a node", "USS of a node", "jobs/CPU s", "later", "reforks",
               "failed"].freeze
