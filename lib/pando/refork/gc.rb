@@ -132,7 +132,8 @@ module Pando
       # In the new worker.
       def start(worker)
         wished = @setting == :postpone || (@setting == :auto && MajorGC.unshares?)
-        @on = wished && @warm.call && MajorGC.obstacle.nil? && !(@size_at_fork = @size.call).nil?
+        @size_at_fork = (@size.call if wished && @warm.call && MajorGC.obstacle.nil?)
+        @on = !@size_at_fork.nil?
         return unless @on
 
         @worker = worker

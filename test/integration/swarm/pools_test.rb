@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/refork/gc"
+require "support/deferral"
 require "support/folder_jobs"
 
 # Promise: one server, and so one container, may have workers that serve requests and several kinds of job nodes. Each
 # kind has molds of its own and is reforked, replaced and reloaded by itself.
 class SwarmPoolsTest < Minitest::Test
   include Support::FolderJobs
+  include Support::Deferral
 
   CONFIG = <<~RUBY.freeze
     require #{RUNNER.inspect}
@@ -42,8 +43,7 @@ class SwarmPoolsTest < Minitest::Test
 
   # A pool begins cold, even if its first mold is forked from that of another pool.
   def test_a_kind_that_shares_a_boot_defers_full_collections_only_after_a_refork
-    reason = Pando::Refork::MajorGC.obstacle
-    skip reason if reason
+    skip_without_deferral
     server = serve(config: <<~RUBY)
       require #{RUNNER.inspect}
       workers 1

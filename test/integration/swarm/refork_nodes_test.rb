@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/refork/gc"
+require "support/deferral"
 require "support/folder_jobs"
 
 # Promise: a node whose runner has threads is forked only when none of them is left; its jobs have ended before, and
 # it goes on with a new runner afterwards. Each job is done once.
 class SwarmReforkNodesTest < Minitest::Test
   include Support::FolderJobs
+  include Support::Deferral
 
   def test_every_job_is_done_while_generations_change
     server = swarm("count: 2, concurrency: 2, refork: [15]",
@@ -34,8 +35,7 @@ class SwarmReforkNodesTest < Minitest::Test
   end
 
   def test_its_nodes_defer_full_collections_after_the_first_refork
-    reason = Pando::Refork::MajorGC.obstacle
-    skip reason if reason
+    skip_without_deferral
     server = swarm("count: 1", <<~RUBY)
       gc major: :postpone
       refork :manual

@@ -56,33 +56,28 @@ class ClusterWorkerTest < Minitest::Test
   end
   Link = Struct.new(:receive)
 
-  def test_orders_without_end_do_not_keep_it_from_looking_after_its_work
-    link = Link.new(:nothing)
+  # @param sources [Array] what is ready each time @param seconds [Array<Float>] that pass before
+  # @return [Array<Integer>] how often it has looked after its work by then
+  def idles(sources, seconds, link: Link.new(:nothing))
     work = Work.new(0)
     { link: link, work: work, idle_by: 0.0, leaving: false }.each do |name, value|
       @worker.instance_variable_set(:"@#{name}", value)
     end
-    seen = [0.0, 0.1, 0.1, 10.0, 0.1].map do |seconds|
-      elapse(seconds)
-      @worker.send(:attend, [link])
+    seconds.map do |passed|
+      elapse(passed)
+      @worker.send(:attend, sources.dup)
       work.idles
     end
+  end
 
-    assert_equal([1, 1, 1, 2, 2], seen)
+  def test_orders_without_end_do_not_keep_it_from_looking_after_its_work
+    link = Link.new(:nothing)
+
+    assert_equal([1, 1, 1, 2, 2], idles([link], [0.0, 0.1, 0.1, 10.0, 0.1], link: link))
   end
 
   def test_a_wait_that_its_work_has_shortened_is_no_reason_to_look_after_it
-    work = Work.new(0)
-    { link: Link.new(:nothing), work: work, idle_by: 0.0, leaving: false }.each do |name, value|
-      @worker.instance_variable_set(:"@#{name}", value)
-    end
-    seen = [0.0, 0.05, 10.0].map do |seconds|
-      elapse(seconds)
-      @worker.send(:attend, [])
-      work.idles
-    end
-
-    assert_equal([1, 1, 2], seen)
+    assert_equal([1, 1, 2], idles([], [0.0, 0.05, 10.0]))
   end
 
   def test_its_work_tells_how_long_it_may_wait

@@ -3,11 +3,13 @@
 require "test_helper"
 require "pando/refork/gc"
 require "pando/sys"
+require "support/deferral"
 require "support/in_child"
 
 # Young garbage, collected between two jobs.
 class CollectorTest < Minitest::Test
   include Support::InChild
+  include Support::Deferral
 
   # In a process of its own, with a heap that Ruby need not collect by itself.
   # @return [Hash] of the collections while jobs were done
@@ -148,11 +150,6 @@ class CollectorTest < Minitest::Test
   end
 
   private
-
-  def skip_without_deferral
-    reason = Pando::Refork::MajorGC.obstacle
-    skip reason if reason
-  end
 
   # @return [Array] what must not become garbage
   def until_a_full_one_is_wanted

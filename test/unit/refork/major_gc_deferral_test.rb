@@ -5,12 +5,14 @@ require "minitest/mock"
 require "pando/native"
 require "pando/sys"
 require "pando/refork/gc"
+require "support/deferral"
 require "support/in_child"
 require_relative "../http/support/fake_worker"
 
 # Full collections, put off in a worker.
 class MajorGCDeferralTest < Minitest::Test
   include Support::InChild
+  include Support::Deferral
   include HTTPSupport::Events
 
   # Stands for Cluster::Worker.
@@ -19,12 +21,6 @@ class MajorGCDeferralTest < Minitest::Test
   end
 
   MIB = 1024**2
-
-  # Where Ruby knows how.
-  def possible
-    reason = Pando::Refork::MajorGC.obstacle
-    skip reason if reason
-  end
 
   # In a process of its own.
   # @param sizes [Array<Integer>] MiB after the fork, and at each look
@@ -54,7 +50,7 @@ class MajorGCDeferralTest < Minitest::Test
   end
 
   def test_it_is_the_users_to_say
-    possible
+    skip_without_deferral
 
     assert_equal({ on: true, due: false, allowed: false, events: [] }, life(:postpone, 100, 100))
     assert_equal({ on: false, due: false, allowed: true, events: [] }, life(:ruby, 100))
@@ -62,31 +58,31 @@ class MajorGCDeferralTest < Minitest::Test
 
   # There is little that it shares with its mold and will not change by itself.
   def test_not_before_the_first_refork
-    possible
+    skip_without_deferral
 
     assert_equal({ on: false, due: false, allowed: true, events: [] }, life(:postpone, 100, warm: false))
   end
 
   def test_by_itself_only_where_it_pays
-    possible
+    skip_without_deferral
     assert_equal Pando::Refork::MajorGC.unshares?, life(:auto, 100)[:on]
   end
 
   def test_the_worker_is_told_once_to_be_replaced
-    possible
+    skip_without_deferral
     assert_equal({ on: true, due: true, allowed: false, events: ["gc.major_due"] },
                  life(:postpone, 100, 116, 117, 118))
   end
 
   def test_where_no_replacement_is_wanted_ruby_has_its_way_at_once
-    possible
+    skip_without_deferral
     assert_equal({ on: false, due: false, allowed: true, events: ["gc.major_allowed"] },
                  life(:postpone, 100, 116, replaceable: false))
   end
 
   # Its process has no descriptor left, for instance.
   def test_where_its_size_is_unknown_nothing_is_decided
-    possible
+    skip_without_deferral
     seen = in_child do
       sizes = [100, nil, 148].map { |size| size && (size * MIB) }
       deferral = Pando::Refork::MajorGCDeferral.new(:postpone, size: -> { sizes.shift }, warm: -> { true })
@@ -104,7 +100,7 @@ class MajorGCDeferralTest < Minitest::Test
   end
 
   def test_when_nobody_has_replaced_it_ruby_has_its_way
-    possible
+    skip_without_deferral
     assert_equal({ on: false, due: false, allowed: true, events: %w[gc.major_due gc.major_allowed] },
                  life(:postpone, 100, 116, 148))
   end
@@ -171,7 +167,7 @@ class MajorGCDeferralTest < Minitest::Test
 
   # The next mold, or one of the application's own.
   def test_a_child_of_its_is_to_have_them
-    possible
+    skip_without_deferral
     assert(in_child do
       Pando::Refork::MajorGCDeferral.new(:postpone, warm: -> { true }).start(Worker.new)
       IO.popen("-") { |child| child ? child.read == "true" : exit_with(Pando::Refork::MajorGC.allowed?) }
