@@ -35,9 +35,11 @@ module Pando
       end
 
       serialize state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, observed: :flag, released: :flag,
-                backoff: RestartThrottle
+                forked_within: :number, backoff: RestartThrottle
 
       attr_reader :number, :purpose, :state, :source, :began_at
+      # Seconds from its beginning until a worker had forked its mold; nil: no worker has.
+      attr_reader :forked_within
       # Between failed attempts to fork from its mold.
       attr_reader :backoff
       attr_accessor :mold
@@ -96,6 +98,12 @@ module Pando
       # Its mold has been told to learn what its first worker writes to, see Refork::Prefault::Orders.
       def observed! = @observed = true
       def observed? = @observed
+
+      # Its mold is there.
+      def mold_ready
+        @forked_within = Sys.now - began_at if source
+        enter(:ready)
+      end
 
       def count_unfit = @unfit += 1
 

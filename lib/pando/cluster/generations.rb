@@ -114,7 +114,7 @@ module Pando
 
       # @return [Generation, nil] nil: the kernel has no process for its mold, and nothing has changed
       def begin_generation(purpose, source = nil, *release)
-        mold = source ? @spawner.mold_from(source, @newest + 1) : cold_mold(purpose, release)
+        mold = source ? @promotion.order(source, @newest + 1, purpose) : cold_mold(purpose, release)
         return put_off(purpose, source) if mold.nil? && proven?
 
         release_kept("the next generation is on its way") if @evaluation.kept
@@ -144,7 +144,7 @@ module Pando
         return child.kill("its generation was given up") unless upcoming&.mold.equal?(child)
 
         @cold_boots.born(upcoming)
-        upcoming.enter(:ready)
+        upcoming.mold_ready
         upcoming.go_on unless upcoming.held?
       end
 

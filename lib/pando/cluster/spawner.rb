@@ -49,9 +49,10 @@ module Pando
 
       # The worker forks it between two requests, however long the running one takes. If the worker has just ended, the
       # mold stays ordered until the monitor notices, and Promotion asks another worker.
-      def mold_from(worker, generation)
+      # @param within [Float, nil] seconds after which a worker refuses, if its jobs have not ended
+      def mold_from(worker, generation, within = nil)
         patience = @options.spawn_timeout + (@options.longest_request || 0)
-        fork_by(worker, :promote, :mold, 0, generation, patience)
+        fork_by(worker, :promote, :mold, 0, generation, patience, text: within.to_s)
       end
 
       def reactor(setup)

@@ -259,7 +259,8 @@ module Pando
       def begin_promotion(order)
         @promotion&.close
         @promotion = order
-        @promotion_until = Sys.now + @work.patience
+        @patience = [@work.patience, order.within].compact.min
+        @promotion_until = Sys.now + @patience
         nil
       end
 
@@ -284,7 +285,7 @@ module Pando
       end
 
       def refuse_promotion
-        report(:fork_refused, seat: @promotion.seat, text: "its running work did not end within #{@work.patience} s")
+        report(:fork_refused, seat: @promotion.seat, text: "its running work did not end within #{@patience} s")
         abandon_promotion
       end
 

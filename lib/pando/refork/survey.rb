@@ -87,7 +87,7 @@ module Pando
         before = @served
         @record.add(workers)
         @served = @record.requests
-        members = [*workers, (generation.mold if mold_stays?(workers))].select { |child| child&.pidfd }
+        members = [*workers, (generation.mold if mold_stays?(generation, workers))].select { |child| child&.pidfd }
         others = @roster.molds.select(&:pidfd) - members
         @footprint.measure(members, others, idle: before == @served, now: now)
         @due = now + HASTE if @footprint.incomplete?
@@ -100,7 +100,9 @@ module Pando
         generation.heal? && !generation.source.nil? && !@line.nil? && !@generations.passed?(@line)
       end
 
-      def mold_stays?(workers) = @options.mold == :keep || workers.size < Cluster::Generations::MoldReleaser::LEAST
+      def mold_stays?(generation, workers)
+        Cluster::Generations::MoldReleaser.keeps?(@options, generation, workers.size)
+      end
 
       # The CPU time of a mold since its promotion is part of the cost of the refork. A mold that booted from cold has
       # loaded the app, which does not count.

@@ -366,7 +366,6 @@ module Pando
       def own_options
         { workers: @kind.count, auto_workers: false, canary: ClusterOptions.canary(@kind.canary),
           jobs: true, slow: nil, health: nil, longest_request: @kind.quiet_timeout, longest_wait: 0.0, drain: 0.0,
-          mold: :keep, # to fork another one, a node would have to end its jobs
           **@kind.to_h.slice(:exclusive, :shared, :surge, :unavailable) }
       end
 

@@ -23,6 +23,18 @@ module Pando
         # The fewest workers without a mold: a deadly request may kill two, and one must be left to fork a mold.
         LEAST = 3
 
+        # @param workers [Integer]
+        # @return [Boolean] whether this generation's mold stays, however much of its memory is private to it
+        def self.keeps?(options, generation, workers)
+          options.mold == :keep || workers < LEAST || (options.jobs && !soon?(generation))
+        end
+
+        # A node forks a mold when its jobs have ended. How long that takes is known if one has done so.
+        def self.soon?(generation)
+          !generation.forked_within.nil? && generation.forked_within < Promotion::PATIENCE
+        end
+        private_class_method :soon?
+
         def initialize(pool, conditions, gauge)
           @roster = pool.roster
           @generations = pool.generations
@@ -69,8 +81,10 @@ module Pando
         # It was missed, or no worker could fork another mold, or the last mold that a worker has forked has failed.
         def indispensable?
           @missed == @generations.current.number || @generations.reforks.healing_source.nil? ||
-            @generations.reforks.failures.positive?
+            @generations.reforks.failures.positive? || keeps?
         end
+
+        def keeps? = self.class.keeps?(@options, @generations.current, @rollout.size)
 
         def worth?(usage) = @options.mold == :release || usage.private >= [MUCH, usage.rss * SHARE].max
 
@@ -81,8 +95,7 @@ module Pando
 
         # A mold also comes back if it would not be stopped now: fewer workers are wanted, or the settings have changed.
         def recall(reloading, now)
-          stays = @options.mold == :keep || @rollout.size < LEAST
-          return unless process_needed? || stays || (reloading && @generations.reforks.healing_source)
+          return unless process_needed? || keeps? || (reloading && @generations.reforks.healing_source)
 
           generation = @generations.recall_mold or return
           @measured_at = -PACE

@@ -6,7 +6,8 @@ module Pando
       # Waits for the worker that was told to fork the next mold. It forks between two requests; if it ends before, is
       # replaced, or stays at one request while another one is free, that one is asked. Owned by Generations.
       class Promotion
-        # Seconds to wait for a worker at a long request while another one is free.
+        # Seconds to wait for a worker at a long request while another one is free, and for the jobs of a node while
+        # a process is needed. The node does no new jobs meanwhile.
         PATIENCE = 5.0
         # The most workers that are asked for one mold.
         MOST = 4
@@ -20,6 +21,12 @@ module Pando
           @reforks = reforks
           @spawner = spawner
           @options = options
+        end
+
+        # Orders a worker to fork the next mold.
+        # @return [Child, nil] the mold; nil: the kernel refused
+        def order(worker, number, purpose)
+          @spawner.mold_from(worker, number, (PATIENCE if @options.jobs && purpose == :heal))
         end
 
         # A worker has been asked.
@@ -96,7 +103,7 @@ module Pando
           Events.emit("source.changed", generation: generation.number, source: worker.pid, slot: worker.slot,
                                         requests: worker.requests, reason: "the worker in slot #{slot} #{reason}")
           self.begin(worker, @asked)
-          generation.fork_from(worker, @spawner.mold_from(worker, generation.number))
+          generation.fork_from(worker, order(worker, generation.number, generation.purpose))
           @generations.mold_refused unless generation.mold
         end
 

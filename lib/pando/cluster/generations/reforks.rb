@@ -106,14 +106,14 @@ module Pando
         def best_source(except = []) = @policy.choose(preferred(except))
 
         # Takes the place of a dead mold. A worker at a long job is chosen only if no other is there; and not at all
-        # once such a one has failed to fork in time.
+        # once such a one has failed to fork in time. A node takes no jobs while it waits for its long ones.
         # @return [Child, nil] nil: a cold boot is better, as when workers have repeatedly failed as molds
         def healing_source(except = [])
-          return if suspended? || !@policy.manual? || @generations.lost_threads.heal_cold?
+          return if heals_cold?
 
           willing = never_failed - except
           free = willing.reject(&:engaged?)
-          @policy.choose(free.any? || @roster.any?(&:declined_while_busy?) ? free : willing)
+          @policy.choose(free.any? || @options.jobs || @roster.any?(&:declined_while_busy?) ? free : willing)
         end
 
         # Takes the place of a worker that was asked and has not forked.
@@ -170,6 +170,12 @@ module Pando
         end
 
         private
+
+        # If one node has failed to end its jobs in time, the others would only stop taking jobs, too.
+        def heals_cold?
+          suspended? || off? || @generations.lost_threads.heal_cold? ||
+            (@options.jobs && forkable.any?(&:excluded_as_source?))
+        end
 
         # @return [String, nil] why the policy wants a refork now
         def wanted

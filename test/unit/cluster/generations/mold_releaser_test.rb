@@ -102,4 +102,34 @@ class MoldReleaserTest < Minitest::Test
 
     assert_released_after_a_refork
   end
+
+  # How long their jobs take is not known before a node has forked a mold.
+  def test_that_of_job_nodes_goes_when_a_node_has_forked_it_soon
+    cluster(jobs: true)
+    pass
+    refute released?
+
+    assert_released_after_a_refork
+  end
+
+  def test_it_stays_where_the_jobs_of_nodes_are_long
+    cluster(jobs: true)
+    generations.refork("test")
+    elapse(Pando::Cluster::Generations::Promotion::PATIENCE)
+    cluster.settle
+    pass
+
+    refute released?
+  end
+
+  def test_how_long_that_took_is_known_after_an_upgrade
+    cluster(jobs: true)
+    generations.refork("test")
+    elapse(3.0)
+    cluster.settle
+
+    record = state_of(generations.current).one("generation")
+
+    assert_in_delta 3.0, Pando::Cluster::Generation.taken_up(record, cluster.roster).forked_within
+  end
 end

@@ -7,6 +7,8 @@ require_relative "../support/mold_releaser_case"
 class RecalledMoldTest < Minitest::Test
   include ClusterSupport::MoldReleaserCase
 
+  Promotion = Pando::Cluster::Generations::Promotion
+
   def test_a_dead_worker_is_replaced_from_a_mold_of_the_best_one
     released
     cluster.serve(cluster.worker_in(1), 5)
@@ -153,6 +155,30 @@ class RecalledMoldTest < Minitest::Test
     assert_equal [0, 1, 2], cluster.slots
   end
 
+  # All others would take no jobs meanwhile, one after the other.
+  def test_a_node_whose_jobs_do_not_end_soon_is_the_only_one_that_is_asked
+    without_a_mold_of_nodes
+    cluster.die(cluster.worker_in(0))
+    turn
+    assert_equal Promotion::PATIENCE, cluster.spawner.within
+    cluster.child_events.fork_failed(cluster.upcoming_mold, "its running work did not end", innocent: false)
+    elapse(60)
+
+    assert_heals_from_cold
+    assert_equal [0, 1, 2], cluster.slots
+    pass(2 * MoldReleaser::WORTH)
+    refute released?
+  end
+
+  def test_nodes_that_are_all_at_long_jobs_are_not_asked
+    without_a_mold_of_nodes
+    cluster.roster.ready_workers.each { |node| node.row.start_job("jobs", "1 running", nil, nil) }
+    elapse(2)
+    cluster.die(cluster.worker_in(0))
+
+    assert_heals_from_cold
+  end
+
   def test_a_refork_takes_no_mold
     released
     generations.refork("test")
@@ -218,5 +244,17 @@ class RecalledMoldTest < Minitest::Test
 
     assert_predicate other, :released?
     assert_equal :current, other.current.state
+  end
+
+  private
+
+  # A node has forked it before.
+  def without_a_mold_of_nodes
+    cluster(jobs: true)
+    generations.refork("test")
+    assert_nil cluster.spawner.within, "its jobs have all their time"
+    cluster.settle
+    pass
+    assert released?
   end
 end

@@ -25,6 +25,8 @@ module ClusterSupport
     # Stands in for the spawner: forks the ordered child, or fails as the kernel may.
     class Spawner
       attr_accessor :refusing, :crowded
+      # Seconds within which the last mold from a worker was to be forked; nil: no limit.
+      attr_reader :within
 
       # @return [Boolean] whether there are lanes for another worker
       def room_beside?(_mold) = !crowded
@@ -38,7 +40,11 @@ module ClusterSupport
         order(:mold, 0, generation, nil)&.tap { |child| child.adopt(FakePidfd.new(Spawner.pid)) }
       end
 
-      def mold_from(worker, generation) = order(:mold, 0, generation, worker)
+      def mold_from(worker, generation, within = nil)
+        @within = within
+        order(:mold, 0, generation, worker)
+      end
+
       def worker(mold, slot) = order(:worker, slot, mold.generation, mold)
       def service(mold, index, _notes) = order(:service, index, mold.generation, mold)
 
