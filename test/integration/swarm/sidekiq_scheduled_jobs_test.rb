@@ -134,6 +134,27 @@ class SidekiqScheduledJobsTest < Minitest::Test
     assert_equal %w[other], began(server).keys
   end
 
+  def test_a_job_whose_push_kills_process_after_process_goes_to_the_dead_set
+    server = swarm("count: 1", required: jobs(<<~RUBY))
+      require "pando/swarm/runners/sidekiq/due_jobs"
+      Pando::Swarm::Runners::Sidekiq::DueJobs.send(:remove_const, :AGAIN)
+      Pando::Swarm::Runners::Sidekiq::DueJobs::AGAIN = 0
+      def push(name)
+        Process.kill(:KILL, Process.pid) && sleep if name == "deadly"
+        yield
+      end
+    RUBY
+    schedule("deadly")
+    buried = server.wait_for("job.buried", patience: 60)
+    schedule("other")
+    wait_for_end(server, %w[other])
+
+    assert_equal ["Job", "deadly", "default", 4], buried.values_at("name", "id", "queue", "deaths")
+    assert_equal([1, 2, 3, 4], server.events("job.killed").map { |event| event["deaths"] })
+    assert_equal 4, server.events("worker.lost").size
+    assert_equal 1, @redis.call("ZCARD", "dead")
+  end
+
   def test_a_class_of_the_app_that_moves_due_jobs_is_left_alone
     server = swarm("count: 1", required: jobs(<<~RUBY))
       class Own < Sidekiq::Scheduled::Enq
@@ -172,5 +193,8 @@ class SidekiqScheduledJobsTest < Minitest::Test
   end
 
   # @return [Array<String>] keys that hold jobs
-  def left = @redis.call("KEYS", "pando:sidekiq:*") | (@redis.call("KEYS", "*") & %w[schedule retry queue:default])
+  def left
+    keys = @redis.call("KEYS", "*")
+    keys.grep(/\Apando:sidekiq:(?!deaths:)/) | (keys & %w[schedule retry queue:default])
+  end
 end

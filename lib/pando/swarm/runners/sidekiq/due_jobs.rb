@@ -39,6 +39,18 @@ module Pando
             if redis.call("ZREM", KEYS[1], ARGV[1]) == 1 then redis.call("ZADD", KEYS[2], ARGV[2], ARGV[1]) end
           LUA
 
+          # Puts one job back that the process may have died of, or into the dead set if that happens too often. KEYS:
+          # as above, the number of deaths, the dead set. ARGV: the job, its new time, how many processes may die of it,
+          # for how long that is remembered, the time.
+          BLAME = <<~LUA
+            if redis.call("ZREM", KEYS[1], ARGV[1]) == 0 then return 0 end
+            local deaths = redis.call("INCR", KEYS[3])
+            redis.call("EXPIRE", KEYS[3], ARGV[4])
+            if deaths > tonumber(ARGV[3]) then redis.call("ZADD", KEYS[4], ARGV[5], ARGV[1])
+            else redis.call("ZADD", KEYS[2], ARGV[2], ARGV[1]) end
+            return deaths
+          LUA
+
           # @param identity [String] Sidekiq's name for the run
           def initialize(config, identity)
             @config = config
@@ -65,8 +77,16 @@ module Pando
             SETS.each { |set| call("EVAL", PUT_BACK, 2, ours(set), set) }
           end
 
-          # Call it when the process has died, perhaps of the push: the others that are due go first.
+          # Call these when the process has died, perhaps of the push: the others that are due go first.
           def postpone_all = SETS.each { |set| call("EVAL", PUT_BACK, 2, ours(set), set, later) }
+
+          # @return [Array(String, String)] pairs of set and job
+          def left = SETS.flat_map { |set| call("ZRANGE", ours(set), 0, -1).map { |job| [set, job] } }
+
+          # @return [Integer] how many processes have died; 0: the job is not here any more
+          def blame(set, job, counter, limit, remembered)
+            call("EVAL", BLAME, 4, ours(set), set, counter, "dead", job, later, limit, remembered, Time.now.to_f)
+          end
 
           private
 

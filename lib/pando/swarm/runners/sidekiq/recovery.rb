@@ -13,7 +13,8 @@ module Pando
       class Sidekiq
         # Finds jobs that were held by dead processes, or by dead processors of ours, and gives them back to their
         # queues. From the second death on a job is a suspect and runs alone, see SuspectJobs. When too many processes
-        # have died with it, it goes to Sidekiq's dead set instead. The DueJobs of dead processes go back to their sets.
+        # have died with it, it goes to Sidekiq's dead set instead. The DueJobs of dead processes go back to their sets,
+        # or to the dead set for the same reason.
         #
         # Runs on the Heartbeat's thread of each node, and once on that of its first processor.
         class Recovery
@@ -27,6 +28,8 @@ module Pando
           GRACE = 30
           # Limit for a job's class and id in the event.
           BYTES = 200
+          BURIED = "it goes to Sidekiq's dead set"
+          private_constant :BURIED
 
           # One step, so that only one of several finders counts a job, and so that the job is always somewhere. KEYS:
           # the list of the dead, the queue, the suspects, the number of deaths, the dead set.
@@ -112,7 +115,7 @@ module Pando
             queues = Array(process["queues"]).grep(/\Aqueue:./)
             dead = Dead.new(identity, process["pid"])
             count = queues.sum { |queue| take_over(dead, queue, blame: !process["ending"]) }
-            DueJobs.new(@config, identity).postpone_all
+            put_back_due(dead, blame: !process["ending"])
             @config.redis do |connection|
               connection.multi do |all|
                 all.call("HDEL", HeldJobs::HOLDERS, identity)
@@ -128,6 +131,24 @@ module Pando
           def take_over(dead, queue, blame:)
             jobs = call("LRANGE", HeldJobs.list(dead.identity, queue), 0, -1)
             jobs.count { |job| blame ? blame(dead, queue, job) : give_back(dead, queue, job) }
+          end
+
+          # A process pushes one due job at a time. It may have died of that.
+          def put_back_due(dead, blame:)
+            due = DueJobs.new(@config, dead.identity)
+            due.left.each { |set, job| blame_push(dead, due, set, job) } if blame
+            due.postpone_all
+          end
+
+          def blame_push(dead, due, set, job)
+            payload = parse(job)
+            id = payload["jid"] or return
+            deaths = due.blame(set, job, self.class.deaths(id), DEATHS, REMEMBERED)
+            return if deaths.zero?
+
+            emit("job.killed", job, pid: dead.pid, deaths: deaths,
+                                    reason: deaths > DEATHS ? BURIED : "it is pushed again after #{DueJobs::AGAIN} s")
+            bury(payload["queue"].to_s, job, deaths) if deaths > DEATHS
           end
 
           # The job that ran alone is still a suspect.
@@ -153,7 +174,7 @@ module Pando
           end
 
           def outcome(deaths)
-            return "it goes to Sidekiq's dead set" if deaths > DEATHS
+            return BURIED if deaths > DEATHS
 
             deaths < SUSPECT ? "it runs again" : "it runs again, alone in its node"
           end
