@@ -21,7 +21,7 @@ module Pando
         end
 
         def payload(server, name)
-          require "pando/server/payload"
+          require "pando/server/node_payload"
           return Payload.new(server) if name == Config::WEB
 
           pool = pool(server.config, name) and return PathPayload.new(server, pool)

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pando/server"
-require "pando/server/payload"
+require "pando/server/node_payload"
 require_relative "../config/config_test_case"
 
 # What the cluster is told of a kind of job nodes.

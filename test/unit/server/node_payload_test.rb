@@ -3,7 +3,7 @@
 require "test_helper"
 require "tmpdir"
 require "pando/server"
-require "pando/server/payload"
+require "pando/server/node_payload"
 
 # What a mold of job nodes loads.
 class NodePayloadTest < Minitest::Test

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "pando/server/payload"
+
+module Pando
+  class Server
+    # Job nodes of one kind as the cluster carries them: there is no Rack application, and no listener.
+    class NodePayload < Payload
+      def initialize(server, kind)
+        super(server)
+        @kind = kind
+      end
+
+      def name = @kind.name
+      def worker_name = name
+      # Its runner's are its own.
+      def threads = 1
+      def reactor(_descriptors = nil) = nil
+
+      # All of its kind may have changed but the name.
+      def adopt(renewal)
+        @kind = Kinds.node(renewal.config, name)
+        super
+      end
+
+      # To replace a node may interrupt long jobs, which its growth is not worth.
+      def work(_listeners, _channel)
+        collector = Refork::Collector.for(@config, replaceable: false)
+        Swarm::JobHandler.new(@kind, @make, @config.timeout_grace, collector)
+      end
+
+      private
+
+      def options_of(config)
+        super.tap do |options|
+          own_options.each { |name, value| options[name] = value }
+          options.memory.worker = @kind.memory
+          options.services = [] unless Kinds.names(config).first == name # they run once
+        end
+      end
+
+      def own_options
+        { workers: @kind.count, auto_workers: false, canary: ClusterOptions.canary(@kind.canary),
+          jobs: true, slow: nil, health: nil, longest_request: @kind.quiet_timeout, longest_wait: 0.0, drain: 0.0,
+          **@kind.to_h.slice(:exclusive, :shared, :surge, :unavailable) }
+      end
+
+      def load_application
+        check_independence
+        check_collections
+        require "pando/swarm/job_handler"
+        runner = Swarm::Runners.load(@kind.runner) if @kind.runner
+        runner ? runner.load(@kind) : Swarm::RequiredFiles.load(@kind)
+        @make = runner ? runner.method(:new) : @kind.factory
+      end
+
+      # Its first mold may be forked from the HTTP workers', but later ones may have to boot by themselves.
+      def check_independence
+        return unless @kind.shared && @kind.runner && @kind.files.empty?
+
+        raise BootError, "#{@kind.source}: node :#{@kind.runner} needs require: with shared: true as well, for when " \
+                         "#{Kinds.names(@config).first} has been reforked it boots by itself"
+      end
+
+      # There is no HTTP.
+      def warm_up_http(_role); end
+    end
+  end
+end
