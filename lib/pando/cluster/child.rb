@@ -318,9 +318,9 @@ module Pando
 
       def detail = @detail.empty? ? nil : @detail
 
-      def engaged?
+      def engaged?(seconds = LONG)
         since = row.busy_since
-        !since.nil? && Sys.now - since > LONG
+        !since.nil? && Sys.now - since > seconds
       end
 
       # Whether it is idle and has shown no heartbeat for a while. Deadlines decides whether it is stuck.

@@ -20,6 +20,7 @@ module Pando
         return @pool.shutdown.end_starting_child(child) if stopping?
         return child.call_off("its generation was discarded") if @pool.generations.discarded?(child)
 
+        @pool.generations.mold_adopted(child)
         # The mold's first deadline allowed for the running request of its source. A mold that was forked from another
         # pool's mold has to load its own part.
         child.deadline = Sys.now + (child.source.mold? ? @options.boot_timeout : @options.spawn_timeout) if child.mold?

@@ -99,11 +99,8 @@ module Pando
       def observed! = @observed = true
       def observed? = @observed
 
-      # Its mold is there.
-      def mold_ready
-        @forked_within = Sys.now - began_at if source
-        enter(:ready)
-      end
+      # Its mold has been forked.
+      def forked = (@forked_within = Sys.now - began_at if source)
 
       def count_unfit = @unfit += 1
 

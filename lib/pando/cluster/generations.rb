@@ -27,7 +27,7 @@ module Pando
       # Children whose self-check did not come back, after which their mold is given up.
       UNFIT = 2
 
-      serialize newest: :integer, reforks: Reforks, cold_boots: ColdBoots, proven: :flag,
+      serialize newest: :integer, reforks: Reforks, cold_boots: ColdBoots, proven: :flag, reload_failed: :flag,
                 backoff: Backoff, retired: RetiredGenerations
 
       attr_reader :current, :upcoming, :reforks, :promotion, :lost_threads, :changed_state, :cold_boots
@@ -63,7 +63,7 @@ module Pando
         @cold_boots = ColdBoots.new(roster, self, @reforks, **measuring)
         @promotion = Promotion.new(self, @reforks, spawner, options)
         @unwilling = []
-        @proven = false
+        @proven = @reload_failed = false
       end
 
       def settled? = !current.nil? && upcoming.nil? && !watching?
@@ -105,7 +105,15 @@ module Pando
 
       def release_mold(reason) = current.release_mold(reason)
       def released? = !!current&.released?
-      def recall_mold = (heal if upcoming.nil? && @backoff.over?)
+
+      # @param needed [Boolean] whether a process is needed: then the app may even boot from cold
+      def recall_mold(needed: true)
+        @promotion.hurry if needed
+        heal(needed) if upcoming.nil? && @backoff.over?
+      end
+
+      # Whether the release on disk has been refused, as far as Pando knows: a cold boot would bring it into service.
+      def reload_failed? = @reload_failed
 
       # Whether the mold to fall back to is there, or cannot be had.
       def fallback_ready? = upcoming.nil? && (!released? || !@backoff.over? || reforks.healing_source.nil?)
@@ -140,11 +148,13 @@ module Pando
       # Boots the current release anew, to replace what has grown. Called only while all is settled.
       def reboot = begin_generation(:reboot)
 
+      def mold_adopted(child) = (upcoming.forked if upcoming&.mold.equal?(child))
+
       def mold_ready(child)
         return child.kill("its generation was given up") unless upcoming&.mold.equal?(child)
 
         @cold_boots.born(upcoming)
-        upcoming.mold_ready
+        upcoming.enter(:ready)
         upcoming.go_on unless upcoming.held?
       end
 
@@ -219,6 +229,7 @@ module Pando
         @changed_state.established(generation)
         @proven = true
         @unwilling = []
+        @reload_failed = false if %i[boot reload].include?(generation.purpose)
         kept = @evaluation.established(generation, last)
         kept ? last.enter(:kept, **@evaluation.terms_for(generation).facts) : retire(last)
         @reforks.established(generation)
@@ -273,7 +284,11 @@ module Pando
 
       # The mold is dead: the best of its workers takes its place, else a cold boot. A worker for which the kernel had
       # no process is not asked again before a cold boot was tried: the limit may be the worker's own.
-      def heal = begin_generation(:heal, @reforks.healing_source(@unwilling))
+      # @param cold [Boolean] whether the app may boot from cold
+      def heal(cold = true) # rubocop:disable Style/OptionalBooleanParameter
+        source = @reforks.healing_source(@unwilling)
+        begin_generation(:heal, source) if source || cold
+      end
 
       def generation_of(child) = [upcoming, current].compact.find { |one| one.number == child.generation }
 
@@ -340,6 +355,8 @@ module Pando
       end
 
       def abandon(generation, state, reason)
+        @unwilling = generation.source ? [*@unwilling, generation.source] : [] if generation.heal?
+        @reload_failed ||= generation.purpose == :reload
         @lost_threads.forget_trial if generation.equal?(upcoming)
         @upcoming = nil if generation.equal?(upcoming)
         @current = nil if generation.equal?(current)

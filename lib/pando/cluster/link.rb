@@ -83,7 +83,7 @@ module Pando
       attr_reader :role, :seat, :slot, :generation, :link
       # @return [String, nil] the name of the pool, of another pool's mold
       attr_reader :pool
-      # @return [Float, nil] seconds within which a worker must fork its successor's mold; nil: its work decides
+      # @return [Integer, nil] seconds after which a worker that is to fork a mold refuses; nil: its work decides
       attr_reader :within
       # @return [LaneDescriptors, nil] of a worker behind the reactor
       attr_reader :lane_descriptors
@@ -106,9 +106,8 @@ module Pando
         @slot = message.slot
         @generation = message.generation
         @link = link
-        promoted = message.kind == :promote
-        @pool = message.text unless promoted || message.text.empty?
-        @within = Float(message.text, exception: false) if promoted
+        @pool = message.text unless message.text.empty?
+        @within = message.lane if message.kind == :promote && message.lane.positive?
         @lane_descriptors = lane_descriptors
         @notes = notes
       end

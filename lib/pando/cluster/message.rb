@@ -35,7 +35,7 @@ module Pando
       attr_reader :kind, :role, :seat, :slot, :generation, :lane, :text
 
       # @param lane [Integer] the number of a worker's lane to the reactor; of a {hurry} its time; of a {failure}
-      #   whether it is a passing one
+      #   whether it is a passing one; of a promotion the seconds after which a worker refuses, or 0
       # @param text [String] cut to TEXT_BYTES
       def initialize(kind, role: :worker, seat: 0, slot: 0, generation: 0, lane: 0, text: "")
         @kind = kind

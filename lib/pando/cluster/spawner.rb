@@ -51,8 +51,8 @@ module Pando
       # mold stays ordered until the monitor notices, and Promotion asks another worker.
       # @param within [Float, nil] seconds after which a worker refuses, if its jobs have not ended
       def mold_from(worker, generation, within = nil)
-        patience = @options.spawn_timeout + (@options.longest_request || 0)
-        fork_by(worker, :promote, :mold, 0, generation, patience, text: within.to_s)
+        patience = @options.spawn_timeout + (within || @options.longest_request || 0)
+        fork_by(worker, :promote, :mold, 0, generation, patience, number: within&.ceil || 0)
       end
 
       def reactor(setup)
@@ -98,12 +98,13 @@ module Pando
         raise
       end
 
-      def fork_by(source, kind, role, slot, generation, patience, text: "", notes: nil)
+      # @param number [Integer] of an order that hands over no lane, see Message
+      def fork_by(source, kind, role, slot, generation, patience, text: "", number: 0, notes: nil)
         start(role, slot, generation, source, patience) do |child, their_end|
           child.expect(their_end, @options.check_timeout && (Sys.now + @options.check_timeout))
           lane = (open_lanes(child) if role == :worker)
           order = Message.new(kind, role: role, seat: child.seat, slot: slot, generation: generation,
-                                    lane: lane&.number || 0, text: text)
+                                    lane: lane&.number || number, text: text)
           sent = source.order(order, [their_end, *notes, *lane&.for_worker])
           lane&.hand_over
           raise Errno::EPIPE, "pid #{source.pid} takes no orders" unless sent || (source.worker? && source.link.lost?)

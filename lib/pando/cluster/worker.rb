@@ -255,7 +255,7 @@ module Pando
       end
 
       # The order to fork the next mold waits until the work rests: HTTP rests between two requests; a node's jobs may
-      # end in time, else the monitor asks another node.
+      # end in time, else it refuses.
       def begin_promotion(order)
         @promotion&.close
         @promotion = order

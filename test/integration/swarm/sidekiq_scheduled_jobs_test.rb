@@ -195,6 +195,6 @@ class SidekiqScheduledJobsTest < Minitest::Test
   # @return [Array<String>] keys that hold jobs
   def left
     keys = @redis.call("KEYS", "*")
-    keys.grep(/\Apando:sidekiq:(?!deaths:)/) | (keys & %w[schedule retry queue:default])
+    keys.grep(/\Apando:sidekiq:(?!(push-)?deaths:)/) | (keys & %w[schedule retry queue:default])
   end
 end

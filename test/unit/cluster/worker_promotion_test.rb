@@ -50,6 +50,19 @@ class ClusterWorkerPromotionTest < Minitest::Test
     super
   end
 
+  def test_the_monitor_may_allow_less_time_than_the_work
+    order = Pando::Cluster::ForkOrder.new(Pando::Cluster::Message.new(:promote, role: :mold, seat: 7, lane: 2), @ours)
+    @worker.begin_promotion(order)
+    elapse(1)
+    assert_nil @worker.take_promotion
+    assert_empty @worker.reports
+    elapse(1)
+    @worker.take_promotion
+
+    assert_equal([[:fork_refused, { seat: 7, text: "its running work did not end within 2 s" }]], @worker.reports)
+    assert_nil order.pool
+  end
+
   def test_it_is_carried_out_as_soon_as_the_work_rests
     @worker.begin_promotion(@order)
     assert_nil @worker.take_promotion

@@ -78,10 +78,11 @@ module Pando
 
         def process_needed? = @rollout.wanting? || @services.wanting?
 
-        # It was missed, or no worker could fork another mold, or the last mold that a worker has forked has failed.
+        # It was missed, or no worker could fork another mold, or the last mold that a worker has forked has failed, or
+        # a cold boot would not bring the same release.
         def indispensable?
           @missed == @generations.current.number || @generations.reforks.healing_source.nil? ||
-            @generations.reforks.failures.positive? || keeps?
+            @generations.reforks.failures.positive? || @generations.reload_failed? || keeps?
         end
 
         def keeps? = self.class.keeps?(@options, @generations.current, @rollout.size)
@@ -95,9 +96,10 @@ module Pando
 
         # A mold also comes back if it would not be stopped now: fewer workers are wanted, or the settings have changed.
         def recall(reloading, now)
-          return unless process_needed? || keeps? || (reloading && @generations.reforks.healing_source)
+          needed = process_needed?
+          return unless needed || ((keeps? || reloading) && @generations.reforks.healing_source)
 
-          generation = @generations.recall_mold or return
+          generation = @generations.recall_mold(needed: needed) or return
           @measured_at = -PACE
           @missed = generation.number if @options.mold == :auto && now < @released_at.to_f + WORTH
         end

@@ -6,8 +6,8 @@ module Pando
       # Waits for the worker that was told to fork the next mold. It forks between two requests; if it ends before, is
       # replaced, or stays at one request while another one is free, that one is asked. Owned by Generations.
       class Promotion
-        # Seconds to wait for a worker at a long request while another one is free, and for the jobs of a node while
-        # a process is needed. The node does no new jobs meanwhile.
+        # Seconds to wait for a worker at a long request while another one is free, and for the jobs of a node if there
+        # is no mold and a process is needed.
         PATIENCE = 5.0
         # The most workers that are asked for one mold.
         MOST = 4
@@ -26,7 +26,15 @@ module Pando
         # Orders a worker to fork the next mold.
         # @return [Child, nil] the mold; nil: the kernel refused
         def order(worker, number, purpose)
-          @spawner.mold_from(worker, number, (PATIENCE if @options.jobs && purpose == :heal))
+          @spawner.mold_from(worker, number, (PATIENCE if @options.jobs && @generations.released? && purpose == :heal))
+        end
+
+        # A process is needed, and there is no mold. Then a refork waits no longer for the jobs of its node.
+        def hurry
+          return unless @options.jobs && awaited && Sys.now - @since >= PATIENCE
+
+          @spawner.cancel(@generations.upcoming.mold)
+          call_off("had jobs for #{PATIENCE.to_i} s, and another process is needed")
         end
 
         # A worker has been asked.
@@ -97,7 +105,7 @@ module Pando
           slot = generation.source.slot
           worker = substitute(**how)
           @spawner.cancel(generation.mold)
-          return call_off("the worker that was to become the mold (slot #{slot}) #{reason}") unless worker
+          return call_off(reason) unless worker
 
           @generations.lost_threads.forget_trial
           Events.emit("source.changed", generation: generation.number, source: worker.pid, slot: worker.slot,
@@ -107,8 +115,10 @@ module Pando
           @generations.mold_refused unless generation.mold
         end
 
-        def call_off(reason)
+        # @param fault [String] of the worker, without its subject
+        def call_off(fault)
           generation = @generations.upcoming
+          reason = "the worker that was to become the mold (slot #{generation.source.slot}) #{fault}"
           return @generations.withdraw(generation, reason) if generation.heal?
 
           @reforks.called_off(reason, generation.source)

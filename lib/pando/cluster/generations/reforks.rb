@@ -106,14 +106,17 @@ module Pando
         def best_source(except = []) = @policy.choose(preferred(except))
 
         # Takes the place of a dead mold. A worker at a long job is chosen only if no other is there; and not at all
-        # once such a one has failed to fork in time. A node takes no jobs while it waits for its long ones.
+        # once such a one has failed to fork in time.
+        # @param except [Array<Child>] those that have not forked since the last cold boot
         # @return [Child, nil] nil: a cold boot is better, as when workers have repeatedly failed as molds
         def healing_source(except = [])
-          return if heals_cold?
+          return if suspended? || off? || @generations.lost_threads.heal_cold?
 
-          willing = never_failed - except
+          willing = prefer(never_failed - except, &:replacement_wanted?)
+          return soonest(willing, except) if @options.jobs && @generations.released?
+
           free = willing.reject(&:engaged?)
-          @policy.choose(free.any? || @options.jobs || @roster.any?(&:declined_while_busy?) ? free : willing)
+          @policy.choose(free.any? || @roster.any?(&:declined_while_busy?) ? free : willing)
         end
 
         # Takes the place of a worker that was asked and has not forked.
@@ -171,10 +174,13 @@ module Pando
 
         private
 
-        # If one node has failed to end its jobs in time, the others would only stop taking jobs, too.
-        def heals_cold?
-          suspended? || off? || @generations.lost_threads.heal_cold? ||
-            (@options.jobs && forkable.any?(&:excluded_as_source?))
+        # An idle node forks at once. One at long jobs would only stop taking others, so it is not asked; and none is
+        # while another one that was asked still waits for its jobs.
+        def soonest(nodes, except)
+          return if except.any? { |node| node.ready? && node.engaged? }
+
+          idle, busy = nodes.partition { |node| node.row.busy_since.nil? }
+          @policy.choose(idle.any? ? idle : busy.reject { |node| node.engaged?(Promotion::PATIENCE) })
         end
 
         # @return [String, nil] why the policy wants a refork now

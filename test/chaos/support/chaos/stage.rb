@@ -20,7 +20,7 @@ module Chaos
     # Files of a release: its config.ru and its pando.rb.
     GOOD = %w[config.ru pando.rb].map { |name| File.read(File.join(FILES, name)).freeze }.freeze
     WORKERS = 4
-    NODES = 2
+    NODES = 3 # the fewest whose mold is let go
     APART = 2
     DISK = 6 # MiB
 

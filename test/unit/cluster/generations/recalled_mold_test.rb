@@ -155,14 +155,26 @@ class RecalledMoldTest < Minitest::Test
     assert_equal [0, 1, 2], cluster.slots
   end
 
-  # All others would take no jobs meanwhile, one after the other.
-  def test_a_node_whose_jobs_do_not_end_soon_is_the_only_one_that_is_asked
+  def test_an_idle_node_is_asked_although_a_busy_one_is_warmer
     without_a_mold_of_nodes
+    cluster.serve(cluster.worker_in(1), 5)
+    busy(1)
     cluster.die(cluster.worker_in(0))
     turn
-    assert_equal Promotion::PATIENCE, cluster.spawner.within
-    cluster.child_events.fork_failed(cluster.upcoming_mold, "its running work did not end", innocent: false)
-    elapse(60)
+
+    assert_equal [cluster.worker_in(2), Promotion::PATIENCE], [generations.upcoming.source, cluster.spawner.within]
+  end
+
+  # All others would take no jobs meanwhile, one after the other.
+  def test_a_node_whose_jobs_do_not_end_soon_is_the_only_one_that_is_asked
+    asked = without_a_mold_of_nodes.worker_in(1)
+    cluster.serve(asked, 5)
+    [1, 2].each { |slot| busy(slot) }
+    cluster.die(cluster.worker_in(0))
+    turn
+    assert_equal asked, generations.upcoming.source
+    elapse(Promotion::PATIENCE)
+    decline
 
     assert_heals_from_cold
     assert_equal [0, 1, 2], cluster.slots
@@ -170,13 +182,91 @@ class RecalledMoldTest < Minitest::Test
     refute released?
   end
 
+  def test_if_the_app_does_not_boot_from_cold_either_another_node_is_asked
+    without_a_mold_of_nodes
+    cluster.serve(cluster.worker_in(1), 5)
+    [1, 2].each { |slot| busy(slot) }
+    cluster.die(cluster.worker_in(0))
+    turn
+    decline
+    turn
+    assert_nil generations.upcoming.source
+    cluster.die(cluster.upcoming_mold)
+    cluster.worker_in(2).row.finish_job
+    elapse(60)
+    turn
+
+    assert_equal cluster.worker_in(2), generations.upcoming.source
+  end
+
   def test_nodes_that_are_all_at_long_jobs_are_not_asked
     without_a_mold_of_nodes
-    cluster.roster.ready_workers.each { |node| node.row.start_job("jobs", "1 running", nil, nil) }
-    elapse(2)
+    [0, 1, 2].each { |slot| busy(slot) }
+    elapse(Promotion::PATIENCE + 1)
     cluster.die(cluster.worker_in(0))
 
     assert_heals_from_cold
+  end
+
+  # Every slot is served, and a mold is wanted all the same.
+  def test_the_app_does_not_boot_from_cold_where_no_process_is_needed
+    without_a_mold_of_nodes
+    [0, 1, 2].each { |slot| busy(slot) }
+    elapse(Promotion::PATIENCE + 1)
+    cluster.options.mold = :keep
+    pass
+    assert_nil generations.upcoming
+    assert released?
+
+    cluster.worker_in(1).row.finish_job
+    pass
+    refute released?
+  end
+
+  def test_a_refork_of_nodes_that_waits_for_jobs_gives_way_to_a_process_that_is_needed
+    without_a_mold_of_nodes
+    cluster.serve(cluster.worker_in(1), 5)
+    busy(1)
+    generations.refork("test")
+    cluster.die(cluster.worker_in(0))
+    elapse(Promotion::PATIENCE - 1)
+    turn
+    assert_equal :refork, generations.upcoming.purpose
+    elapse(2)
+    turn
+    settle
+
+    assert_equal [0, 1, 2], cluster.slots
+    assert_equal :heal, generations.current.purpose
+    refute_predicate generations.reforks.failures, :positive?
+  end
+
+  def test_a_worker_that_is_renewed_serves_until_there_is_a_mold
+    released
+    old = cluster.worker_in(1)
+    cluster.rollout.renew(old, "test")
+    cluster.settle do
+      turn
+      assert cluster.worker_in(1)
+    end
+
+    assert_predicate old, :gone?
+    assert cluster.worker_in(1)
+  end
+
+  # A cold boot would bring into service what has been refused.
+  def test_after_a_failed_reload_the_mold_stays
+    cluster
+    generations.reload([], [])
+    cluster.die(cluster.upcoming_mold)
+    elapse(60)
+    pass
+    refute released?
+
+    generations.reload([], [])
+    cluster.settle
+    pass
+    assert_released_after_a_refork
   end
 
   def test_a_refork_takes_no_mold
@@ -256,5 +346,15 @@ class RecalledMoldTest < Minitest::Test
     cluster.settle
     pass
     assert released?
+    cluster
+  end
+
+  def busy(slot) = cluster.worker_in(slot).row.start_job("jobs", "1 running", nil, nil)
+
+  # The node that was asked refuses, and is still at its jobs.
+  def decline
+    elapse(2)
+    cluster.child_events.fork_failed(cluster.upcoming_mold, "its running work did not end", innocent: false)
+    elapse(60)
   end
 end

@@ -18,11 +18,13 @@ module ClusterSupport
     end
     Pando::Sys.singleton_class.prepend(Shifted)
 
-    # Prepended to Pando::Sys::Row: a heartbeat has the test's time.
+    # Prepended to Pando::Sys::Row: a heartbeat and the beginning of a job have the test's time.
     module Beating
       def beat = super.tap { @offset = Clock.offset }
       def finish_job(*) = super.tap { @offset = Clock.offset }
       def heartbeat = super&.+(@offset || 0.0)
+      def start_job(*) = super.tap { @begun = Clock.offset }
+      def busy_since(*) = super&.+(@begun || 0.0)
     end
     Pando::Sys::Row.prepend(Beating)
 

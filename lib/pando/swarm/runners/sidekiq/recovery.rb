@@ -48,6 +48,7 @@ module Pando
           private_constant :Dead
 
           def self.deaths(job_id) = "pando:sidekiq:deaths:#{job_id}"
+          def self.deaths_at_push(job_id) = "pando:sidekiq:push-deaths:#{job_id}"
 
           # @param held_jobs [HeldJobs] ours @param kind [String] the name of the node's kind
           def initialize(config, held_jobs, kind)
@@ -133,17 +134,19 @@ module Pando
             jobs.count { |job| blame ? blame(dead, queue, job) : give_back(dead, queue, job) }
           end
 
-          # A process pushes one due job at a time. It may have died of that.
+          # A process pushes one due job at a time, and may have died of that. If Redis was down, there may be others,
+          # which it had pushed.
           def put_back_due(dead, blame:)
             due = DueJobs.new(@config, dead.identity)
-            due.left.each { |set, job| blame_push(dead, due, set, job) } if blame
+            set, job, *others = due.left.flatten
+            blame_push(dead, due, set, job) if blame && job && others.empty?
             due.postpone_all
           end
 
           def blame_push(dead, due, set, job)
             payload = parse(job)
             id = payload["jid"] or return
-            deaths = due.blame(set, job, self.class.deaths(id), DEATHS, REMEMBERED)
+            deaths = due.blame(set, job, self.class.deaths_at_push(id), DEATHS, REMEMBERED)
             return if deaths.zero?
 
             emit("job.killed", job, pid: dead.pid, deaths: deaths,
@@ -179,13 +182,13 @@ module Pando
             deaths < SUSPECT ? "it runs again" : "it runs again, alone in its node"
           end
 
-          # The job is in the dead set already. Sidekiq calls the app's death handlers here and limits the size of the
-          # set.
+          # The job is in the dead set already. Sidekiq calls the app's death handlers here, one of which may raise, and
+          # limits the size of the set.
           def bury(queue, job, deaths)
-            require "sidekiq/api"
-            ::Sidekiq::DeadSet.new.kill(job)
             emit("job.buried", job, queue: queue.delete_prefix("queue:"), deaths: deaths,
                                     reason: "it is in Sidekiq's dead set")
+            require "sidekiq/api"
+            ::Sidekiq::DeadSet.new.kill(job)
           end
 
           def emit(event, job, **more)
