@@ -100,7 +100,7 @@ module Pando
       def observed? = @observed
 
       # Its mold has been forked.
-      def forked = (@forked_within = Sys.now - began_at if source)
+      def forked! = (@forked_within = Sys.now - began_at if source)
 
       def count_unfit = @unfit += 1
 

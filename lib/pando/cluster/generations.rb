@@ -27,7 +27,7 @@ module Pando
       # Children whose self-check did not come back, after which their mold is given up.
       UNFIT = 2
 
-      serialize newest: :integer, reforks: Reforks, cold_boots: ColdBoots, proven: :flag, reload_failed: :flag,
+      serialize newest: :integer, reforks: Reforks, cold_boots: ColdBoots, proven: :flag,
                 backoff: Backoff, retired: RetiredGenerations
 
       attr_reader :current, :upcoming, :reforks, :promotion, :lost_threads, :changed_state, :cold_boots
@@ -63,7 +63,7 @@ module Pando
         @cold_boots = ColdBoots.new(roster, self, @reforks, **measuring)
         @promotion = Promotion.new(self, @reforks, spawner, options)
         @unwilling = []
-        @proven = @reload_failed = false
+        @proven = false
       end
 
       def settled? = !current.nil? && upcoming.nil? && !watching?
@@ -106,17 +106,18 @@ module Pando
       def release_mold(reason) = current.release_mold(reason)
       def released? = !!current&.released?
 
-      # @param needed [Boolean] whether a process is needed: then the app may even boot from cold
+      # @param needed [Boolean] whether a process is needed: then a refork does not keep it waiting for long
       def recall_mold(needed: true)
-        @promotion.hurry if needed
-        heal(needed) if upcoming.nil? && @backoff.over?
+        given_way = needed && @promotion.give_way
+        heal if upcoming.nil? && (given_way || @backoff.over?)
       end
 
-      # Whether the release on disk has been refused, as far as Pando knows: a cold boot would bring it into service.
-      def reload_failed? = @reload_failed
+      # @return [Child, nil] the worker that would take the place of the mold. One for which the kernel had no process
+      #   is not asked again before a cold boot was tried: the limit may be the worker's own.
+      def healing_source = @reforks.healing_source(@unwilling)
 
       # Whether the mold to fall back to is there, or cannot be had.
-      def fallback_ready? = upcoming.nil? && (!released? || !@backoff.over? || reforks.healing_source.nil?)
+      def fallback_ready? = upcoming.nil? && (!released? || !@backoff.over? || healing_source.nil?)
 
       def begin_boot = begin_generation(:boot)
 
@@ -148,7 +149,7 @@ module Pando
       # Boots the current release anew, to replace what has grown. Called only while all is settled.
       def reboot = begin_generation(:reboot)
 
-      def mold_adopted(child) = (upcoming.forked if upcoming&.mold.equal?(child))
+      def mold_adopted(child) = (upcoming.forked! if upcoming&.mold.equal?(child))
 
       def mold_ready(child)
         return child.kill("its generation was given up") unless upcoming&.mold.equal?(child)
@@ -229,7 +230,6 @@ module Pando
         @changed_state.established(generation)
         @proven = true
         @unwilling = []
-        @reload_failed = false if %i[boot reload].include?(generation.purpose)
         kept = @evaluation.established(generation, last)
         kept ? last.enter(:kept, **@evaluation.terms_for(generation).facts) : retire(last)
         @reforks.established(generation)
@@ -282,13 +282,8 @@ module Pando
         origin ? @spawner.mold_beside(origin, @newest + 1) : @spawner.cold_mold(@newest + 1, *release)
       end
 
-      # The mold is dead: the best of its workers takes its place, else a cold boot. A worker for which the kernel had
-      # no process is not asked again before a cold boot was tried: the limit may be the worker's own.
-      # @param cold [Boolean] whether the app may boot from cold
-      def heal(cold = true) # rubocop:disable Style/OptionalBooleanParameter
-        source = @reforks.healing_source(@unwilling)
-        begin_generation(:heal, source) if source || cold
-      end
+      # The mold is dead: the best of its workers takes its place, else a cold boot.
+      def heal = begin_generation(:heal, healing_source)
 
       def generation_of(child) = [upcoming, current].compact.find { |one| one.number == child.generation }
 
@@ -345,8 +340,7 @@ module Pando
       def give_up_unless_serving(reason, detail = nil) = @roster.ready_workers.empty? && @give_up.call(reason, detail)
 
       def discard(generation, reason, detail = nil)
-        generation.source&.then { |source| source.excluded_as_source = true unless source.declined_while_busy? }
-        @reforks.failed(generation, reason)
+        blame_source(generation, reason)
         abandon(generation, :discarded, reason)
         delay = @backoff.fail
         return if !current&.forks? && give_up_unless_serving(reason, detail)
@@ -354,9 +348,15 @@ module Pando
         Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
       end
 
+      # One that was busy all the time is not to blame.
+      def blame_source(generation, reason)
+        return if generation.source&.declined_while_busy?
+
+        generation.source&.excluded_as_source = true
+        @reforks.failed(generation, reason)
+      end
+
       def abandon(generation, state, reason)
-        @unwilling = generation.source ? [*@unwilling, generation.source] : [] if generation.heal?
-        @reload_failed ||= generation.purpose == :reload
         @lost_threads.forget_trial if generation.equal?(upcoming)
         @upcoming = nil if generation.equal?(upcoming)
         @current = nil if generation.equal?(current)

@@ -79,7 +79,7 @@ module Pando
         poison.reconcile
         ending ? external_signals.forget : external_signals.reconcile
         @replacements.reconcile unless ending
-        @mold_releaser.reconcile(reload.awaits_mold?)
+        @mold_releaser.reconcile(reload)
         memory.reconcile
         sizing.reconcile
         throttles.reconcile

@@ -11,7 +11,7 @@ module Pando
       include Brief
       extend Serializable
 
-      serialize_as "reload", wanted: :text, now: :flag
+      serialize_as "reload", wanted: :text, now: :flag, failed: :flag
 
       ADVICE = "the old release keeps serving; pando reload tries again"
       LOST = "its mold is lost"
@@ -50,6 +50,9 @@ module Pando
 
       # @return [Boolean] whether its generation begins once there is a mold to fall back to
       def awaits_mold? = !!@known && @generation.nil?
+
+      # @return [Boolean] whether the last one has failed
+      def failed? = !!@failed
 
       # What a reload must wait for before it can go on.
       # @return [Array(String, Float), nil] in words, and seconds that this takes at most (nil: not known)
@@ -132,6 +135,7 @@ module Pando
       end
 
       def finished
+        @failed = false
         kept = @renewal.kept
         @addresses.adopt
         @adopt.call(@renewal)
@@ -141,6 +145,7 @@ module Pando
       end
 
       def failed(reason)
+        @failed = true
         @renewal&.give_up
         @addresses.give_up
         Events.emit("reload.failed", reason: reason, generation: @generation&.number, advice: ADVICE)

@@ -85,10 +85,9 @@ module Pando
         child.ask_to_leave(nil, Sys.now + @options.stop_timeout, patient: true)
       end
 
-      # Asks a ready worker to leave, and fills its slot again. The last one leaves once its successor is ready, each
-      # one so if a mold has to be forked first.
+      # Asks a ready worker to leave, and fills its slot again. The last one leaves once its successor is ready.
       def renew(child, reason, cause: nil)
-        return ask_to_leave(child, reason, cause: cause) unless last?(child) || @generations.released?
+        return ask_to_leave(child, reason, cause: cause) unless last?(child)
 
         child.replacement_reason ||= reason
       end

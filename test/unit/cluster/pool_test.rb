@@ -23,7 +23,7 @@ class PoolTest < Minitest::Test
     def reactor_setup = nil
   end
   Shutdown = Struct.new(:begun?)
-  Reload = Struct.new(:under_way?, :awaits_mold?)
+  Reload = Struct.new(:under_way?, :awaits_mold?, :failed?)
   Drain = Struct.new(:begun?)
 
   def setup

@@ -46,9 +46,11 @@ module Pando
           @looked_at = @measured_at = -PACE
         end
 
-        # @param reloading [Boolean] whether a reload waits for a mold to fall back to
-        def reconcile(reloading, now = Sys.now)
-          return recall(reloading, now) if @generations.released?
+        # @param reload [Reload] it may wait for a mold to fall back to; or it has failed: then a cold boot would not
+        #   bring the release that serves
+        def reconcile(reload, now = Sys.now)
+          @reload = reload
+          return recall(now) if @generations.released?
           return if @options.mold == :keep || now < @looked_at + TICK
 
           @looked_at = now
@@ -78,14 +80,13 @@ module Pando
 
         def process_needed? = @rollout.wanting? || @services.wanting?
 
-        # It was missed, or no worker could fork another mold, or the last mold that a worker has forked has failed, or
-        # a cold boot would not bring the same release.
+        # It was missed, or no worker could fork another mold, or the last mold that a worker has forked has failed.
         def indispensable?
-          @missed == @generations.current.number || @generations.reforks.healing_source.nil? ||
-            @generations.reforks.failures.positive? || @generations.reload_failed? || keeps?
+          @missed == @generations.current.number || @generations.healing_source.nil? ||
+            @generations.reforks.failures.positive? || keeps?
         end
 
-        def keeps? = self.class.keeps?(@options, @generations.current, @rollout.size)
+        def keeps? = @reload.failed? || self.class.keeps?(@options, @generations.current, @rollout.size)
 
         def worth?(usage) = @options.mold == :release || usage.private >= [MUCH, usage.rss * SHARE].max
 
@@ -95,9 +96,9 @@ module Pando
         end
 
         # A mold also comes back if it would not be stopped now: fewer workers are wanted, or the settings have changed.
-        def recall(reloading, now)
+        def recall(now)
           needed = process_needed?
-          return unless needed || ((keeps? || reloading) && @generations.reforks.healing_source)
+          return unless needed || ((keeps? || @reload.awaits_mold?) && @generations.healing_source)
 
           generation = @generations.recall_mold(needed: needed) or return
           @measured_at = -PACE

@@ -30,11 +30,14 @@ module Pando
         end
 
         # A process is needed, and there is no mold. Then a refork waits no longer for the jobs of its node.
-        def hurry
-          return unless @options.jobs && awaited && Sys.now - @since >= PATIENCE
+        # @return [Boolean] whether it was called off
+        def give_way
+          return false unless @options.jobs && @generations.upcoming&.successor? && awaited&.row&.busy_since
+          return false if Sys.now - @since < PATIENCE
 
           @spawner.cancel(@generations.upcoming.mold)
           call_off("had jobs for #{PATIENCE.to_i} s, and another process is needed")
+          true
         end
 
         # A worker has been asked.
@@ -67,8 +70,9 @@ module Pando
           true
         end
 
-        # A worker that was to fork a mold refused, or failed.
+        # A worker that was to fork a mold refused, or failed. A node refuses if its jobs have not ended in time.
         def refused(mold, reason)
+          mold.source.tie_up if @options.jobs && mold.source.row.busy_since
           @reforks.refused_by(mold.source, reason, refork: @generations.upcoming&.purpose == :refork)
         end
 

@@ -107,16 +107,16 @@ module Pando
 
         # Takes the place of a dead mold. A worker at a long job is chosen only if no other is there; and not at all
         # once such a one has failed to fork in time.
-        # @param except [Array<Child>] those that have not forked since the last cold boot
+        # @param except [Array<Child>] those that are not asked now
         # @return [Child, nil] nil: a cold boot is better, as when workers have repeatedly failed as molds
         def healing_source(except = [])
           return if suspended? || off? || @generations.lost_threads.heal_cold?
 
-          willing = prefer(never_failed - except, &:replacement_wanted?)
-          return soonest(willing, except) if @options.jobs && @generations.released?
+          willing = never_failed - except
+          return soonest(willing) if @options.jobs && @generations.released?
 
           free = willing.reject(&:engaged?)
-          @policy.choose(free.any? || @roster.any?(&:declined_while_busy?) ? free : willing)
+          @policy.choose(free.any? || occupied? ? free : willing)
         end
 
         # Takes the place of a worker that was asked and has not forked.
@@ -174,14 +174,17 @@ module Pando
 
         private
 
-        # An idle node forks at once. One at long jobs would only stop taking others, so it is not asked; and none is
-        # while another one that was asked still waits for its jobs.
-        def soonest(nodes, except)
-          return if except.any? { |node| node.ready? && node.engaged? }
-
+        # An idle node forks at once. One that is asked takes no other jobs until its running ones have ended. So it is
+        # not asked at long ones; nor is another one, while one that was asked is still at its jobs.
+        def soonest(nodes)
           idle, busy = nodes.partition { |node| node.row.busy_since.nil? }
-          @policy.choose(idle.any? ? idle : busy.reject { |node| node.engaged?(Promotion::PATIENCE) })
+          return @policy.choose(idle) if idle.any?
+
+          @policy.choose(busy.reject { |node| node.engaged?(Promotion::PATIENCE) }) unless occupied?
         end
+
+        # Whether a worker was asked to fork and is still at the job that it had.
+        def occupied? = @roster.any?(&:declined_while_busy?)
 
         # @return [String, nil] why the policy wants a refork now
         def wanted

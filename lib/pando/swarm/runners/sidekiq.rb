@@ -94,7 +94,7 @@ module Pando
           forget_dead_processors
           interrupt_processors if @held_jobs
           release if processors.zero? # first of all, because time may be short
-          @launcher.stop
+          stop_launcher
           end_threads
           release
           HeldJobs.current = JobCounter.current = nil
@@ -183,6 +183,13 @@ module Pando
         # Otherwise Sidekiq would wait for them for some seconds.
         def forget_dead_processors
           @launcher.managers.each { |manager| manager.workers.delete_if { |one| one.thread && !one.thread.alive? } }
+        end
+
+        # A manager of Sidekiq's would first pause for half a second, even if it has no processor left.
+        def stop_launcher
+          ended, @launcher.managers = @launcher.managers.partition { |manager| manager.workers.empty? }
+          @launcher.stop
+          ended.each { |manager| manager.capsule.stop }
         end
 
         def end_threads

@@ -167,14 +167,7 @@ class RecalledMoldTest < Minitest::Test
 
   # All others would take no jobs meanwhile, one after the other.
   def test_a_node_whose_jobs_do_not_end_soon_is_the_only_one_that_is_asked
-    asked = without_a_mold_of_nodes.worker_in(1)
-    cluster.serve(asked, 5)
-    [1, 2].each { |slot| busy(slot) }
-    cluster.die(cluster.worker_in(0))
-    turn
-    assert_equal asked, generations.upcoming.source
-    elapse(Promotion::PATIENCE)
-    decline
+    asked_in_vain
 
     assert_heals_from_cold
     assert_equal [0, 1, 2], cluster.slots
@@ -182,21 +175,21 @@ class RecalledMoldTest < Minitest::Test
     refute released?
   end
 
-  def test_if_the_app_does_not_boot_from_cold_either_another_node_is_asked
-    without_a_mold_of_nodes
-    cluster.serve(cluster.worker_in(1), 5)
-    [1, 2].each { |slot| busy(slot) }
-    cluster.die(cluster.worker_in(0))
-    turn
-    decline
-    turn
-    assert_nil generations.upcoming.source
-    cluster.die(cluster.upcoming_mold)
+  def test_an_idle_node_is_asked_all_the_same
+    asked_in_vain
     cluster.worker_in(2).row.finish_job
-    elapse(60)
     turn
 
     assert_equal cluster.worker_in(2), generations.upcoming.source
+  end
+
+  def test_when_its_jobs_have_ended_it_may_be_asked_again
+    asked = asked_in_vain
+    asked.row.finish_job
+    turn
+
+    assert_equal asked, generations.upcoming.source
+    refute_predicate asked, :excluded_as_source?
   end
 
   def test_nodes_that_are_all_at_long_jobs_are_not_asked
@@ -223,50 +216,50 @@ class RecalledMoldTest < Minitest::Test
     refute released?
   end
 
+  # The policy wants a refork all the time.
   def test_a_refork_of_nodes_that_waits_for_jobs_gives_way_to_a_process_that_is_needed
     without_a_mold_of_nodes
     cluster.serve(cluster.worker_in(1), 5)
     busy(1)
     generations.refork("test")
+    cluster.policy.threshold_value = 1
     cluster.die(cluster.worker_in(0))
     elapse(Promotion::PATIENCE - 1)
     turn
     assert_equal :refork, generations.upcoming.purpose
     elapse(2)
     turn
-    settle
 
+    assert_equal [:heal, cluster.worker_in(2)], [generations.upcoming.purpose, generations.upcoming.source]
+    cluster.policy.threshold_value = nil
+    settle
     assert_equal [0, 1, 2], cluster.slots
-    assert_equal :heal, generations.current.purpose
     refute_predicate generations.reforks.failures, :positive?
   end
 
-  def test_a_worker_that_is_renewed_serves_until_there_is_a_mold
-    released
-    old = cluster.worker_in(1)
-    cluster.rollout.renew(old, "test")
-    cluster.settle do
-      turn
-      assert cluster.worker_in(1)
-    end
+  def test_a_refork_whose_node_has_no_jobs_left_goes_on
+    without_a_mold_of_nodes
+    generations.refork("test")
+    cluster.die(cluster.roster.ready_workers.find { |node| node != generations.upcoming.source })
+    elapse(Promotion::PATIENCE + 1)
+    turn
 
-    assert_predicate old, :gone?
-    assert cluster.worker_in(1)
+    assert_equal :refork, generations.upcoming.purpose
   end
 
   # A cold boot would bring into service what has been refused.
   def test_after_a_failed_reload_the_mold_stays
     cluster
-    generations.reload([], [])
-    cluster.die(cluster.upcoming_mold)
-    elapse(60)
+    @reload_failed = true
     pass
     refute released?
 
-    generations.reload([], [])
-    cluster.settle
+    @reload_failed = false
     pass
-    assert_released_after_a_refork
+    assert released?
+    @reload_failed = true
+    settle
+    refute released?
   end
 
   def test_a_refork_takes_no_mold
@@ -351,10 +344,18 @@ class RecalledMoldTest < Minitest::Test
 
   def busy(slot) = cluster.worker_in(slot).row.start_job("jobs", "1 running", nil, nil)
 
-  # The node that was asked refuses, and is still at its jobs.
-  def decline
-    elapse(2)
+  # @return [Child] a node that was asked to fork and has refused. It is still at its jobs, and another one at new ones
+  def asked_in_vain
+    asked = without_a_mold_of_nodes.worker_in(1)
+    cluster.serve(asked, 5)
+    [1, 2].each { |slot| busy(slot) }
+    cluster.die(cluster.worker_in(0))
+    turn
+    assert_equal asked, generations.upcoming.source
+    elapse(Promotion::PATIENCE)
     cluster.child_events.fork_failed(cluster.upcoming_mold, "its running work did not end", innocent: false)
     elapse(60)
+    busy(2)
+    asked
   end
 end

@@ -13,8 +13,9 @@ module ClusterSupport
     MoldReleaser = Pando::Cluster::Generations::MoldReleaser
     Usage = Pando::Sys::Memory::Usage
 
-    # Stands in for Generations::Conditions and Reload.
+    # Stand in for Generations::Conditions and Reload.
     Conditions = Struct.new(:obstacle)
+    Reload = Struct.new(:awaits_mold?, :failed?)
 
     def setup
       super
@@ -53,7 +54,7 @@ module ClusterSupport
       settle(reloading: reloading)
     end
 
-    def turn(reloading: false) = releaser.reconcile(reloading)
+    def turn(reloading: false) = releaser.reconcile(Reload.new(reloading, @reload_failed))
 
     def settle(reloading: false) = cluster.settle { turn(reloading: reloading) }
 
