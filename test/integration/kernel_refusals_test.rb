@@ -330,6 +330,8 @@ class KernelRefusalsTest < Minitest::Test
     assert_match(/can't create Thread/, server.events("worker.failed").last["reason"])
     assert_empty(server.events("worker.lost"))
     assert_equal([worker.to_s], serving.map(&:first).uniq)
+    lacking = server.events("threads.refused").map { |event| event.values_at("pid", "count") }
+    assert_equal([[worker, 3 - count]], lacking) unless KEEPS_THREADS
     serving.map(&:last).uniq
   end
 

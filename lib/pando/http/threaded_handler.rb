@@ -153,8 +153,15 @@ module Pando
         @servers.each_with_index do |server, index|
           @threads[index] = start_thread(server, @timeouts[index]) unless @threads[index].alive?
         end
-      rescue ThreadError
-        nil # the kernel refuses it now: the next call tries again
+        @short = false
+      rescue ThreadError => e
+        tell_short(e) unless @short # the next call tries again
+      end
+
+      def tell_short(refusal)
+        @short = true
+        Events.emit("threads.refused", slot: worker.slot, generation: worker.generation, pid: Process.pid,
+                                       count: @threads.count { |thread| !thread.alive? }, reason: refusal.message)
       end
 
       # @return [Boolean] whether the kernel has refused all threads

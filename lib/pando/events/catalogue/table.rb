@@ -63,6 +63,7 @@ module Pando
       define "worker.lost", :error, %i[slot generation pid reason cause request seconds requests]
       define "worker.unsafe", :warn, %i[slot generation pid reason]
       define "worker.safe", :info, %i[slot generation pid]
+      define "threads.refused", :warn, %i[slot generation pid count reason]
 
       define "allocator.loaded", :info, %i[generation pid name version]
 
