@@ -22,6 +22,8 @@ class ProcessStateTest < Minitest::Test
   end
 
   def test_each_change_is_named_with_what_it_was_and_is
+    skip "this process has the lowest priority already" if Process.getpriority(Process::PRIO_PROCESS, 0) == 19
+
     texts = changed do
       File.umask(0o027)
       Dir.chdir("/")
