@@ -9,6 +9,9 @@ module Pando
 
       serialize_as "quiet", begun: :flag
 
+      REASON = "it was quiet"
+      private_constant :REASON
+
       def initialize(pools)
         @pools = pools
         @begun = false
@@ -52,8 +55,9 @@ module Pando
 
       def replace(pool)
         told, unborn = pool.roster.workers.select { |child| @told[child] }.partition(&:ready?)
-        told.each { |child| pool.rollout.renew(child, "it was quiet") }
-        unborn.each { |child| child.replacement_reason ||= "it was quiet" if child.starting? }
+        at_once, later = pool.generations.released? ? [[], told] : [told, []] # one of them has to fork a mold first
+        at_once.each { |child| pool.rollout.renew(child, REASON) }
+        [*later, *unborn.select(&:starting?)].each { |child| child.replacement_reason ||= REASON }
       end
     end
   end

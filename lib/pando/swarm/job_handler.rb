@@ -58,7 +58,7 @@ module Pando
 
         @progress.update
         restart_runner if @restart && !@runner.busy?
-        trouble = @runner.trouble
+        trouble = @runner&.trouble # a quiet node has no other one
         @worker.leave(trouble) if trouble
       end
 

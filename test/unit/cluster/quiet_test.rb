@@ -9,8 +9,6 @@ class ClusterQuietTest < Minitest::Test
   include ClusterSupport::Clock
   include ClusterSupport::Listening
 
-  Pool = Struct.new(:options, :roster, :rollout)
-
   # Stands for Cluster::Pools.
   class Pools < Array
     def about(_pool) = yield
@@ -24,9 +22,7 @@ class ClusterQuietTest < Minitest::Test
 
   def start(**options) = ClusterSupport::Simulation.new(workers: 2, **options).tap(&:boot)
 
-  def quiet(*clusters)
-    Pando::Cluster::Quiet.new(Pools.new(clusters.map { |one| Pool.new(one.options, one.roster, one.rollout) }))
-  end
+  def quiet(*clusters) = Pando::Cluster::Quiet.new(Pools.new(clusters))
 
   def orders(worker) = worker.link.orders.count(:quiet)
 

@@ -69,6 +69,21 @@ class SwarmJobHandlerTest < Minitest::Test
     assert_equal("quiet", told)
   end
 
+  # It was asked to fork, and its jobs did not end in time.
+  def test_a_node_that_is_quiet_does_not_go_on_after_a_fork_that_was_given_up
+    states = in_child do
+      handler = started(runner = Runner.new(true, 0, 0), Collector.new(false))
+      resting = handler.rest?
+      handler.go_on
+      handler.quiet
+      runner.busy = false
+      handler.idle
+      [resting, handler.rest?, handler.pulse]
+    end
+
+    assert_equal([false, true, nil], states)
+  end
+
   def test_not_where_full_collections_are_left_to_ruby
     assert_equal([[nil, 0]], pulses([true, 1], deferred: false))
   end

@@ -44,7 +44,8 @@ module Pando
           def engagement(worker)
             return "is at #{worker.job[:request]}" unless @pool.options.jobs
 
-            "is running #{counted(worker.row.running, "job")}"
+            running = worker.row.running
+            running.zero? ? "is ending its work" : "is running #{counted(running, "job")}"
           end
 
           def achieve(text) = @achieved = text

@@ -192,6 +192,24 @@ class RecalledMoldTest < Minitest::Test
     refute_predicate asked, :excluded_as_source?
   end
 
+  def test_quiet_nodes_are_replaced_when_one_has_forked_a_mold
+    without_a_mold_of_nodes(exclusive: true)
+    before = cluster.roster.ready_workers
+    pools = [cluster]
+    pools.define_singleton_method(:about) { |_pool, &change| change.call }
+    quiet = Pando::Cluster::Quiet.new(pools)
+    quiet.begin("test")
+    quiet.reconcile(false)
+    quiet.undo("test")
+    turn
+    assert_includes before, generations.upcoming.source
+    assert_equal before, cluster.roster.ready_workers
+    settle
+
+    assert_equal [0, 1, 2], cluster.slots
+    assert_empty before & cluster.roster.ready_workers
+  end
+
   def test_nodes_that_are_all_at_long_jobs_are_not_asked
     without_a_mold_of_nodes
     [0, 1, 2].each { |slot| busy(slot) }
@@ -332,8 +350,8 @@ class RecalledMoldTest < Minitest::Test
   private
 
   # A node has forked it before.
-  def without_a_mold_of_nodes
-    cluster(jobs: true)
+  def without_a_mold_of_nodes(**options)
+    cluster(jobs: true, **options)
     generations.refork("test")
     assert_nil cluster.spawner.within, "its jobs have all their time"
     cluster.settle
