@@ -26,11 +26,14 @@ class SidekiqScheduledJobsTest < Minitest::Test
     def push(_name) = yield
   RUBY
 
+  AGAIN = <<~RUBY
+    require "pando/swarm/runners/sidekiq/due_jobs"
+    Pando::Swarm::Runners::Sidekiq::DueJobs.send(:remove_const, :AGAIN)
+    Pando::Swarm::Runners::Sidekiq::DueJobs::AGAIN = %d
+  RUBY
+
   def test_a_process_that_is_killed_between_the_removal_and_the_push_loses_no_job
-    server = swarm("count: 2", required: jobs(<<~RUBY))
-      require "pando/swarm/runners/sidekiq/due_jobs"
-      Pando::Swarm::Runners::Sidekiq::DueJobs.send(:remove_const, :AGAIN)
-      Pando::Swarm::Runners::Sidekiq::DueJobs::AGAIN = 1
+    server = swarm("count: 2", required: jobs(<<~RUBY, again: 1))
       def push(name)
         Process.kill(:KILL, Process.pid) && sleep if first_time?("push-of-\#{name}")
         yield
@@ -86,10 +89,7 @@ class SidekiqScheduledJobsTest < Minitest::Test
 
   # Each is due again before the next one has been refused.
   def test_retries_that_are_refused_again_and_again_do_not_hold_up_scheduled_jobs
-    server = swarm("count: 1", required: jobs(<<~RUBY))
-      require "pando/swarm/runners/sidekiq/due_jobs"
-      Pando::Swarm::Runners::Sidekiq::DueJobs.send(:remove_const, :AGAIN)
-      Pando::Swarm::Runners::Sidekiq::DueJobs::AGAIN = 0
+    server = swarm("count: 1", required: jobs(<<~RUBY, again: 0))
       def push(name) = name.start_with?("refused") ? raise("not now") : yield
     RUBY
     %w[refused1 refused2].each { |name| schedule(name, set: "retry") }
@@ -135,10 +135,7 @@ class SidekiqScheduledJobsTest < Minitest::Test
   end
 
   def test_a_job_whose_push_kills_process_after_process_goes_to_the_dead_set
-    server = swarm("count: 1", required: jobs(<<~RUBY))
-      require "pando/swarm/runners/sidekiq/due_jobs"
-      Pando::Swarm::Runners::Sidekiq::DueJobs.send(:remove_const, :AGAIN)
-      Pando::Swarm::Runners::Sidekiq::DueJobs::AGAIN = 0
+    server = swarm("count: 1", required: jobs(<<~RUBY, again: 0))
       def push(name)
         Process.kill(:KILL, Process.pid) && sleep if name == "deadly"
         yield
@@ -181,9 +178,10 @@ class SidekiqScheduledJobsTest < Minitest::Test
 
   private
 
+  # @param again [Integer, nil] seconds until a job is due again that could not be pushed; nil: the usual ones
   # @return [String] a file to require
-  def jobs(text = "")
-    File.join(@folder, "scheduled.rb").tap { |path| File.write(path, COMMON + text) }
+  def jobs(text = "", again: nil)
+    File.join(@folder, "scheduled.rb").tap { |path| File.write(path, [COMMON, *(AGAIN % again if again), text].join) }
   end
 
   # A job that is due.
