@@ -53,11 +53,13 @@ module Pando
 
       def nodes = @pools.select { |pool| pool.options.jobs }
 
+      # If the mold is gone, one of them has to fork another one first.
       def replace(pool)
-        told, unborn = pool.roster.workers.select { |child| @told[child] }.partition(&:ready?)
-        at_once, later = pool.generations.released? ? [[], told] : [told, []] # one of them has to fork a mold first
-        at_once.each { |child| pool.rollout.renew(child, REASON) }
-        [*later, *unborn.select(&:starting?)].each { |child| child.replacement_reason ||= REASON }
+        pool.roster.workers.select { |child| @told[child] }.each do |child|
+          if child.ready? && !pool.generations.released? then pool.rollout.renew(child, REASON)
+          elsif child.ready? || child.starting? then child.replacement_reason ||= REASON
+          end
+        end
       end
     end
   end

@@ -23,17 +23,13 @@ module Pando
         # The fewest workers without a mold: a deadly request may kill two, and one must be left to fork a mold.
         LEAST = 3
 
+        # A node forks a mold when its jobs have ended. How long that takes is known if one has done so.
         # @param workers [Integer]
         # @return [Boolean] whether this generation's mold stays, however much of its memory is private to it
         def self.keeps?(options, generation, workers)
-          options.mold == :keep || workers < LEAST || (options.jobs && !soon?(generation))
+          options.mold == :keep || workers < LEAST ||
+            (options.jobs && (generation.forked_within || Promotion::PATIENCE) >= Promotion::PATIENCE)
         end
-
-        # A node forks a mold when its jobs have ended. How long that takes is known if one has done so.
-        def self.soon?(generation)
-          !generation.forked_within.nil? && generation.forked_within < Promotion::PATIENCE
-        end
-        private_class_method :soon?
 
         def initialize(pool, conditions, gauge)
           @roster = pool.roster
