@@ -1,55 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/refork/survey"
 require "pando/cluster/monitor"
-require "pando/refork"
+require_relative "support/auto_figures"
 
 # `refork :auto` decides by figures alone.
 class ReforkAutoTest < Minitest::Test
-  MIB = 1024.0**2
-  Conditions = Struct.new(:obstacle, :quiet?)
-  UNDISTURBED = Conditions.new(nil, true).freeze
-
-  def setup
-    @rules = Pando::Refork::Auto::Rules.for
-    @rules.floor = 0.0
-    @rules.most = 0.0
-    @generation = 0
-    @reforks = 0
-  end
-
-  def auto = @auto ||= Pando::Refork::Auto.new(@rules)
-
-  # What it says to a worker's age and the memory of all, in MiB. A worker serves ten requests a second. A request
-  # takes ten milliseconds, and the first ones another half of a second of all together.
-  def look(age, size = 100.0, on: UNDISTURBED, seconds: age / 10.0, workers: 4, cpu: 0.125 + (age / 100.0), most: age,
-           warmed: nil, mold_cpu: nil)
-    vitals = Pando::Refork::Survey::Vitals.new(generation: @generation, reforks: @reforks, seconds: seconds,
-                                               workers: workers, age: age.to_f, most: most, warmed: warmed,
-                                               cpu: cpu, mold_cpu: mold_cpu, pss: size && (size * MIB),
-                                               private: @private)
-    auto.decide(vitals, on)
-  end
-
-  def act(...) = look(...).action
-
-  def refork
-    @generation += 1
-    @reforks += 1
-  end
-
-  # The app is warm: its ancestor has served more than 3,200 requests.
-  def settle
-    [0, 50, 200, 4000].each { |age| look(age) }
-    refork
-    assert_equal :settle, act(0)
-  end
-
-  # The first request after which it reforks, of a generation whose memory grows as told.
-  def due(ages)
-    ages.find { |age| act(age, yield(age)) == :refork }
-  end
+  include ReforkSupport::AutoFigures
 
   def test_the_first_refork_comes_at_fifty_requests_where_growth_since_birth_pays
     assert_equal :wait, act(0, 100)
@@ -254,49 +211,6 @@ class ReforkAutoTest < Minitest::Test
     look(25, cpu: 2.0, mold_cpu: 0.2)
 
     assert_in_delta 4 * 0.225, look(30, cpu: 2.1, mold_cpu: 0.2).cost
-  end
-
-  def test_an_idle_server_gives_back_what_its_workers_have_written_to
-    settle
-    look(0, 100)
-    look(1, 200)
-    look(1000, 200)
-    look(1500, 200)
-
-    assert_equal :wait, act(1500, 200, seconds: 209.0)
-    assert_match(/\Athere have been hardly any requests for 61 s, and it saves 100.0 MiB\z/,
-                 look(1500, 200, seconds: 211.0).reason)
-    refork
-    look(0, 110, seconds: 0.0)
-    assert_equal [:wait], (1..100).map { |minutes| act(0, 110, seconds: minutes * 60.0) }.uniq
-  end
-
-  # Memory was measured late, or has grown between two measurements.
-  def test_an_idle_server_goes_by_what_its_workers_have_for_themselves_where_that_is_more
-    settle
-    look(1000, 200)
-    @private = 150 * MIB # and 8 MiB of each it will always have
-    idle = look(1000, 200, seconds: 200.0)
-
-    assert_equal "there have been hardly any requests for 100 s, and it saves 118.0 MiB", idle.reason
-  end
-
-  def test_health_checks_are_as_good_as_silence
-    settle
-    look(0, 100)
-    look(1, 200)
-    look(1000, 200)
-
-    assert_includes((1..100).map { |tick| act(1000 + (tick / 50.0), 200, seconds: 100.0 + tick) }, :refork)
-  end
-
-  def test_workers_that_have_hardly_served_wait_longer
-    settle
-    look(0, 100)
-    look(1, 180)
-    look(20, 180)
-
-    assert_equal %i[wait refork], [act(20, 180, seconds: 500.0), act(20, 180, seconds: 650.0)]
   end
 
   def test_what_has_nothing_to_gain
