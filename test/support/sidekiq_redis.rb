@@ -60,6 +60,10 @@ module Support
       end
 
       def logger = @logger ||= Logger.new(IO::NULL)
+
+      # What Sidekiq's error handlers would be told.
+      def errors = @errors ||= []
+      def handle_exception(error, _context) = errors << error
     end
 
     def setup

@@ -188,6 +188,30 @@ class SidekiqRecoveryTest < Minitest::Test
     assert_equal(["#{JOB} has died, 1 of its jobs run again"], beside)
   end
 
+  # Sidekiq calls the app's death handlers when the job is buried.
+  def test_a_death_handler_that_raises_is_told_and_the_other_jobs_run_again
+    @redis.call("SET", Recovery.deaths("1"), Recovery::DEATHS)
+    @redis.call("LPUSH", HeldJobs.list(JOB, "default"), '{"jid":"2"}')
+    dead_set = Object.new
+    dead_set.define_singleton_method(:kill) { |_job| raise("handler") }
+    Sidekiq::DeadSet.stub(:new, dead_set) { die_with(JOB) }
+
+    assert_equal(%w[handler], @config.errors.map(&:message))
+    assert_equal(['{"jid":"2"}'], waiting("default"))
+    assert_empty(@redis.call("HKEYS", HeldJobs::HOLDERS))
+  end
+
+  # The documented three days begin with the first death.
+  def test_later_deaths_do_not_prolong_the_memory_of_the_first_one
+    key = Recovery.deaths("1")
+    die_with(JOB)
+    assert_in_delta(Recovery::REMEMBERED, @redis.call("TTL", key), 5)
+    @redis.call("EXPIRE", key, 100)
+    die_with(JOB)
+
+    assert_operator(@redis.call("TTL", key), :<=, 100)
+  end
+
   def test_of_several_that_find_the_same_dead_one_counts
     holder(JOB, dead)
     others = Array.new(4) { |number| Recovery.new(@config, held_jobs_of("other#{number}"), "jobs") }

@@ -51,11 +51,16 @@ module Pando
         def try(generation, canary)
           terms = terms_for(generation) || (THREADS_ONLY if @generations.lost_threads.pending?)
           return false unless terms && generation.successor?
+
+          @records.begun_cold(generation.number) unless generation.source
           return skip(generation) if generation.untried
-          return @observation.begin_anew || true if trial?
+
+          if trial?
+            @observation.begin_anew
+            return true
+          end
 
           @generation = generation
-          @records.begun_cold(generation.number) unless generation.source
           @observation = Trial.new(generation.number, terms, @roster, @records, heard_at: @heard_at, silence: @silence)
           Events.emit("canary.serving", **canary.identity, **terms.facts)
           true

@@ -129,8 +129,10 @@ module Pando
           @generations.refuse(reason)
         end
 
+        # Its request may have ended just now.
         def delay(source)
-          "was at #{source.job[:request]} for #{(Sys.now - source.row.busy_since).round} s"
+          job = source.job
+          job.empty? ? "was at a long request" : "was at #{job[:request]} for #{job[:seconds].round} s"
         end
 
         def fate(source)

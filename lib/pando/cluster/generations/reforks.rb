@@ -64,7 +64,8 @@ module Pando
 
         def by_itself? = @policy.measures? || !@policy.threshold(0).nil?
 
-        def due = (@survey.due if @policy.measures? && @backoff.over?)
+        # When to measure next.
+        def due = ([@survey.due, @pause.due].compact.max if @policy.measures? && @backoff.over? && !lone?)
 
         # The state of the policy, for `pando status`.
         def explain = @policy.measures? && lone? ? { **@policy.explain, waits: LONE } : @policy.explain

@@ -25,6 +25,24 @@ class CanaryColdReloadTest < Minitest::Test
     assert_equal [:reload, 2], [generations.current.purpose, generations.current.number]
   end
 
+  def test_one_without_a_trial_is_watched_by_the_same_measure
+    booted(workers: 2, canary: TERMS)
+    cluster.roster.ready_workers.each { |worker| busy(worker, 20) }
+    begin_trial
+    prove
+    cluster.roster.ready_workers.each { |worker| serve(worker, 20) }
+    elapse 31
+    generations.reload(["command"], [])
+    generations.upcoming.untried = "pando reload --now"
+    cluster.ready(cluster.upcoming_mold).settle
+    assert_predicate generations, :watching?
+    cluster.roster.ready_workers.each { |worker| busy(worker, 20) }
+    3.times { pass 10 }
+
+    assert_empty(events("watch.failed").map { |event| event[:reason] })
+    assert_equal [:reload, 2], [generations.current.purpose, generations.current.number]
+  end
+
   private
 
   def reload

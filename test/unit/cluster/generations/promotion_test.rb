@@ -131,6 +131,15 @@ class ClusterPromotionTest < Minitest::Test
     assert_no_errors
   end
 
+  def test_its_request_may_end_while_another_one_is_chosen
+    warm = ordered_with_warm_worker_busy
+    warm.define_singleton_method(:engaged?) { |*| super().tap { row.finish_job } }
+    elapse(PATIENCE)
+    cluster.turn
+
+    assert_equal "the worker in slot 0 was at a long request", events("source.changed").last[:reason]
+  end
+
   def test_not_all_of_them_are_asked
     most = Pando::Cluster::Generations::Promotion::MOST
     booted(workers: most + 1)

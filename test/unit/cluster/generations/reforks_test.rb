@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "pando/cluster/monitor"
+require "pando/refork"
 require_relative "../support/generations_case"
 require_relative "../support/fakes"
 
@@ -73,6 +74,45 @@ class ClusterSourcesTest < Minitest::Test
 
   def test_none
     assert_nil best_of
+  end
+end
+
+# When the monitor must wake up for a policy that measures.
+class ClusterReforksDueTest < Minitest::Test
+  include ClusterSupport::GenerationsCase
+
+  def measuring(**options)
+    booted(**options)
+    generations.reforks.policy = Pando::Refork::Auto.new
+    cluster.turn
+  end
+
+  def test_a_cluster_is_measured_again_and_again
+    measuring
+
+    assert_operator generations.due, :>, now
+    elapse(generations.due - now)
+    cluster.turn
+    assert_operator generations.due, :>, now
+  end
+
+  def test_a_lone_node_is_not_measured
+    measuring(workers: 1, jobs: true)
+
+    assert_nil generations.due
+  end
+
+  def test_after_a_refusal_of_the_kernel_nothing_is_measured_before_the_next_try
+    measuring
+    cluster.spawner.refusing = true
+    5.times do
+      elapse(3)
+      generations.refork("test", asked: false)
+    end
+    elapse(1)
+    cluster.turn
+
+    assert_operator generations.due, :>, now
   end
 end
 

@@ -39,13 +39,21 @@ module Pando
             if redis.call("ZREM", KEYS[1], ARGV[1]) == 1 then redis.call("ZADD", KEYS[2], ARGV[2], ARGV[1]) end
           LUA
 
+          # For scripts, also those of the Recovery: counts a death. The key expires so many seconds after the first one.
+          COUNT_DEATH = <<~LUA
+            local function count_death(key, seconds)
+              local deaths = redis.call("INCR", key)
+              if deaths == 1 then redis.call("EXPIRE", key, seconds) end
+              return deaths
+            end
+          LUA
+
           # Puts one job back that the process may have died of, or into the dead set if that happens too often. KEYS:
           # as above, the number of deaths, the dead set. ARGV: the job, its new time, how many processes may die of it,
           # for how long that is remembered, the time.
-          BLAME = <<~LUA
+          BLAME = COUNT_DEATH + <<~LUA
             if redis.call("ZREM", KEYS[1], ARGV[1]) == 0 then return 0 end
-            local deaths = redis.call("INCR", KEYS[3])
-            redis.call("EXPIRE", KEYS[3], ARGV[4])
+            local deaths = count_death(KEYS[3], ARGV[4])
             if deaths > tonumber(ARGV[3]) then redis.call("ZADD", KEYS[4], ARGV[5], ARGV[1])
             else redis.call("ZADD", KEYS[2], ARGV[2], ARGV[1]) end
             return deaths

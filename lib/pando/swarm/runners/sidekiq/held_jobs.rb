@@ -101,11 +101,13 @@ module Pando
             end
           end
 
-          # The job is not ours any more.
+          # The job of a processor that has ended is in its queue again, or buried. Another processor may have it by now.
           def forget(queue, job)
-            suspects.finish if suspects.alone?(job)
-            @lock.synchronize { @held.delete([queue, job]) }
+            @lock.synchronize { @held.delete([queue, job]) unless @held[[queue, job]]&.alive? }
           end
+
+          # The job does not run alone any more.
+          def end_trial(job) = (suspects.finish if suspects.alone?(job))
 
           # @return [:jobs, :fetches, nil] what our other processors are doing; nil: nothing
           def activity_beside(thread)
@@ -183,7 +185,7 @@ module Pando
                 redis.call("EVAL", RETURN, 2, list(queue), suspects.alone?(job) ? SuspectJobs.list(queue) : queue, job)
               end
             end
-            suspects.finish if suspects.alone?(job)
+            end_trial(job)
             @lock.synchronize do
               @held.delete(held) if outcome == :acknowledge
               @unreported.delete(held) if @unreported[held] == outcome

@@ -32,11 +32,11 @@ module Pando
           private_constant :BURIED
 
           # One step, so that only one of several finders counts a job, and so that the job is always somewhere. KEYS:
-          # the list of the dead, the queue, the suspects, the number of deaths, the dead set.
-          BLAME = <<~LUA
+          # the list of the dead, the queue, the suspects, the number of deaths, the dead set. ARGV: the job, how many
+          # processes may die of it, from how many deaths on it is a suspect, for how long that is remembered, the time.
+          BLAME = DueJobs::COUNT_DEATH + <<~LUA
             if redis.call("LREM", KEYS[1], 1, ARGV[1]) == 0 then return 0 end
-            local deaths = redis.call("INCR", KEYS[4])
-            redis.call("EXPIRE", KEYS[4], ARGV[4])
+            local deaths = count_death(KEYS[4], ARGV[4])
             if deaths > tonumber(ARGV[2]) then redis.call("ZADD", KEYS[5], ARGV[5], ARGV[1])
             elseif deaths >= tonumber(ARGV[3]) then redis.call("LPUSH", KEYS[3], ARGV[1])
             else redis.call("RPUSH", KEYS[2], ARGV[1]) end
@@ -107,6 +107,7 @@ module Pando
           def recover_own_threads
             ours = Dead.new(@held_jobs.identity, Process.pid)
             @held_jobs.abandoned.each do |queue, job|
+              @held_jobs.end_trial(job) # before another processor can take it
               blame(ours, queue, job)
               @held_jobs.forget(queue, job)
             end
@@ -147,11 +148,8 @@ module Pando
             payload = parse(job)
             id = payload["jid"] or return
             deaths = due.blame(set, job, self.class.deaths_at_push(id), DEATHS, REMEMBERED)
-            return if deaths.zero?
-
-            emit("job.killed", job, pid: dead.pid, deaths: deaths,
-                                    reason: deaths > DEATHS ? BURIED : "it is pushed again after #{DueJobs::AGAIN} s")
-            bury(payload["queue"].to_s, job, deaths) if deaths > DEATHS
+            again = "it is pushed again after #{DueJobs::AGAIN} s"
+            tell(dead, payload["queue"].to_s, job, deaths, again) if deaths.positive?
           end
 
           # The job that ran alone is still a suspect.
@@ -167,28 +165,29 @@ module Pando
             list = HeldJobs.list(dead.identity, queue)
             deaths = call("EVAL", BLAME, 5, list, queue, SuspectJobs.list(queue), self.class.deaths(id), "dead",
                           job, DEATHS, SUSPECT, REMEMBERED, Time.now.to_f)
-            return if deaths.zero?
-
-            emit("job.killed", job, pid: dead.pid, deaths: deaths, reason: outcome(deaths))
-            return true if deaths <= DEATHS
-
-            bury(queue, job, deaths)
-            false
+            again = deaths < SUSPECT ? "it runs again" : "it runs again, alone in its node"
+            tell(dead, queue, job, deaths, again) if deaths.positive?
           end
 
-          def outcome(deaths)
-            return BURIED if deaths > DEATHS
-
-            deaths < SUSPECT ? "it runs again" : "it runs again, alone in its node"
+          # A process has died with the job.
+          # @param again [String] what becomes of it, unless it is buried
+          # @return [Boolean] whether it runs again
+          def tell(dead, queue, job, deaths, again)
+            buried = deaths > DEATHS
+            emit("job.killed", job, pid: dead.pid, deaths: deaths, reason: buried ? BURIED : again)
+            bury(queue, job, deaths) if buried
+            !buried
           end
 
-          # The job is in the dead set already. Sidekiq calls the app's death handlers here, one of which may raise, and
-          # limits the size of the set.
+          # The job is in the dead set already. Sidekiq limits the size of the set here, and calls the app's death
+          # handlers. One that raises must not keep other jobs from being recovered.
           def bury(queue, job, deaths)
             emit("job.buried", job, queue: queue.delete_prefix("queue:"), deaths: deaths,
                                     reason: "it is in Sidekiq's dead set")
             require "sidekiq/api"
             ::Sidekiq::DeadSet.new.kill(job)
+          rescue StandardError => e
+            @config.handle_exception(e, { context: "Pando has buried a job that processes died with", jobstr: job })
           end
 
           def emit(event, job, **more)

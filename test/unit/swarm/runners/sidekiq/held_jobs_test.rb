@@ -94,4 +94,17 @@ class SidekiqHeldJobsTest < Minitest::Test
 
     assert_equal [[], [JOB]], [held, @redis.lists[QUEUE]]
   end
+
+  # Its processor has died, and the Recovery has given it back.
+  def test_a_job_that_another_processor_has_fetched_since_is_not_forgotten
+    Thread.new { @held_jobs.fetch { [QUEUE, JOB] } }.join
+    assert_equal [[QUEUE, JOB]], @held_jobs.abandoned
+    thread = Thread.new { @held_jobs.fetch { [QUEUE, JOB] }.then { Thread.stop } }
+    Thread.pass until thread.stop?
+    @held_jobs.forget(QUEUE, JOB)
+
+    assert_equal :jobs, @held_jobs.activity_beside(Thread.current)
+  ensure
+    thread&.kill&.join
+  end
 end
