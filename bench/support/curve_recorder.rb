@@ -10,28 +10,26 @@ module Bench
   # (unless it is the cold generation itself), then the ages one after another.
   class CurveRecorder
     AGES = [0, 10, 25, 50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 3200].freeze
-    CLIENTS = 8
     # The CPU clock of another process: Linux' MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED).
     CLOCK = ->(pid) { (~pid << 3) | 2 }
 
     Row = Struct.new(:warmth, :age, :pss, :cpu)
 
     # @param server [Server] not yet started
-    # @param paths [Array<String>] requested in turn
-    # @param prepare [#call] gets the port, before anything is counted
-    def initialize(server, workers:, paths:, prepare: ->(_port) {})
+    # @yieldparam port [Integer] of the server, before anything is counted
+    # @yieldreturn [#run] sends so many requests and returns when all are answered
+    def initialize(server, workers:, &clients)
       @server = server
       @workers = workers
-      @paths = paths
-      @prepare = prepare
-      @sent = 0
+      @clients = clients
+      @shared = 0.0
     end
 
     # @param warmth [Integer] requests of each worker before the refork; 0: no refork
     # @return [Array<Row>]
     def call(warmth)
       @server.run do
-        @prepare.call(@server.port)
+        @load = @clients.call(@server.port)
         ask(warmth)
         @server.refork if warmth.positive?
         AGES.each_cons(2).with_object([row(warmth, AGES.first)]) do |(from, to), rows|
@@ -47,21 +45,38 @@ module Bench
       molds = @server.pids_of(/\Apando mold/)
       workers = @server.worker_pids
       memory = Memory.of(molds + workers, workers)
-      shared = warmth.zero? ? 0.0 : molds.sum { |pid| cpu(pid) } # a cold mold has used CPU time to load the app
-      Row.new(warmth, age, memory.pss, ((workers.sum { |pid| cpu(pid) } + shared) / @workers).round(4))
+      Row.new(warmth, age, memory.pss, ((workers.sum { |pid| cpu(pid) } + shared(warmth, molds)) / @workers).round(4))
     end
+
+    # The CPU time of the mold, which may be gone by now. A cold one has used it to load the app.
+    def shared(warmth, molds) = @shared = [@shared, warmth.zero? ? 0.0 : molds.sum { |pid| cpu(pid) }].max
 
     def cpu(pid) = Process.clock_gettime(CLOCK.call(pid))
 
-    # Sends that many requests to each worker, from several clients at once.
-    def ask(each)
-      left = Array.new(each * @workers) { @paths[(@sent += 1) % @paths.size] }
-      queue = Thread::Queue.new(left).close
+    # Sends that many requests to each worker, or so.
+    def ask(each) = each.positive? && @load.run(each * @workers)
+  end
+
+  # Several clients that keep their connections and request the same paths in turn.
+  class PathsInTurn
+    CLIENTS = 8
+
+    # @param paths [Array<String>]
+    def initialize(port, paths)
+      @port = port
+      @paths = paths
+      @sent = 0
+    end
+
+    def run(count)
+      queue = Thread::Queue.new(Array.new(count) { @paths[(@sent += 1) % @paths.size] }).close
       Array.new(CLIENTS) { Thread.new { client(queue) } }.each(&:join)
     end
 
+    private
+
     def client(queue)
-      Net::HTTP.start("127.0.0.1", @server.port) do |http|
+      Net::HTTP.start("127.0.0.1", @port) do |http|
         while (path = queue.pop)
           answer = http.get(path)
           raise Server::Failed, "#{path}: #{answer.code} #{answer.body[0, 200]}" unless answer.code == "200"

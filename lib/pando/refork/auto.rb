@@ -31,8 +31,8 @@ module Pando
     # `refork :auto`, the default. A refork is due when saving * seconds >= rate * cost, and waits for a quiet moment.
     # docs/reforking.md explains the rule (How `:auto` decides).
     #
-    # It reads no clock and no process, so that it can run on recorded curves. It remembers generations that have
-    # served; a failed attempt leaves no trace. Owned by Cluster::Generations::Reforks, in the monitor.
+    # It reads no clock and no process, so that it can run on recorded curves. It learns from each generation that has
+    # served, but forgets all of one that was rolled back. Owned by Cluster::Generations::Reforks, in the monitor.
     class Auto < Policy
       include Wording
       extend Cluster::Serializable
@@ -56,7 +56,9 @@ module Pando
         balanced: { rate: 2 * GIB, share: 0.03, floor: 10.0, most: 120.0 },
         cpu: { rate: 8 * GIB, share: 0.01, floor: 60.0, most: 600.0 }
       }.freeze
-      private_constant :GIB, :PREFERENCES
+      # What is known of the app.
+      KNOWN = %i[@generation @warm @lived @costs @ancestor @pace].freeze
+      private_constant :GIB, :PREFERENCES, :KNOWN
 
       # The constants of the rule that depend on settings.
       #
@@ -165,7 +167,9 @@ module Pando
           @area = @covered = 0.0
         end
 
+        # The age falls when workers are added.
         def listen
+          @heard_age = [@heard_age, @age].min
           return if @age - @heard_age <= SILENT * @age / [@seconds, 1.0].max * silence
 
           @heard_at = @seconds
@@ -222,12 +226,26 @@ module Pando
 
       # What is known of the app begins with the last mold that booted from cold.
       def turn_over(vitals)
-        if vitals.reforks.zero? then begin_anew
-        elsif @generation && vitals.reforks > @reforks then follow
+        if @former && vitals.generation == @former[:@generation] then go_back
+        else
+          @former = (KNOWN.to_h { |name| [name, instance_variable_get(name)] } if @generation)
+          learn(vitals.reforks)
         end
         @cycle = Cycle.new(cold: vitals.reforks.zero?)
         @generation = vitals.generation
         @reforks = vitals.reforks
+      end
+
+      def learn(reforks)
+        if reforks.zero? then begin_anew
+        elsif @generation && reforks > @reforks then follow
+        end
+      end
+
+      # The last generation was rolled back.
+      def go_back
+        @former.each { |name, value| instance_variable_set(name, value) }
+        @former = nil
       end
 
       def begin_anew

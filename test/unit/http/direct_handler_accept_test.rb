@@ -5,6 +5,7 @@ require "fcntl"
 require "io/wait"
 require "socket"
 require "pando/http/direct_handler"
+require_relative "support/served_work"
 
 # Connections from the listener, in direct mode.
 class HTTPAcceptTest < Minitest::Test

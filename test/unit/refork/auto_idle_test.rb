@@ -41,6 +41,17 @@ class ReforkAutoIdleTest < Minitest::Test
     assert_includes((1..100).map { |tick| act(1000 + (tick / 50.0), 200, seconds: 100.0 + tick) }, :refork)
   end
 
+  # Ages are averages, and the new workers are young.
+  def test_more_workers_are_not_silence
+    settle
+    look(0, 100)
+    (1..100).each { |second| look(second * 10, 200, seconds: second.to_f) }
+    @private = 150 * MIB
+    more = (101..200).map { |second| act(500 + ((second - 100) * 5), 200, seconds: second.to_f, workers: 8) }
+
+    refute_includes(more, :refork)
+  end
+
   def test_workers_that_have_hardly_served_wait_longer
     settle
     look(0, 100)

@@ -288,6 +288,23 @@ class ReforkAutoTest < Minitest::Test
     assert_equal :warming, auto.phase
   end
 
+  def test_a_generation_that_was_rolled_back_leaves_no_trace
+    settle
+    refork
+    look(0, 100)
+    known = auto.serialized_fields.slice(:warm, :costs, :ancestor, :pace)
+    [-2, 1].each do |more| # a reload, and a refork
+      @generation += 1
+      @reforks += more
+      [0, 50, 200, 5000].each { |age| look(age, 100) }
+      @generation -= 1
+      @reforks -= more
+      look(0, 100)
+
+      assert_equal known, auto.serialized_fields.slice(:warm, :costs, :ancestor, :pace)
+    end
+  end
+
   def test_a_cold_mold_begins_anew
     settle
     @generation += 1

@@ -148,6 +148,7 @@ module Pando
         end
 
         def established(generation)
+          @count_before = count
           @count = 0 unless generation.source # a schedule begins anew with a cold mold
           return unless generation.purpose == :refork
 
@@ -161,10 +162,11 @@ module Pando
           lift_suspension("generation #{generation.number} has proved itself") unless generation.heal?
         end
 
+        # The generation was discarded. If it has served in all slots, the one before it serves again.
         def failed(generation, reason)
+          @count = @count_before if generation.established?
           return unless generation.purpose == :refork
 
-          @count -= 1 if generation.established?
           @failures += 1
           limit = @options.refork_failures
           return if suspended? || limit.nil? || @failures < limit

@@ -31,16 +31,28 @@ class CanaryColdReloadTest < Minitest::Test
     begin_trial
     prove
     cluster.roster.ready_workers.each { |worker| serve(worker, 20) }
-    elapse 31
-    generations.reload(["command"], [])
-    generations.upcoming.untried = "pando reload --now"
-    cluster.ready(cluster.upcoming_mold).settle
+    reload_now
     assert_predicate generations, :watching?
     cluster.roster.ready_workers.each { |worker| busy(worker, 20) }
     3.times { pass 10 }
 
     assert_empty(events("watch.failed").map { |event| event[:reason] })
     assert_equal [:reload, 2], [generations.current.purpose, generations.current.number]
+  end
+
+  def test_the_generation_before_one_that_is_rolled_back_is_as_warm_as_it_was
+    booted(workers: 2, canary: TERMS)
+    begin_trial
+    prove
+    cluster.roster.ready_workers.each { |worker| serve(worker, 20) }
+    elapse 31
+    generations.end_watch("test")
+    assert_equal 1, generations.reforks.count
+    reload_now
+    assert_equal [true, 0], [generations.watching?, generations.reforks.count]
+    generations.roll_back("test")
+
+    assert_equal 1, generations.reforks.count
   end
 
   private
@@ -50,6 +62,13 @@ class CanaryColdReloadTest < Minitest::Test
     generations.reload(["command"], [])
     cluster.ready(cluster.upcoming_mold).turn
     cluster.ready(cluster.starting.first).turn
+  end
+
+  def reload_now
+    elapse 31
+    generations.reload(["command"], [])
+    generations.upcoming.untried = "pando reload --now"
+    cluster.ready(cluster.upcoming_mold).settle
   end
 
   def busy(worker, count)
