@@ -51,7 +51,7 @@ class ForkSafetyTest < Minitest::Test
     4.times { server.get("/unsafe") }
     refused = server.wait_for("refork.refused") { server.signal("USR2") }
 
-    assert_equal("no worker is fit to become a mold", refused["reason"])
+    assert_match(/\Ano worker is fit to become a mold: the app has made each of them unsafe to fork/, refused["reason"])
     assert_empty(server.events("refork.started"))
     assert_equal(200, server.get("/").status)
     assert_equal(1, server.events("worker.unsafe").size)

@@ -38,7 +38,7 @@ module Pando
                 forked_within: :number, backoff: RestartThrottle
 
       attr_reader :number, :purpose, :state, :source, :began_at
-      # Seconds from its beginning until a worker had forked its mold; nil: no worker has.
+      # Seconds that the worker which has forked its mold took for that; nil: no worker has.
       attr_reader :forked_within
       # Between failed attempts to fork from its mold.
       attr_reader :backoff
@@ -62,7 +62,7 @@ module Pando
         @source = source
         @state = :booting
         @backoff = RestartThrottle.new({ role: :worker, generation: number }, limit: Backoff::LIMIT, free: 0)
-        @began_at = Sys.now
+        @began_at = @asked_at = Sys.now
         @unfit = 0
         @observed = @released = false
         tell unless told
@@ -100,7 +100,7 @@ module Pando
       def observed? = @observed
 
       # Its mold has been forked.
-      def forked! = (@forked_within = Sys.now - began_at if source)
+      def forked! = (@forked_within = Sys.now - @asked_at if source)
 
       def count_unfit = @unfit += 1
 
@@ -110,6 +110,7 @@ module Pando
       def fork_from(source, mold)
         @source = source
         @mold = mold
+        @asked_at = Sys.now
       end
 
       # It waits for those of other pools when its mold is ready, until it is told to go on.

@@ -38,7 +38,7 @@ module Pando
       ENDED = %w[worker.exited worker.lost worker.killed worker.leaving].freeze
       REFORKED = %w[refork.finished refork.refused generation.discarded monitor.stopped].freeze
       # Refusals that waiting does not change.
-      LASTING = ["reforking is switched off", "no worker is fit to become a mold"].freeze
+      LASTING = /\Areforking is switched off|made each of them unsafe to fork/
       RETRY_AFTER = 0.02 # seconds
 
       attr_reader :folder
@@ -206,7 +206,7 @@ module Pando
       end
 
       # Whether waiting is useless: a worker has refused to be forked, for instance.
-      def lasting?(refused) = LASTING.include?(refused[:reason]) || refused.key?(:source)
+      def lasting?(refused) = LASTING.match?(refused[:reason]) || refused.key?(:source)
 
       def try_refork(deadline)
         from = mark

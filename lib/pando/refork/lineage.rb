@@ -198,7 +198,7 @@ module Pando
       end
 
       # The generation's mold is ready. One that has booted in the place of a dead mold, whose workers still serve, does
-      # not count.
+      # not count. Nor does one whose source has ended meanwhile: that worker's CPU time and requests would be missing.
       def born(generation)
         source = generation.source
         @new_mold = nil

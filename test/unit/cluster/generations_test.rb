@@ -99,7 +99,8 @@ class ClusterGenerationsTest < Minitest::Test
     assert_equal ["generation 0 (boot) is booting, and that ends within 20 s; begun 0 s ago. Wait for its end, and " \
                   "ask again: `pando status` shows how far it is",
                   "reforking is switched off", "a worker is starting or leaving",
-                  "no worker is fit to become a mold"], refused
+                  "no worker is fit to become a mold: the app has made each of them unsafe to fork. `worker.unsafe` " \
+                  "in the log says why, and `pando doctor` finds more"], refused
   end
 
   def test_the_policy_says_when

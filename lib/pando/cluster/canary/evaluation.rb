@@ -94,7 +94,10 @@ module Pando
         # @param last [Generation, nil] the one that it has replaced
         # @return [Boolean] whether the old one's mold is kept
         def established(generation, last)
-          return @records.merge_into(generation.number) && false unless generation.successor?
+          unless generation.successor?
+            @records.merge_into(generation.number)
+            return false
+          end
 
           before = @records.before(generation.number)
           @records.forget_before(generation.number)
@@ -140,7 +143,8 @@ module Pando
           terms = @options.canary
           return terms unless generation.purpose == :refork
 
-          terms&.for(@generations.reforks.any? ? :again : :refork)
+          reforks = @generations.reforks
+          terms&.for(reforks.any? && reforks.failures.zero? ? :again : :refork)
         end
 
         private

@@ -121,7 +121,10 @@ module Pando
 
         def obstructed(now)
           obstacle = @conditions.obstacle
-          return @obstructed_since = nil unless obstacle
+          unless obstacle
+            @obstructed_since = nil
+            return
+          end
 
           @obstructed_since ||= now
           obstacle if @conditions.occupation || now - @obstructed_since < PATIENCE
@@ -133,6 +136,7 @@ module Pando
         end
 
         def boot(now)
+          @obstructed_since = nil
           @began_at = now
           @before = leak
           Events.emit("reboot.started", reason: words)

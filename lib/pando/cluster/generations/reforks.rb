@@ -25,7 +25,12 @@ module Pando
         UNSETTLED = "a worker is starting or leaving"
         # A refork would delay the node's jobs, and no other process would share its memory.
         LONE = "there is one node only; with a `count:` of 2 or more they share memory"
-        private_constant :UNSETTLED, :LONE
+        # No worker can be promoted, for good or for now.
+        UNSAFE = "no worker is fit to become a mold: the app has made each of them unsafe to fork. `worker.unsafe` " \
+                 "in the log says why, and `pando doctor` finds more"
+        UNFIT = "no worker is fit to become a mold now: each one is at a long job, or about to be replaced. " \
+                "Try again later"
+        private_constant :UNSETTLED, :LONE, :UNSAFE, :UNFIT
 
         serialize count: :integer, failures: :integer, suspended: :flag, survey: Refork::Survey, policy: Object
 
@@ -104,7 +109,10 @@ module Pando
 
         # @param except [Array<Child>] those that have been asked
         # @return [Child, nil] the policy's choice for a refork
-        def best_source(except = []) = @policy.choose(preferred(except))
+        def best_source(except = [])
+          pardon if never_failed.empty?
+          @policy.choose(preferred(except))
+        end
 
         # Takes the place of a dead mold. A worker at a long job is chosen only if no other is there; and not at all
         # once such a one has failed to fork in time.
@@ -261,7 +269,7 @@ module Pando
         # Why no worker is fit.
         def unfit
           @generations.lost_threads.refusal || @generations.changed_state.refusal || connected ||
-            "no worker is fit to become a mold"
+            (@roster.ready_workers.any?(&:fork_safe?) ? UNFIT : UNSAFE)
         end
 
         def connected
@@ -307,13 +315,10 @@ module Pando
           fit.all?(&:engaged?) ? fit : fit.reject(&:engaged?)
         end
 
-        # Once all have failed as sources, the fault was probably elsewhere: then all may be asked again.
-        def fit_workers
-          willing = never_failed
-          return willing if willing.any?
+        def fit_workers = never_failed.then { |willing| willing.any? ? willing : forkable }
 
-          forkable.each { |worker| worker.excluded_as_source = false }
-        end
+        # Once all have failed as sources, the fault was probably elsewhere: then all may be asked again.
+        def pardon = forkable.each { |worker| worker.excluded_as_source = false }
 
         def never_failed = forkable.reject(&:excluded_as_source?)
         def forkable = @roster.ready_workers.select { |worker| may_fork?(worker) }

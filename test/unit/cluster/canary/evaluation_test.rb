@@ -22,6 +22,18 @@ class CanaryEvaluationTest < Minitest::Test
     assert_equal [1] * 3, cluster.generations_of_workers
   end
 
+  def test_after_a_failed_refork_the_next_one_must_prove_as_much_as_the_first
+    booted(workers: 2, canary: TERMS)
+    [false, false, true].each do |failure|
+      fail_once if failure
+      begin_trial
+      prove
+      generations.end_watch("test")
+    end
+
+    assert_equal([10, 1, 10], events("canary.serving").map { |event| event[:seconds] })
+  end
+
   def test_until_it_has_served_enough
     on_trial
     serve(canary, 19)

@@ -122,6 +122,19 @@ class MoldReleaserTest < Minitest::Test
     refute released?
   end
 
+  # The first one that was asked had long jobs, and has died.
+  def test_it_goes_if_the_node_that_forked_it_did_so_soon
+    cluster(jobs: true)
+    generations.refork("test")
+    elapse(Pando::Cluster::Generations::Promotion::PATIENCE)
+    cluster.die(generations.upcoming.source)
+    cluster.settle
+    assert_equal 1, events("source.changed").size
+    pass
+
+    assert released?
+  end
+
   def test_how_long_that_took_is_known_after_an_upgrade
     cluster(jobs: true)
     generations.refork("test")

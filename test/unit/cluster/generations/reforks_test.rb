@@ -35,11 +35,12 @@ class ClusterSourcesTest < Minitest::Test
     def outdated?(worker) = worker.requests.zero?
   end
 
-  def best_of(*workers, **options)
+  def reforks_of(*workers, **options)
     Pando::Cluster::Generations::Reforks.new(Roster.new(workers), Policy.new, Generations.new(LostThreads.new), nil,
                                              ClusterSupport.options(**options))
-                                        .best_source&.name
   end
+
+  def best_of(...) = reforks_of(...).best_source&.name
 
   def test_never_one_whose_connections_are_to_be_kept
     assert_equal :b, best_of(Worker.new(:a, 100, 5), Worker.new(:b, 1, 0), drain: 600.0)
@@ -70,6 +71,17 @@ class ClusterSourcesTest < Minitest::Test
   def test_one_whose_mold_has_failed_only_if_all_have
     assert_equal :b, best_of(Worker.new(:a, 100, 0, true), Worker.new(:b, 5, 0))
     assert_equal :a, best_of(Worker.new(:a, 100, 0, true), Worker.new(:b, 5, 0, true))
+  end
+
+  # To ask what stands against a refork changes nothing.
+  def test_they_are_asked_again_when_a_refork_begins_and_not_before
+    worker = Worker.new(:a, 100, 0, true)
+    reforks = reforks_of(worker)
+    reforks.send(:candidates)
+    assert_predicate worker, :excluded_as_source?
+
+    assert_equal :a, reforks.best_source.name
+    refute_predicate worker, :excluded_as_source?
   end
 
   def test_none

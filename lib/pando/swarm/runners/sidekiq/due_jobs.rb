@@ -39,7 +39,7 @@ module Pando
             if redis.call("ZREM", KEYS[1], ARGV[1]) == 1 then redis.call("ZADD", KEYS[2], ARGV[2], ARGV[1]) end
           LUA
 
-          # For scripts, also those of the Recovery: counts a death. The key expires so many seconds after the first one.
+          # For scripts, also for that of the Recovery: counts a death. The key expires so many seconds after the first.
           COUNT_DEATH = <<~LUA
             local function count_death(key, seconds)
               local deaths = redis.call("INCR", key)

@@ -101,7 +101,7 @@ module Pando
             end
           end
 
-          # The job of a processor that has ended is in its queue again, or buried. Another processor may have it by now.
+          # The job of an ended processor is in its queue again, or buried. Another processor may have it by now.
           def forget(queue, job)
             @lock.synchronize { @held.delete([queue, job]) unless @held[[queue, job]]&.alive? }
           end

@@ -98,7 +98,10 @@ module Pando
 
           # Sidekiq's heartbeat keeps a key of this name for a minute.
           def silent?(identity)
-            return @silent_since.delete(identity) && false if call("EXISTS", identity).positive?
+            if call("EXISTS", identity).positive?
+              @silent_since.delete(identity)
+              return false
+            end
 
             @silent_since[identity] ||= Sys.now
             Sys.now - @silent_since[identity] > GRACE
