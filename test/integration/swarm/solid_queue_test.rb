@@ -26,6 +26,28 @@ class SwarmSolidQueueTest < Minitest::Test
     assert_nothing_left("processes")
   end
 
+  # The database is back before Solid Queue has given up waiting for the job, and it would begin again before a later one.
+  def test_a_running_job_stays_that_of_its_node_when_the_thread_that_claims_jobs_has_died
+    order(700..700, gate: gate("long"))
+    runner = wait_for_begun(700)
+    name, = @postgresql.rows("SELECT name FROM solid_queue_processes WHERE kind = 'Worker' AND pid = #{runner}").first
+    @server.wait_for("broker.lost", patience: 60) { @postgresql.stop }
+    @postgresql.resume
+    wait_until(timeout: 60, message: -> { "the end of #{name}\n#{@server.output[-4000..]}" }) do
+      @server.output.match?(/@#{name} .* terminated with exception/)
+    end
+    order(701..701)
+    wait_for_done(701..701)
+
+    assert_equal([["begun"]], kinds_of(700))
+    open_gate("long")
+    wait_for_done(700..700)
+    assert_equal([["begun"], ["done"]], kinds_of(700))
+    wait_until(message: "the end of its registration") do
+      @postgresql.rows("SELECT id FROM solid_queue_processes WHERE name = '#{name}'").empty?
+    end
+  end
+
   # The job beside it may die with it twice; a death that it may have caused as well does not fail the other one.
   def test_a_job_that_kills_its_nodes_fails_and_no_other_one
     order(500..500, seconds: 3, each_time: true)

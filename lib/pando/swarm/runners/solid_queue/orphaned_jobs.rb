@@ -34,11 +34,16 @@ module Pando
             ::SolidQueue::ClaimedExecution.where(id: ids).delete_all if ids.any?
           end
 
-          # Processes of this machine as soon as they are dead; others when they have been silent for too long.
+          # Processes of this machine as soon as they are dead; others when they have been silent for too long. A former
+          # run of this process has ended, but may have failed to say so.
           def dead(ours)
             silent_since = ::SolidQueue.process_alive_threshold.ago
             ::SolidQueue::Process.where.not(id: ours).select do |one|
-              one.last_heartbeat_at <= silent_since || ProcessIdentity.state(one.metadata[:life]) == :dead
+              case ProcessIdentity.state(one.metadata[:life])
+              when :dead then true
+              when :alive then one.pid == ::Process.pid && one.last_heartbeat_at <= silent_since
+              else one.last_heartbeat_at <= silent_since
+              end
             end
           end
 

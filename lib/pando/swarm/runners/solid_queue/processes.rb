@@ -144,7 +144,19 @@ module Pando
           # True from before a claim until everything about the job is recorded.
           def busy? = @claims.synchronize { @claiming } || free < pool.size
 
+          # Call it when its registration is gone.
+          def close
+            @closed = true
+            stop_heartbeat
+            super
+          end
+
           private
+
+          # Solid Queue calls these two when the thread ends, perhaps of an error. If a job still runs, the registration
+          # stays and does not fall silent: the SupervisedProcess removes it later.
+          def deregister = (super if at_rest?)
+          def stop_heartbeat = (super if @closed || at_rest?)
 
           # The step of Solid Queue's loop in which its kinds of processes differ.
           # @return [Numeric] seconds to sleep
