@@ -210,7 +210,7 @@ module Pando
 
       def become_gone
         enter(:gone)
-        @deadline = nil
+        @deadline = @source = nil # each source has one of its own
         @link.close unless @link.closed?
         @pidfd&.close
       end

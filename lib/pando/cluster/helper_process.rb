@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/line_writer"
+
 require "pando/cluster/open_files"
 
 module Pando
@@ -142,7 +144,7 @@ module Pando
       private
 
       def finish(helper)
-        $stderr.write(helper.errors) unless helper.errors.empty?
+        LineWriter.new($stderr).write(helper.errors) unless helper.errors.empty?
         text = helper.answer.force_encoding(Encoding::UTF_8).scrub("?")
         @running.delete(helper).call(text.empty? ? nil : text)
       end

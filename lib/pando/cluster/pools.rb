@@ -99,7 +99,7 @@ module Pando
 
       def deadline = map(&:deadline).min
 
-      def due = filter_map(&:due).min
+      def due = (@pools - @waiting).filter_map(&:due).min
 
       def serve? = all? { |pool| pool.generations.current }
 

@@ -245,11 +245,11 @@ module Pando
       def hurry_leavers
         leavers = @roster.everybody.workers.select(&:leaving?)
         return false if leavers.empty?
-        return true unless leavers.all?(&:draining?)
+        oldest, seconds = leavers.map { |leaver| [leaver, leaver.drain_left || 0.0] }.min_by(&:last)
+        return true if seconds.zero?
 
-        oldest = leavers.min_by(&:drain_left)
         Events.emit("worker.hurried", **oldest.identity, connections: oldest.connections + oldest.streams,
-                                                         seconds: oldest.drain_left.round,
+                                                         seconds: seconds.round,
                                                          reason: "no lane to the reactor is left for a new worker")
         oldest.hurry(@options.stop_timeout)
         true

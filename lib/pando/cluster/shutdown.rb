@@ -112,7 +112,7 @@ module Pando
       def failed = status.zero? ? {} : { status: status }
 
       # A worker that still serves what the reactor holds.
-      def held?(child) = @held_until && child.worker? && child.ready? && child.pool == @roster.reactor.pool
+      def held?(child) = @held_until && child.worker? && child.ready? && !@options_of.call(child).jobs
 
       def ask(child)
         return end_starting_child(child, @reason) if child.starting?

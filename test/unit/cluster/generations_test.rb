@@ -83,6 +83,20 @@ class ClusterGenerationsTest < Minitest::Test
     assert_match(/one node only/, generations.reforks.explain[:waits])
   end
 
+  # Each mold comes from a worker, and that one from a mold.
+  def test_the_dead_are_forgotten
+    generations.begin_boot
+    cluster.ready(cluster.upcoming_mold).settle
+    first = cluster.roster.ready_workers.first
+    2.times do
+      generations.refork("test")
+      cluster.ready(cluster.upcoming_mold).settle
+    end
+
+    assert_predicate first, :gone?
+    assert_nil first.source
+  end
+
   def test_what_stands_against_a_refork
     generations.begin_boot
     refute generations.refork("test")

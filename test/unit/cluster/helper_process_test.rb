@@ -150,6 +150,18 @@ class ClusterExaminerTest < Minitest::Test
     assert_includes [nil, "so far"], @found.first
   end
 
+  # The reader of the log has died.
+  def test_its_errors_cannot_be_written
+    before = $stderr.dup
+    reader, writer = IO.pipe
+    $stderr.reopen(writer)
+    [reader, writer].each(&:close)
+
+    assert_nil found_by("$stderr.puts('Ignoring a gem'); exit!(0)")
+  ensure
+    $stderr.reopen(before)
+  end
+
   def test_a_long_text
     text = found_by("IO.for_fd(3, 'w').write_nonblock('x' * 60_000); exit!(0)")
 

@@ -15,7 +15,7 @@ class PoolsUnitTest < Minitest::Test
   # Stands for a pool: the test says how it is.
   class FakePool
     attr_reader :name, :number, :roster, :generations, :boots
-    attr_accessor :waits, :child_events
+    attr_accessor :waits, :child_events, :due
 
     # As much of Generations as is asked.
     Generations = Struct.new(:current, :upcoming, :watched, :withdrawn, :occupation, :remaining) do
@@ -244,6 +244,9 @@ class PoolsUnitTest < Minitest::Test
     proceed
 
     assert_equal([1, nil], @pools.map(&:boots))
+    @web.due = now + 9
+    @jobs.due = 0.0
+    assert_equal(@web.due, @pools.due, "nothing happens in a pool that waits")
     @jobs.waits = false
     2.times { proceed }
     assert_equal([1, 1], @pools.map(&:boots))

@@ -37,7 +37,7 @@ class ClusterShutdownTest < Minitest::Test
   def test_each_pool_has_a_patience_of_its_own_and_only_that_of_the_reactor_waits_for_it
     @cluster.add_reactor
     node = @cluster.roster.of(1).admit(:worker, 0, 0, ClusterSupport::FakeLink.new, nil).tap(&:become_ready)
-    patient = ClusterSupport.options(stop_timeout: 40.0)
+    patient = ClusterSupport.options(stop_timeout: 40.0, jobs: true)
     options_of = ->(child) { child.pool.zero? ? @cluster.options : patient }
     shutdown = Pando::Cluster::Shutdown.new(@cluster.roster, @cluster.options, ->(_) {}, options_of: options_of)
     shutdown.gracefully("TERM")
@@ -47,6 +47,14 @@ class ClusterShutdownTest < Minitest::Test
     assert_in_delta now + 10, @cluster.current_mold.deadline, 1
     assert_in_delta now + 40, shutdown.deadline, 1
     assert_empty @cluster.worker_in(0).link.orders
+  end
+
+  def test_the_workers_of_each_pool_wait_for_the_reactor
+    @cluster.add_reactor
+    worker = @cluster.roster.of(1).admit(:worker, 0, 0, ClusterSupport::FakeLink.new, nil).tap(&:become_ready)
+    shutdown.gracefully("TERM")
+
+    assert_empty worker.link.orders
   end
 
   def test_quickly

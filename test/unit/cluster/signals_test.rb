@@ -25,6 +25,13 @@ class SignalsTest < Minitest::Test
     assert_equal([false, true, %w[HUP], %w[TERM]], said)
   end
 
+  # All that a monitor obeys, and the one that only a server with nodes does.
+  def test_none_ends_the_process_between_two_images
+    signals = Pando::Cluster::Signals::NAMES - %w[CHLD] + [Pando::Cluster::Signals::QUIET]
+
+    assert_empty(signals - Pando::Cluster::Upgrade::SignalBuffer::NAMES)
+  end
+
   def test_from_one_image_to_the_next_they_are_remembered
     interim = Pando::Cluster::Upgrade::SignalBuffer
     said = in_child do

@@ -67,7 +67,7 @@ module Pando
 
         def due
           [(Sys.now + RETRY if @behind && reactor), (@reported_at + REPORT if reactor),
-           (@looked_at + LOOK if reactor && @progress.doubtful?)].compact.min
+           (@looked_at + LOOK if serves? && @progress.doubtful?)].compact.min
         end
 
         def ready(child)
@@ -76,7 +76,7 @@ module Pando
         end
 
         # @return [Float, nil] on Sys.now, when the reactor was last seen to be at work; nil: there is none
-        def heard_at(_now) = (@moved_at if reactor&.ready? && !reactor.condemned?)
+        def heard_at(_now) = (@moved_at if serves?)
 
         # The next reactor follows at once, unless that happens often.
         def lost(reason = nil)
@@ -134,7 +134,7 @@ module Pando
 
         # Replaces the idle workers of a pool first, which costs no request, and the reactor if that did not help.
         def look_for_progress
-          return if reactor.nil? || !reactor.ready? || reactor.condemned? || Sys.now < @looked_at + LOOK
+          return if !serves? || Sys.now < @looked_at + LOOK
 
           idle = @progress.look(waiting = @setup.blocked)
           @looked_at = Sys.now
@@ -158,10 +158,10 @@ module Pando
           moved if slept || turns != @turns
           @turns = turns
           @setup.nudge
-          return if reactor.condemned? || !reactor.ready?
-
-          stood_still(Sys.now - @moved_at) if Sys.now - @moved_at > STANDSTILL
+          stood_still(Sys.now - @moved_at) if serves? && Sys.now - @moved_at > STANDSTILL
         end
+
+        def serves? = reactor&.ready? && !reactor.condemned?
 
         def moved
           @moved_at = Sys.now

@@ -8,7 +8,7 @@ module Pando
       # requires nothing. A signal that comes while the bare Ruby starts, for some hundredths of a second, is ignored:
       # Ruby lifts a mask that would keep it waiting in the kernel.
       module SignalBuffer
-        NAMES = %w[TERM QUIT INT USR2 TTIN TTOU HUP TSTP].freeze
+        NAMES = %w[TERM QUIT INT USR1 USR2 TTIN TTOU HUP TSTP].freeze
         # In the environment: those that had come before.
         VARIABLE = "PANDO_UPGRADE_SIGNALS"
 

@@ -40,6 +40,19 @@ class ReactorSupervisorWatchTest < Minitest::Test
     Pando::Events.unsubscribe(subscription)
   end
 
+  # It was blocked when the stop began; now it answers what it holds.
+  def test_of_one_that_leaves_nothing_is_due
+    with_reactor
+    @roster.workers.first.row.claim(1, 0, 0)
+    @setup.blocked = [3, 0]
+    elapse(1)
+    turn
+    reactors.last.leave("TERM", now + 30)
+    2.times { elapse(1) && turn(stopping: true) }
+
+    assert_operator @supervisor.due, :>, now
+  end
+
   def test_when_clients_were_heard_last
     assert_nil @supervisor.heard_at(now), "there is no reactor"
     with_reactor
