@@ -92,9 +92,11 @@ module Pando
       def proceed
         resume
         @sessions.each do |session|
-          session.task&.check
-          conclude(session)
-          session.tell_obstacle
+          guard(session) do
+            session.task&.check
+            conclude(session)
+            session.tell_obstacle
+          end
           session.proceed unless session.closed?
         end
         forget_closed
@@ -202,14 +204,21 @@ module Pando
       end
 
       def begin_task(session, line)
-        session.task = task = @commands.call(line, session)
-        return unless task
+        guard(session) do
+          session.task = task = @commands.call(line, session)
+          next unless task
 
-        task.start
-        conclude(session)
+          task.start
+          conclude(session)
+        end
+      end
+
+      # A fault of ours must not end the cluster.
+      def guard(session)
+        yield
       rescue Commands::Refused => e
         session.finish("failed", reason: e.message)
-      rescue StandardError => e # a fault of ours must not end the cluster
+      rescue StandardError => e
         Events.emit("control.failed", reason: "#{e.message} (#{e.class})", backtrace: e.backtrace)
         session.finish("failed", reason: "the server could not do it: #{e.message}")
       end

@@ -98,7 +98,7 @@ module Pando
         payload.adopt(renewal)
         @spawner.command = renewal.command
         generations.reforks.policy = policy
-        rollout.resize(options.workers) unless options.workers == before
+        rollout.follow_configuration unless options.workers == before
       end
 
       def serving? = roster.ready_workers.any?

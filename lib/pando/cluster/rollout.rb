@@ -9,7 +9,7 @@ module Pando
       include Brief
       extend Serializable
 
-      serialize size: :integer
+      serialize size: :integer, wanted: :integer
 
       attr_reader :size
 
@@ -40,15 +40,23 @@ module Pando
       # As an operator asks for it: the other pools keep their workers. The configuration's numbers fit together.
       def scale(size) = size <= most(others) && resize(size)
 
+      # As the configuration asks for it. If leaving workers have too many lanes, that waits.
+      def follow_configuration
+        size = @options.workers
+        @wanted = (size unless resize(size))
+      end
+
       def resize(size, reason = nil)
         return false unless size.between?(1, most)
 
         Events.emit("workers.scaled", from: @size, to: size, reason: reason)
+        @wanted = nil
         @size = size
         true
       end
 
       def reconcile
+        resize(@wanted) if @wanted
         serving.each { |generation| generation.backoff.settle }
         dismiss_surplus
         dismiss_replaced
@@ -116,7 +124,7 @@ module Pando
       def from_state(state)
         record = state.one("rollout")
         take_up(record)
-        resize(@options.workers) unless record.integer(:configured) == @options.workers
+        follow_configuration unless record.integer(:configured) == @options.workers
       end
 
       private
@@ -245,6 +253,7 @@ module Pando
       def hurry_leavers
         leavers = @roster.everybody.workers.select(&:leaving?)
         return false if leavers.empty?
+
         oldest, seconds = leavers.map { |leaver| [leaver, leaver.drain_left || 0.0] }.min_by(&:last)
         return true if seconds.zero?
 

@@ -142,7 +142,7 @@ module Pando
         NodeKind.new(name: name, runner: (@runner unless @factory), factory: @factory, source: source,
                      options: @options.freeze, files: value(:require).map { |file| locate(file, config) },
                      timeout: timeout(config), exclusive: inherit(:exclusive, !@factory && EXCLUSIVE.include?(@runner)),
-                     refork: inherit(:refork, config.refork), memory: inherit(:memory, config.memory_worker),
+                     refork: inherit(:refork, config.refork), memory: memory(config),
                      **rollout(config),
                      **%i[count concurrency queues quiet_timeout shared].to_h { |key| [key, value(key)] }).freeze
       end
@@ -207,6 +207,14 @@ module Pando
 
       # The pool of the workers has this name, see Server::Kinds.
       def web?(config) = name == WEB && !config.workers.zero?
+
+      # @return [Integer, nil] bytes
+      def memory(config)
+        inherit(:memory, config.memory_worker).tap do |bytes|
+          wrong = Settings[:memory_hard].check.call(config.memory_hard, config.with(memory_worker: bytes))
+          refuse("needs a higher limit: memory hard: #{wrong}") if wrong
+        end
+      end
 
       def refuse_web
         refuse("has the name #{name}, which the workers that serve requests have: give it another one, such as " \

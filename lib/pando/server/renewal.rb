@@ -70,8 +70,14 @@ module Pando
         [*settings, *routes, *(Kinds.names(config) - Kinds.names(@first)).map { |name| restart_for(name) }]
       end
 
-      # Uses it from now on.
-      def settle = @release.enter
+      # Uses it from now on. The folder may be gone: the next deployment is just writing it.
+      def settle
+        @release.enter
+      rescue SystemCallError => e
+        Events.emit("release.missing", reason: "the new release serves, but its folder cannot be entered: #{e.message}",
+                                       advice: "run `pando reload` when the folder is there: until then, a cold boot " \
+                                               "loads what is in the former one")
+      end
 
       # The reload is cancelled or has failed.
       def give_up = @reader.abandon

@@ -26,7 +26,7 @@ class SwarmSolidQueueTest < Minitest::Test
     assert_nothing_left("processes")
   end
 
-  # The database is back before Solid Queue has given up waiting for the job, and it would begin again before a later one.
+  # The database is back before Solid Queue gives up waiting for the job, which would begin again before a later one.
   def test_a_running_job_stays_that_of_its_node_when_the_thread_that_claims_jobs_has_died
     order(700..700, gate: gate("long"))
     runner = wait_for_begun(700)

@@ -122,6 +122,33 @@ class ClusterRolloutTest < Minitest::Test
     assert cluster.rollout.resize(15)
   end
 
+  # An old worker of many threads keeps its WebSockets for a while.
+  def test_the_number_of_the_configuration_waits_for_lanes
+    cluster = booted(workers: 2)
+    old = cluster.roster.workers.first
+    old.threads = 64
+    cluster.options.workers = 16
+    cluster.rollout.follow_configuration
+    cluster.turn
+    assert_equal 2, cluster.rollout.size
+    old.threads = 5
+    cluster.turn
+
+    assert_equal 16, cluster.rollout.size
+  end
+
+  def test_an_operator_who_scales_meanwhile_has_the_last_word
+    cluster = booted(workers: 2)
+    cluster.roster.workers.first.threads = 64
+    cluster.options.workers = 16
+    cluster.rollout.follow_configuration
+    assert cluster.rollout.scale(3)
+    cluster.roster.workers.first.threads = 5
+    cluster.turn
+
+    assert_equal 3, cluster.rollout.size
+  end
+
   # What an operator asks for leaves those of other pools alone.
   def test_lanes_of_other_pools_count
     cluster = booted(workers: 2)

@@ -74,6 +74,9 @@ class ConfigNodeLineTest < ConfigTestCase
        "runner", "node(:sidekiq) { 1 }"
   says "node :sidekiq queues: must be a list of queues, but is [].", "node :sidekiq, queues: []"
 
+  says "node :sidekiq needs a higher limit: memory hard: must be more than worker:, 1.gb, but is 512.mb",
+       "memory hard: 512.mb; node :sidekiq, memory: 1.gb"
+
   # What is the runner's own.
   says "node :sidekiq has no keyword cout:. Did you mean count?", "node :sidekiq, cout: 4"
   says "node :sidekiq has no keyword wieghts:. Did you mean weights?", "node :sidekiq, wieghts: {}"

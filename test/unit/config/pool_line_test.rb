@@ -62,6 +62,8 @@ class PoolLineTest < ConfigTestCase
       "pool :a, paths: '/a'\npool :a, paths: '/b'" => /rb:2: pool :a has the name of another pool .*rb:1/,
       "pool :a, paths: '/a'\npool :b, paths: '/a'" => %r{rb:2: pool :b has the path /a of another pool .*rb:1},
       "node(:a) { 1 }\npool :a, paths: '/a'" => /rb:2: pool :a has the name of a node .*rb:1/,
+      "memory hard: 512.mb\npool :a, paths: '/a', memory: 1.gb" =>
+        /pool :a needs a higher limit: memory hard: must be more than worker:, 1.gb, but is 512.mb/,
       "pool :a, paths: '/a'\nreactor false" => /pool :a needs the reactor/,
       "pool :a, paths: '/a'\nworkers 0\nnode :sidekiq" => /no workers serve the others/,
       "pool :a, paths: '/a', workers: 20, threads: 64" => /pool :a threads must be/,

@@ -6,7 +6,7 @@ require "pando/http/reactor_setup"
 require "pando/server"
 require "pando/server/renewal"
 
-# Which settings a reload cannot change.
+# Which settings a reload cannot change, and its end.
 class ServerRenewalTest < Minitest::Test
   # A configuration that notes which of its settings are read.
   class NotedConfig < SimpleDelegator
@@ -28,5 +28,19 @@ class ServerRenewalTest < Minitest::Test
 
     assert_includes(config.read, :max_header_bytes)
     assert_empty(config.read.uniq - Pando::Server::Renewal::OF_REACTOR)
+  end
+
+  # The monitor lives on.
+  def test_at_its_end_the_next_deployment_may_have_removed_the_folder
+    renewal = Pando::Server::Renewal.allocate
+    renewal.instance_variable_set(:@release, Pando::Server::ReleaseDirectory.new("/nonexistent"))
+    told = []
+    subscription = Pando::Events.subscribe("release.missing") { |event| told << event.payload }
+    renewal.settle
+
+    assert_equal(1, told.size)
+    assert_includes(told.first[:reason], "/nonexistent")
+  ensure
+    Pando::Events.unsubscribe(subscription)
   end
 end

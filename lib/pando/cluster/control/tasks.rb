@@ -148,6 +148,8 @@ module Pando
           def start
             return give_up("the setting `health` is off: load balancers would not notice") unless
               @cluster.drain.visible?
+            return give_up("there is no reactor before a restart: load balancers would not notice") unless
+              @cluster.reactors.state
 
             @cluster.drain.begin("pando drain")
             @silent_since = Sys.now

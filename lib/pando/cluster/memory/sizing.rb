@@ -15,7 +15,8 @@ module Pando
 
         extend Serializable
 
-        serialize_as "sizing", size: :integer # if the rollout's differs, a user has set it
+        # If the rollout's size differs, a user has set it. The CPUs are those that it was chosen for.
+        serialize_as "sizing", size: :integer, cpus: :integer
 
         # Requests after which a worker is measured.
         RIPE = 50
@@ -45,6 +46,7 @@ module Pando
           return if now - @looked_at < PACE
 
           @looked_at = now
+          follow_configuration
           @size ||= @rollout.size
           return unless @size == @rollout.size
 
@@ -52,7 +54,7 @@ module Pando
           decide(now)
         end
 
-        def due = (@looked_at + PACE if @options.auto_workers && ours?)
+        def due = (@looked_at + PACE if @options.auto_workers && (ours? || @cpus != @options.workers))
 
         # For `pando status`.
         # @return [String, nil] nil: without `workers :auto`
@@ -68,6 +70,12 @@ module Pando
         private
 
         def ours? = @size.nil? || @size == @rollout.size
+
+        # A reload may have found another number of CPUs, for which the rollout has another size.
+        def follow_configuration
+          @size = nil if @cpus && @cpus != @options.workers
+          @cpus = @options.workers
+        end
 
         def measure
           ripe = @roster.ready_workers.find { |worker| worker.requests >= RIPE && !@needs.key?(worker.pid) }

@@ -133,6 +133,7 @@ module Pando
       define "reload.serving", :info, %i[generation seconds reason longest]
       define "reload.finished", :info, %i[generation seconds]
       define "reload.incomplete", :warn, %i[settings]
+      define "release.missing", :warn, %i[reason advice]
       define "reload.failed", :error, %i[generation reason advice]
       define "spawn.failed", :error, %i[role slot generation reason]
       define "fork.failed", :error, %i[role slot generation reason]

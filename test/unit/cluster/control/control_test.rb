@@ -32,6 +32,24 @@ class ControlPlaceTest < Minitest::Test
     poller.close
   end
 
+  def test_a_fault_in_the_course_of_a_task_ends_only_that
+    poller = Pando::Sys::Poller.new
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "control.sock")
+      control = Control.open(Control::Spec.new(path: path, required: true), Cluster.new(Drain.new), poller)
+      session = ask(control, path, "stop")
+      session.task.define_singleton_method(:check) { raise NoMethodError, "boom" }
+      2.times { control.proceed }
+
+      assert_match(/^failed .*boom/, @client.read)
+      assert_equal(["boom (NoMethodError)"], events("control.failed").map { |event| event[:reason] })
+      control.close
+    end
+  ensure
+    @client&.close
+    poller.close
+  end
+
   def test_the_folder_of_the_default_path_is_made
     open_default do |path, unavailable|
       assert File.socket?(path)

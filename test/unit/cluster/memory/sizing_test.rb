@@ -129,6 +129,18 @@ class SizingTest < Minitest::Test
     assert_equal 8, size
   end
 
+  def test_a_reload_may_find_fewer_cpus
+    start(need: 60, memory: 4000)
+    pass(2)
+    @cluster.options.workers = 4
+    @cluster.rollout.follow_configuration
+    refute_nil @sizing.due
+    pass(2)
+
+    assert_equal 4, size
+    refute_equal "set by hand", @sizing.explain
+  end
+
   def test_who_scales_by_hand_has_the_last_word
     start(need: 60, memory: 400)
     pass(2)
