@@ -89,13 +89,11 @@ module Bench
       [cpu, Pando::Refork::Auto::Cycle::LEAST_CPU * @workers].max > share * @curves.cpu(warmth, life) * @workers
     end
 
-    # Seconds of CPU time that all workers of a generation use because it is young; the first generation is not a
-    # refork.
+    # Seconds of CPU time that all workers of a generation use because it is young. The first one is not a refork, but
+    # it warms up: what it leaves to be done, the next one does.
     def cost(warmth, life)
-      return 0.0 if warmth.zero?
-
       above = @curves.cpu(warmth, life) - @curves.steady_cpu(life)
-      [above, Pando::Refork::Auto::Cycle::LEAST_CPU].max * @workers
+      [above, warmth.zero? ? 0.0 : Pando::Refork::Auto::Cycle::LEAST_CPU].max * @workers
     end
 
     def pss = @curves.pss(@warmth, @age)

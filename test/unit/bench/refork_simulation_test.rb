@@ -31,10 +31,10 @@ class ReforkSimulationTest < Minitest::Test
     end
   end
 
-  # Whatever the traffic.
+  # Whatever the traffic, the Ruby and the JIT.
   def test_memory_and_cpu_time_together_come_near_the_best_schedule
     rules = Pando::Refork::Auto::Rules.for
-    %w[constants rails roda].product([0.5, 5.0, 50.0]).each do |app, rate|
+    %w[constants rails roda lab-rails-3.4 lab-rails-4.0].product([0.5, 5.0, 50.0]).each do |app, rate|
       simulation = simulation(app, rate: rate)
       toll = simulation.toll(simulation.run(Pando::Refork.policy(:auto)), rules.rate)
 
