@@ -141,6 +141,21 @@ class UpgradeTest < Minitest::Test
     assert_predicate(@server.stop, :success?)
   end
 
+  def test_a_touch_of_the_restart_file_between_two_monitors_reloads
+    start("restart_file \"restart.txt\"\n")
+    @versions.add("1.1.0").edit("1.1.0", "exe/pando") do |code|
+      path = File.join(@server.folder, "restart.txt")
+      code.sub('require "pando/cli"', <<~RUBY)
+        File.write(#{path.dump}, "") if ENV["PANDO_UPGRADE"].to_s.start_with?("take")
+        require "pando/cli"
+      RUBY
+    end.link("1.1.0")
+    upgrade
+
+    assert_match(/restart\.txt was touched/, @server.wait_past("reload.started")["reason"])
+    @server.wait_past("reload.finished")
+  end
+
   def test_it_is_for_the_monitor_alone
     start
     ["take:99", "probe", "x"].each do |value|

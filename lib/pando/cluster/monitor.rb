@@ -39,7 +39,7 @@ module Pando
 
       attr_reader :listeners, :roster, :pools, :shutdown, :reload, :inbox, :examiner, :drain, :tally, :reaper, :systemd,
                   :control, :admin, :upgrade, :quiet, :began_at, :payload, :poller, :command, :oom, :gauge, :shortage,
-                  :reactor_setup
+                  :reactor_setup, :restart_file
 
       # Those of the first pool, which is the only one of most servers.
       def_delegators :first_pool, :generations, :rollout, :reactors, :lanes
