@@ -5,20 +5,22 @@ require "pando/cluster/monitor"
 module ClusterSupport
   # Stands in for the monitor's end of a link: records the orders.
   class FakeLink
-    attr_reader :orders
+    attr_reader :messages
     attr_accessor :deaf
 
     def initialize
-      @orders = []
+      @messages = []
       @closed = false
     end
 
     def send(message, _descriptors = [])
       return false if deaf || closed?
 
-      @orders << message.kind
+      @messages << message
       true
     end
+
+    def orders = messages.map(&:kind)
 
     def close = @closed = true
     def closed? = @closed
