@@ -156,6 +156,18 @@ class UpgradeTest < Minitest::Test
     @server.wait_past("reload.finished")
   end
 
+  # The reactor goes on with the settings it was started with.
+  def test_what_needs_a_restart_is_measured_by_the_reactor_s_start
+    start
+    @server.write("pando.rb", "log_format :json; rollout canary: false\n#{CONFIG}max_body_bytes 5.gb\n")
+    2.times { assert_match(/ touched; a restart is needed for: max_body_bytes\z/, upgrade) }
+    assert_match(/; a restart is needed for: max_body_bytes\z/, ask!("reload"))
+
+    @server.wait_for("reactor.ready") { Process.kill("KILL", @server.tree.titled("reactor").first.pid) }
+    refute_match(/restart/, upgrade)
+    refute_match(/restart/, ask!("reload"))
+  end
+
   def test_it_is_for_the_monitor_alone
     start
     ["take:99", "probe", "x"].each do |value|

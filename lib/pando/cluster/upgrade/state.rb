@@ -22,7 +22,7 @@ module Pando
 
         # Owners in the order in which they are restored: those that refer to another come after it.
         OWNERS = %i[tally listeners roster lanes pools reactors drain reload restart_file reaper systemd control admin
-                    quiet].freeze
+                    quiet payload].freeze
 
         def self.of(monitor, image)
           new.tap do |state|
