@@ -5,10 +5,12 @@ require "pando/cluster/monitor"
 module ClusterSupport
   # Stands in for the monitor's end of a link: records the orders.
   class FakeLink
-    attr_reader :messages
+    # What was sent: the kinds, and all of it.
+    attr_reader :orders, :messages
     attr_accessor :deaf
 
     def initialize
+      @orders = []
       @messages = []
       @closed = false
     end
@@ -16,11 +18,10 @@ module ClusterSupport
     def send(message, _descriptors = [])
       return false if deaf || closed?
 
+      @orders << message.kind
       @messages << message
       true
     end
-
-    def orders = messages.map(&:kind)
 
     def close = @closed = true
     def closed? = @closed
