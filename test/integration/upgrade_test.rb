@@ -141,6 +141,33 @@ class UpgradeTest < Minitest::Test
     assert_predicate(@server.stop, :success?)
   end
 
+  def test_a_touch_of_the_restart_file_between_two_monitors_reloads
+    start("restart_file \"restart.txt\"\n")
+    @versions.add("1.1.0").edit("1.1.0", "exe/pando") do |code|
+      path = File.join(@server.folder, "restart.txt")
+      code.sub('require "pando/cli"', <<~RUBY)
+        File.write(#{path.dump}, "") if ENV["PANDO_UPGRADE"].to_s.start_with?("take")
+        require "pando/cli"
+      RUBY
+    end.link("1.1.0")
+    upgrade
+
+    assert_match(/restart\.txt was touched/, @server.wait_past("reload.started")["reason"])
+    @server.wait_past("reload.finished")
+  end
+
+  # The reactor goes on with the settings it was started with.
+  def test_what_needs_a_restart_is_measured_by_the_reactor_s_start
+    start
+    @server.write("pando.rb", "log_format :json; rollout canary: false\n#{CONFIG}max_body_bytes 5.gb\n")
+    2.times { assert_match(/ touched; a restart is needed for: max_body_bytes\z/, upgrade) }
+    assert_match(/; a restart is needed for: max_body_bytes\z/, ask!("reload"))
+
+    @server.wait_for("reactor.ready") { Process.kill("KILL", @server.tree.titled("reactor").first.pid) }
+    refute_match(/restart/, upgrade)
+    refute_match(/restart/, ask!("reload"))
+  end
+
   def test_it_is_for_the_monitor_alone
     start
     ["take:99", "probe", "x"].each do |value|

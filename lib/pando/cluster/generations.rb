@@ -256,6 +256,7 @@ module Pando
         return unless generation.equal?(current) && watching?
 
         @current = @evaluation.release
+        [@lost_threads, @changed_state, @cold_boots].each(&:rolled_back)
         discard(generation, reason)
         current.enter(:current)
       end

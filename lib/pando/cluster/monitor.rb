@@ -39,7 +39,7 @@ module Pando
 
       attr_reader :listeners, :roster, :pools, :shutdown, :reload, :inbox, :examiner, :drain, :tally, :reaper, :systemd,
                   :control, :admin, :upgrade, :quiet, :began_at, :payload, :poller, :command, :oom, :gauge, :shortage,
-                  :reactor_setup
+                  :reactor_setup, :restart_file
 
       # Those of the first pool, which is the only one of most servers.
       def_delegators :first_pool, :generations, :rollout, :reactors, :lanes
@@ -60,6 +60,7 @@ module Pando
       # Builds all parts and begins to boot.
       def prepare
         set_up
+        @pid_file.claim if @start.fresh? # not before: if another server has the addresses, its file must stay
         @start.begin(self)
         self
       rescue BootError
@@ -123,7 +124,7 @@ module Pando
         @start.take_charge(@signals)
         @began_at = @start.began_at
         OpenFiles.raise_limit(@start.open_files)
-        @pid_file = PidFile.new((@payload.options.pidfile unless @start.rehearsal?)).claim
+        @pid_file = pid_file
         @restart_file = RestartFile.new(@payload.options)
         @listeners = @start.listeners(@specs)
         @systemd = @start.systemd
@@ -132,6 +133,12 @@ module Pando
         @poller.add(@signals, [:signal, nil])
         build_contacts
         build
+      end
+
+      # After an upgrade the file is this process's already.
+      def pid_file
+        file = PidFile.new((@payload.options.pidfile unless @start.rehearsal?))
+        @start.fresh? ? file.tap(&:refuse_second_server) : file.claim
       end
 
       def build_contacts

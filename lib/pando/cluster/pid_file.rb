@@ -9,6 +9,14 @@ module Pando
         @path = path
       end
 
+      # @raise [BootError] another server of this application has the file
+      def refuse_second_server
+        pid = owner if @path
+        return if pid.nil? || pid == Process.pid || !server?(pid) || (ancestor?(pid) && !monitor?(pid))
+
+        raise BootError, "a server is already running (pid #{pid}, file #{@path}): stop it, or choose another pidfile"
+      end
+
       # Writes the file, in one step for its readers.
       # @raise [BootError] another server has it, or it cannot be written
       def claim
@@ -61,13 +69,6 @@ module Pando
         File.unlink(path)
       rescue SystemCallError
         nil # it has been removed, or its folder
-      end
-
-      def refuse_second_server
-        pid = owner
-        return if pid.nil? || pid == Process.pid || !server?(pid) || (ancestor?(pid) && !monitor?(pid))
-
-        raise BootError, "a server is already running (pid #{pid}, file #{@path}): stop it, or choose another pidfile"
       end
 
       def owner(path = @path)

@@ -48,6 +48,16 @@ module Pando
       # @return [Array<Hash{Symbol => Object}>] what workers refuse now: :request, and for how many more :seconds
       def refused = @bans.values.reject(&:over?).map(&:explain)
 
+      # All workers are told again after an upgrade, which changes nothing for those that know it.
+      def to_state(state) = @bans.each_value { |ban| ban.to_state(state) }
+
+      def from_state(state)
+        state.all(Ban::RECORD).first(Ban::MOST).each do |record|
+          ban = Ban.new(record.bytes(:verb), record.bytes(:path), record.number(:ends_at))
+          @bans[ban.name] = ban
+        end
+      end
+
       private
 
       # Native code may crash without the interpreter lock, while another request has it. Then the request is retried,
@@ -108,6 +118,8 @@ module Pando
         # A path of so many bytes may have been cut (PANDO_SUBJECT_MAX, PANDO_VERB_MAX) and stand for several.
         PATH_BYTES = 112
         METHOD_BYTES = 16
+        # Its word in an upgrade's state.
+        RECORD = "refused_request"
 
         # @return [Boolean] whether it was not cut
         def self.possible?(name) = name[0].bytesize < METHOD_BYTES && name[1].bytesize < PATH_BYTES
@@ -134,6 +146,11 @@ module Pando
 
         # @return [Integer] seconds that it lasts, one at least
         def seconds = (@ends_at - Sys.now).ceil.clamp(1..)
+
+        def to_state(state)
+          verb, path = name
+          state.add(RECORD, verb: verb, path: path, ends_at: @ends_at)
+        end
 
         def explain = { request: name.join(" "), seconds: @ends_at - Sys.now }
 

@@ -106,7 +106,7 @@ module Pando
       def summary = "#{roster.ready_workers.size} of #{rollout.size}"
 
       # Restored in this order, since some refer to those before them.
-      OWNERS = %i[throttles generations rollout services sizing].freeze
+      OWNERS = %i[throttles generations rollout services sizing poison].freeze
 
       def to_state(state) = OWNERS.each { |owner| public_send(owner).to_state(state) }
       def from_state(state) = OWNERS.each { |owner| public_send(owner).from_state(state) }

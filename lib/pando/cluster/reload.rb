@@ -227,11 +227,21 @@ module Pando
         yield path if @modified_at && @path == path && @modified_at != modified_at
       end
 
+      # A touch since the former image's last look is one for the next image.
+      def to_state(state) = state.add("restart_file", path: @path, modified_at: @modified_at)
+
+      # It may have been no file then.
+      def from_state(state)
+        record = state.any("restart_file") or return
+        @path = record.read(:path, :text)
+        @modified_at = record.read(:modified_at, :number)
+      end
+
       private
 
       def look
         @path = @options.restart_file
-        @modified_at = (File.mtime(@path) if @path)
+        @modified_at = (File.mtime(@path).to_f if @path)
       rescue SystemCallError
         @modified_at = nil
       end

@@ -52,9 +52,13 @@ module Pando
       end
 
       # Starts a reactor.
+      # @return [Integer] its pid
       def start(listeners, control, grace)
-        @program.start(listeners, @channel, @eventfd, control, @spool.path, @settings, grace)
+        @program.start(listeners, @channel, @eventfd, control, @spool.path, @settings, grace).tap { @started = true }
       end
+
+      # @return [Boolean] false: after an upgrade, while there is the former image's reactor
+      def started? = !!@started
 
       # Called about once a second while a reactor lives.
       def report(jobs) = @report.tick(jobs)

@@ -7,6 +7,7 @@ require "pando/server/app_environment"
 require "pando/server/cluster_options"
 require "pando/server/jit"
 require "pando/server/release_directory" # not when it is needed: there may be no free descriptor to read it
+require "pando/server/start_settings" # likewise: the release may be gone
 
 module Pando
   class Server
@@ -50,8 +51,24 @@ module Pando
       # @raise [Pando::Error, SystemCallError] the configuration cannot be read
       def renew(poller)
         require "pando/server/renewal"
-        Renewal.new(@server, @config, @first, poller)
+        Renewal.new(@server, @config, @first, settings_at_start, poller)
       end
+
+      # @return [StartSettings] those of the running reactor. After an upgrade they are not those of this configuration,
+      #   until another reactor is started
+      def settings_at_start
+        own = StartSettings.of(@first)
+        return own unless @former_settings
+
+        @reactor&.started? ? own.in_mode_of(@former_settings) : @former_settings
+      end
+
+      # @return [Array<String>] settings that need a restart, right after an upgrade
+      def kept = settings_at_start.changed_in(@config)
+
+      def to_state(state) = settings_at_start.to_state(state)
+
+      def from_state(state) = @former_settings = StartSettings.from_state(state)
 
       # #options and hooks are those of the renewal from now on.
       def adopt(renewal)

@@ -8,6 +8,7 @@ require "pando/server/launch"
 require "pando/server/probed_release"
 require "pando/server/kinds"
 require "pando/server/release_directory"
+require "pando/server/start_settings"
 
 module Pando
   class Server
@@ -15,11 +16,6 @@ module Pando
     # monitor, and either adopted or given up. A helper process runs the file first, because it may hang. The monitor
     # takes its settings from there, and runs the file itself only if it has blocks that run in the monitor.
     class Renewal
-      # Settings that the monitor and the reactor read only at their start.
-      AT_START = %i[reactor pidfile].freeze
-      OF_REACTOR = Config::Settings.all.select(&:reactor?).map(&:name).freeze
-      OF_POOL = { "paths:" => :paths.to_proc, "max_queue:" => ->(pool) { pool.config.max_queue },
-                  "queue_timeout:" => ->(pool) { pool.config.queue_timeout } }.freeze
       # Seconds that the monitor may be blocked while it runs the file itself.
       LONGEST_IN_MONITOR = 5.0
 
@@ -27,11 +23,13 @@ module Pando
       attr_reader :config
 
       # @param old [Config] in use
-      # @param first [Config] that the server was started with
-      def initialize(server, old, first, poller)
+      # @param first [Config] that the monitor was started with, by the server's start or an upgrade
+      # @param at_start [StartSettings] of the running reactor
+      def initialize(server, old, first, at_start, poller)
         @server = server
         @old = old
         @first = first
+        @at_start = at_start
         @release = ReleaseDirectory.new(old.directory)
         @reader = within { Cluster::HelperProcess.new(poller, Launch.probe(old), environment, old.boot_timeout) }
       end
@@ -64,10 +62,11 @@ module Pando
 
       def admin = ClusterOptions.admin(config, *@folders)
 
-      # @return [Array<Symbol, String>] settings that differ from those at the server's start, and need a restart
+      # @return [Array<String>] settings that differ from those at the server's start, and need a restart
       def kept
-        settings = [*AT_START, *(OF_REACTOR if @first.reactor)].reject { |name| same?(name) }
-        [*settings, *routes, *(Kinds.names(config) - Kinds.names(@first)).map { |name| restart_for(name) }]
+        pidfile = "pidfile" unless @first.pidfile == config.pidfile
+        nodes = Kinds.names(config) - Kinds.names(@first) - config.pools.map(&:name)
+        [*pidfile, *@at_start.changed_in(config), *nodes.map { |name| "node #{name} (or pando upgrade)" }]
       end
 
       # Uses it from now on. The folder may be gone: the next deployment is just writing it.
@@ -83,20 +82,6 @@ module Pando
       def give_up = @reader.abandon
 
       private
-
-      def restart_for(name) = Kinds.pool(config, name) ? "pool #{name}" : "node #{name} (or pando upgrade)"
-
-      # What the reactor reads of a pool at its start.
-      # @return [Array<String>] what has changed of pools that were there then
-      def routes
-        config.pools.flat_map do |pool|
-          first = Kinds.pool(@first, pool.name) or next []
-          keywords = OF_POOL.reject { |_, read| read.call(first) == read.call(pool) }.keys
-          keywords.map { |keyword| "#{keyword} of pool #{pool.name}" }
-        end
-      end
-
-      def same?(name) = @first.public_send(name) == config.public_send(name)
 
       def environment
         ENV.to_h.merge(ProbedRelease::ORDER => "#{Process.pid}:#{Cluster::PROTOCOL}")

@@ -82,6 +82,21 @@ class ClusterPidFileTest < Minitest::Test
     end
   end
 
+  def test_to_look_for_another_server_writes_nothing
+    file = PidFile.new(@path)
+    file.refuse_second_server
+    PidFile.new(nil).refuse_second_server
+
+    assert_empty Dir.children(@folder)
+    within_sleeper(Dir.pwd) do |pid|
+      File.write(@path, pid)
+      assert_raises(Pando::BootError) { file.refuse_second_server }
+      file.release
+
+      assert_equal pid.to_s, File.read(@path)
+    end
+  end
+
   def test_a_file_that_another_process_has_written_since_is_left_alone
     file = PidFile.new(@path).claim
     File.write(@path, "1\n")

@@ -33,6 +33,14 @@ class PoisonRecordsTest < Minitest::Test
     @poison = Poison.new(@roster, ClusterSupport.options(poison: terms))
   end
 
+  # @return [Poison] of the next image of the monitor
+  def upgraded(poison = @poison)
+    document = Pando::Cluster::Upgrade::Document.new
+    poison.to_state(document)
+    state = Pando::Cluster::Upgrade::State.new(document.class.parse(document.to_s))
+    Poison.new(@roster, ClusterSupport.options).tap { |one| one.from_state(state) }
+  end
+
   def worker(slot = 0)
     @roster.admit(:worker, slot, 0, Line.new, nil).tap do |child|
       child.adopt(ClusterSupport::FakePidfd.new(@pid += 1))
@@ -229,6 +237,29 @@ class PoisonRecordsTest < Minitest::Test
     died
 
     assert_equal([[3, 5.0], [4, 5.0]], poisons.map { |payload| payload.values_at(:count, :refused) })
+  end
+
+  def test_an_upgrade_of_the_monitor_keeps_what_is_refused
+    settle(refuse: 30.0)
+    3.times { died("/\xC3 ü=%\n") }
+    elapse(10)
+    later = upgraded
+
+    assert_equal([["GET /\xC3 ü=%\n".b, 20]], later.refused.map { |one| [one[:request], one[:seconds].round] })
+    late = worker(2)
+    2.times { later.reconcile }
+    assert_equal([:refuse], late.link.orders)
+    refusals = Poison::Refusals.new.tap { |one| one.add(late.link.texts.first) }
+    assert_equal(20, refusals.seconds("GET", "/\xC3 ü=%\n"))
+    elapse(21)
+    assert_empty(upgraded(later).refused)
+  end
+
+  def test_the_state_of_an_older_pando_refuses_nothing
+    later = Poison.new(@roster, ClusterSupport.options)
+    later.from_state(Pando::Cluster::Upgrade::State.new)
+
+    assert_empty(later.refused)
   end
 
   def test_a_path_that_may_have_been_cut_is_named_and_not_refused

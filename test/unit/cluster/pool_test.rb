@@ -63,6 +63,19 @@ class PoolTest < Minitest::Test
     assert_same(@roster.ready_workers.first, @pool.generations.upcoming&.source)
   end
 
+  def test_after_an_upgrade_new_workers_refuse_what_the_others_do
+    document = Cluster::Upgrade::Document.new
+    @pool.to_state(document)
+    document.add(Cluster::Poison::Ban::RECORD, verb: "GET", path: "/deadly", ends_at: now + 60)
+    later = pool(ClusterSupport.options)
+    later.from_state(Cluster::Upgrade::State.new(document.class.parse(document.to_s)))
+    newcomer = @roster.admit(:worker, 7, 0, ClusterSupport::FakeLink.new, nil)
+    later.reconcile(false)
+
+    assert_equal(["GET /deadly"], later.poison.refused.map { |one| one[:request] })
+    assert_includes(newcomer.link.orders, :refuse)
+  end
+
   private
 
   def pool(options)

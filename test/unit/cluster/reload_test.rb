@@ -232,6 +232,37 @@ class ClusterRestartFileTest < Minitest::Test
     assert_equal [@path], collect(file)
   end
 
+  # The former image looks once a second, and not while the upgrade holds.
+  def test_a_touch_just_before_an_upgrade_is_seen_after_it
+    options = Options.new(@path)
+    touch { nil }
+    file = RestartFile.new(options)
+    later = touch { upgraded(file, options) }
+
+    assert_equal([[@path], []], [look(later), look(later)])
+    assert_empty(look(upgraded(later, options)))
+  end
+
+  def test_a_file_that_is_made_just_before_an_upgrade_is_seen_after_it
+    file = RestartFile.new(Options.new(@path))
+
+    assert_equal([@path], look(touch { upgraded(file, Options.new(@path)) }))
+  end
+
+  def test_an_upgrade_that_brings_another_path_is_no_touch
+    other = File.join(@folder, "other.txt").tap { |path| File.write(path, "") }
+    file = touch { RestartFile.new(Options.new(@path)) }
+
+    assert_empty(look(upgraded(file, Options.new(other))))
+  end
+
+  def test_the_state_of_an_older_pando_has_no_touch
+    file = touch { RestartFile.new(Options.new(@path)) }
+    file.from_state(Pando::Cluster::Upgrade::State.new)
+
+    assert_empty(look(file))
+  end
+
   def test_without_a_path_there_is_nothing_to_look_at
     file = RestartFile.new(Options.new(nil))
 
@@ -250,6 +281,15 @@ class ClusterRestartFileTest < Minitest::Test
     found = []
     file.proceed { |path| found << path }
     found
+  end
+
+  # @return [RestartFile] of the next image of the monitor
+  def upgraded(file, options)
+    document = Pando::Cluster::Upgrade::Document.new
+    file.to_state(document)
+    later = RestartFile.new(options)
+    later.from_state(Pando::Cluster::Upgrade::State.new(document.class.parse(document.to_s)))
+    later
   end
 
   def touch

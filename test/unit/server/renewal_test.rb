@@ -27,7 +27,7 @@ class ServerRenewalTest < Minitest::Test
     Pando::HTTP::ReactorSettings.public_instance_methods(false).each { |name| reactor.public_send(name) }
 
     assert_includes(config.read, :max_header_bytes)
-    assert_empty(config.read.uniq - Pando::Server::Renewal::OF_REACTOR)
+    assert_empty(config.read.uniq - Pando::Server::StartSettings::OF_REACTOR)
   end
 
   # The monitor lives on.

@@ -237,13 +237,20 @@ module Pando
 
           def observe(event)
             case event.name
-            when "upgrade.incomplete"
-              @kept = "; these settings differ from the configuration file, run pando reload: #{event[:settings]}"
+            when "upgrade.incomplete" then @kept = kept(event)
             when "monitor.upgraded"
               achieve("the monitor runs Pando #{event[:to]} now, and ran #{event[:from]}; " \
                       "no other process was touched#{@kept}")
             when "upgrade.failed" then give_up(event[:reason])
             end
+          end
+
+          private
+
+          def kept(event)
+            settings, restart = event.payload.values_at(:settings, :restart)
+            settings &&= "; these settings differ from the configuration file, run pando reload: #{settings}"
+            "#{settings}#{"; a restart is needed for: #{restart}" if restart}"
           end
         end
 

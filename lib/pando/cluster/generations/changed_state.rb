@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/generations/release_facts"
+
 module Pando
   module Cluster
     class Generations
@@ -12,6 +14,7 @@ module Pando
       # identifies it. Owned by Generations, in the monitor.
       class ChangedState
         include Brief
+        include ReleaseFacts
 
         ACTIONS = ["refused", "put back"].freeze
         SEVERITIES = { "error" => :error, "warning" => :warning }.freeze
@@ -24,12 +27,11 @@ module Pando
         # changes the state of each worker does not lose them all again and again.
         FIRST = 10.0
         LONGEST = 3600.0
+        FACTS = %i[@tokens @told @due @spacing].freeze
 
         def initialize(roster)
           @roster = roster
-          @tokens = []
-          @told = []
-          reset_spacing
+          forget
         end
 
         # A worker that was asked to fork has found a change. Several workers may report the same one.
@@ -75,12 +77,16 @@ module Pando
 
         # @param generation [Generation] that serves in all slots; another release may make other changes
         def established(generation)
-          reset_spacing
-          @told = []
-          @tokens = [] if %i[boot reload].include?(generation.purpose)
+          super
+          begin_anew
         end
 
         private
+
+        def forget
+          @tokens = []
+          begin_anew
+        end
 
         def declined_workers = @roster.ready_workers.select(&:declined)
         def replaceable = declined_workers.find { |worker| !worker.replacement_wanted? }
@@ -93,7 +99,8 @@ module Pando
           end
         end
 
-        def reset_spacing
+        def begin_anew
+          @told = []
           @due = 0.0
           @spacing = FIRST
         end

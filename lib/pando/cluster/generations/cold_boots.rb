@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/generations/reforks"
+require "pando/cluster/generations/release_facts"
 require "pando/refork/lineage"
 require "pando/sys/scheduler"
 
@@ -11,6 +12,7 @@ module Pando
       # cold beside the current one, and takes its place if it proves itself (docs/reforking.md). Owned by Generations.
       class ColdBoots
         include Brief
+        include ReleaseFacts
         include Wording
         extend Serializable
 
@@ -25,6 +27,7 @@ module Pando
         SELF = "the application boots from cold beside its old processes as often as that pays"
         BY_HAND = "Pando does not boot it from cold, because automatic reforks are off: `pando reload` does it"
         SEARCH = "`pando doctor` finds what grows with each request (growth_per_request)"
+        FACTS = %i[@told @rounds @least @failures @until @look_at @waits @reason].freeze
         private_constant :SELF, :BY_HAND, :SEARCH
 
         serialize ancestry: Refork::Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer,
@@ -46,8 +49,8 @@ module Pando
 
         # @param generation [Generation] that serves in all slots; another release may not leak
         def established(generation)
+          super
           @ancestry.established(generation)
-          forget if %i[boot reload].include?(generation.purpose)
         end
 
         def reconcile(now = Sys.now)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/generations/release_facts"
+
 module Pando
   module Cluster
     class Generations
@@ -9,6 +11,7 @@ module Pando
       # and the words about them. Owned by Generations, in the monitor.
       class LostThreads
         include Brief
+        include ReleaseFacts
 
         # A thread that did not come back. refused: workers that have it are not promoted; else it is only reported.
         Lost = Struct.new(:key, :reason, :advice, :refused) do
@@ -19,6 +22,7 @@ module Pando
         LONGEST = 60.0
         # Requests for each worker after which a trial that had too few is repeated.
         MORE = 20
+        FACTS = %i[@lost @back @served @heal_cold].freeze
 
         # @param obstacle [#call] returns why a trial must not wait any longer, nil: it may
         def initialize(roster, generations, obstacle)
@@ -26,8 +30,7 @@ module Pando
           @generations = generations
           @obstacle = obstacle
           @tried = {}
-          @lost = {}
-          @back = {}
+          forget
         end
 
         # @param kind [Symbol] one of Message::THREADS
@@ -104,12 +107,9 @@ module Pando
 
         # @param generation [Generation] that serves in all slots; another release may have other threads
         def established(generation)
+          super
           forget_trial
           @heal_cold = nil
-          return unless %i[boot reload].include?(generation.purpose)
-
-          [@lost, @back].each(&:clear)
-          @served = nil
         end
 
         def explain
@@ -130,6 +130,12 @@ module Pando
         end
 
         private
+
+        def forget
+          @lost = {}
+          @back = {}
+          @served = @heal_cold = nil
+        end
 
         def refused = @lost.each_value.select(&:refused)
         def may_hold?(worker, key) = worker.lost_threads.fetch(key, true) != false

@@ -102,7 +102,7 @@ module Pando
           @file.autoclose = true
           @file.close
           GC.enable
-          tell
+          tell(monitor.payload.kept)
           monitor.reaper.reap_orphans # children may have died between the two images
         end
 
@@ -127,8 +127,10 @@ module Pando
           monitor.roster.each { |child| monitor.inbox.watch(child) }
         end
 
-        def tell
-          Events.emit("upgrade.incomplete", settings: changed.join(", ")) if changed.any?
+        # @param kept [Array<String>] settings that need a restart
+        def tell(kept)
+          settings, restart = [changed, kept].map { |names| names.join(", ") if names.any? }
+          Events.emit("upgrade.incomplete", settings: settings, restart: restart) if settings || restart
           return Events.emit("upgrade.failed", from: @state.version, reason: @refusal) if @refusal
 
           Events.emit("monitor.upgraded", from: @state.version, to: Pando::VERSION, pid: Process.pid,

@@ -21,7 +21,8 @@ module Pando
         extend Forwardable
 
         # Owners in the order in which they are restored: those that refer to another come after it.
-        OWNERS = %i[tally listeners roster lanes pools reactors drain reload reaper systemd control admin quiet].freeze
+        OWNERS = %i[tally listeners roster lanes pools reactors drain reload restart_file reaper systemd control admin
+                    quiet payload].freeze
 
         def self.of(monitor, image)
           new.tap do |state|

@@ -17,7 +17,7 @@ module Pando
       define "monitor.upgraded", :info, %i[pid from to seconds]
       define "upgrade.started", :info, %i[from reason]
       define "upgrade.failed", :error, %i[from reason backtrace]
-      define "upgrade.incomplete", :warn, %i[settings]
+      define "upgrade.incomplete", :warn, %i[settings restart]
       define "environment.contradictory", :warn, %i[environment reason]
       define "listener.opened", :info, %i[listen inherited]
       define "listener.closed", :info, %i[listen]

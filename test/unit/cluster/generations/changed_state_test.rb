@@ -154,7 +154,26 @@ class ChangedStateLedgerTest < Minitest::Test
     assert_equal(0, cluster.worker_in(0).link.orders.count(:state_seen))
   end
 
+  def test_a_release_that_is_rolled_back_leaves_what_was_known_of_the_one_before
+    booted(workers: 1)
+    report(asked, FOUND)
+    report(generations.upcoming.source, LAZY)
+    decline(generations.upcoming.source)
+    cluster.settle
+    reload_watched
+    report(cluster.worker_in(0), LAZY.sub("abc1", "abc2").sub("TZ set", "LANG set"))
+    generations.roll_back("test")
+    cluster.settle
+
+    assert_equal(["abc1"], tokens_told(cluster.worker_in(0)))
+    assert(generations.changed_state.told?("nice 0 -> 7"))
+    refute(generations.changed_state.told?("LANG set"))
+  end
+
   private
+
+  # @return [Array<String>] the changes that the worker has been told of
+  def tokens_told(worker) = worker.link.messages.select { |one| one.kind == :state_seen }.map(&:text)
 
   # Events above the level of mere information.
   def grave

@@ -234,6 +234,33 @@ class ColdBootsTest < Minitest::Test
     assert_equal 2, events("reboot.started").size, "it need not wait for the second time"
   end
 
+  def test_a_release_that_is_rolled_back_does_not_shorten_the_wait_after_a_failure
+    refork
+    4.times do
+      cluster.die(cluster.upcoming_mold)
+      cluster.settle
+      elapse(events("reboot.failed").last[:seconds])
+      look
+    end
+    cluster.die(cluster.upcoming_mold)
+    cluster.settle
+    seconds = events("reboot.failed").last[:seconds]
+    elapse(100)
+    before = generations.cold_boots.explain
+    known = generations.cold_boots.serialized_fields
+    reload_watched
+    generations.roll_back("test")
+    cluster.settle
+
+    assert_equal([before, known], [generations.cold_boots.explain, generations.cold_boots.serialized_fields])
+    elapse(seconds - 200)
+    look
+    assert_equal 5, events("reboot.started").size, "too soon"
+    elapse(100)
+    look
+    assert_equal [6, 1], [events("reboot.started").size, events("leak.inherited").size]
+  end
+
   # Its line is that of the worker it was forked from.
   def test_a_mold_that_replaces_a_dead_one_inherits
     refork(KNOWN - 1)

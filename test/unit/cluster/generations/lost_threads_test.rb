@@ -72,6 +72,46 @@ class LostThreadsLedgerTest < Minitest::Test
     assert(generations.refork("test"))
   end
 
+  def test_a_release_that_is_rolled_back_leaves_what_was_known_of_the_one_before
+    try_out
+    report(worker_of(1), :thread_back, "/app/other.rb:1")
+    lose(worker_of(1))
+    cluster.settle
+    cluster.roster.ready_workers.each { |worker| report(worker, :thread_held, KEY) }
+    before = generations.lost_threads.explain.map { |one| one.except(:held) }
+    reload_watched
+    assert_empty(generations.lost_threads.explain)
+    lose(worker_of(2), "/app/new.rb:1")
+    generations.roll_back("test")
+
+    assert_equal(before, generations.lost_threads.explain.map { |one| one.except(:held) })
+    cluster.settle
+    cluster.roster.ready_workers.each { |worker| report(worker, :thread_held, KEY) }
+    elapse(100)
+    refute(generations.refork("test"), "no canary is spent on what is known")
+    assert_equal([WORDS], events("refork.withheld").map { |event| event[:reason] })
+    lose(cluster.roster.ready_workers.first, "/app/other.rb:1")
+    assert_equal(before, generations.lost_threads.explain.map { |one| one.except(:held) }, "it has come back before")
+  end
+
+  def test_what_was_known_of_a_release_does_not_come_back_once_the_next_one_is_proved
+    try_out
+    lose(worker_of(1))
+    cluster.settle
+    reload_watched
+    generations.prove_for_good
+    elapse(100)
+    cluster.settle
+    assert(generations.refork("test"))
+    cluster.ready(cluster.upcoming_mold).turn
+    generations.upcoming.untried = "test"
+    cluster.settle { elapse(1) }
+    assert_predicate(generations, :watching?)
+    generations.roll_back("test")
+
+    assert_empty(generations.lost_threads.explain)
+  end
+
   def test_one_that_comes_back_in_time_lets_the_generation_pass
     try_out
     report(worker_of(1), :thread_back, KEY)
@@ -165,6 +205,6 @@ class LostThreadsLedgerTest < Minitest::Test
   end
 
   def worker_of(number) = cluster.roster.ready_workers.find { |worker| worker.generation == number }
-  def lose(worker) = report(worker, :thread_missing, TEXT)
+  def lose(worker, key = KEY) = report(worker, :thread_missing, TEXT.sub(KEY, key))
   def report(worker, kind, text) = cluster.child_events.thread_reported(worker, kind, text)
 end

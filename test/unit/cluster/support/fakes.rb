@@ -5,11 +5,13 @@ require "pando/cluster/monitor"
 module ClusterSupport
   # Stands in for the monitor's end of a link: records the orders.
   class FakeLink
-    attr_reader :orders
+    # What was sent: the kinds, and all of it.
+    attr_reader :orders, :messages
     attr_accessor :deaf
 
     def initialize
       @orders = []
+      @messages = []
       @closed = false
     end
 
@@ -17,6 +19,7 @@ module ClusterSupport
       return false if deaf || closed?
 
       @orders << message.kind
+      @messages << message
       true
     end
 

@@ -19,6 +19,15 @@ module ClusterSupport
       cluster.ready(cluster.upcoming_mold).turn
     end
 
+    # Another release serves in all slots, and is watched.
+    def reload_watched
+      cluster.options.canary = Pando::Cluster::Canary::Criteria.new(requests: 1000, seconds: 1000.0, longest: 1000.0)
+      generations.reload(["command"], [])
+      generations.upcoming.untried = "test"
+      cluster.ready(cluster.upcoming_mold).settle
+      assert_predicate generations, :watching?
+    end
+
     # The mold's fork fails, in the kernel unless specified otherwise.
     def refuse(child, innocent: true)
       cluster.child_events.fork_failed(child, "no more processes", innocent: innocent)
