@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "tmpdir"
+require "pando/cli/control_client"
 require "support/servers"
 
 # Releases in folders of their own share a pidfile. A mistaken second start from another folder changes nothing.
@@ -34,6 +35,18 @@ class PidFileTest < Minitest::Test
     @first.stop
 
     refute_path_exists(@path)
+  end
+
+  def test_an_upgrade_goes_on_where_it_cannot_be_written_any_more
+    folder = File.join(@shared, "gone")
+    FileUtils.mkdir(folder)
+    server = serve(config: "pidfile #{File.join(folder, "server.pid").dump}\nworkers 1\ncontrol 'control.sock'")
+    FileUtils.rm_rf(folder)
+    control = Pando::CLI::ControlClient.new(File.join(server.folder, "control.sock"))
+    server.wait_for("pidfile.unavailable") { control.ask("upgrade", {}, timeout: 60) { |*| nil } }
+
+    assert_equal(200, server.get("/").status)
+    assert_empty(server.events("upgrade.failed"))
   end
 
   private

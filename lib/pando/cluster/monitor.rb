@@ -138,7 +138,7 @@ module Pando
       # After an upgrade the file is this process's already.
       def pid_file
         file = PidFile.new((@payload.options.pidfile unless @start.rehearsal?))
-        @start.fresh? ? file.tap(&:refuse_second_server) : file.claim
+        @start.fresh? ? file.tap(&:refuse_second_server) : file.claim_if_possible
       end
 
       def build_contacts

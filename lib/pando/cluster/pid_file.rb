@@ -29,16 +29,22 @@ module Pando
         raise BootError, "the pidfile #{@path} cannot be written: #{e.message}"
       end
 
+      # The same in a server that serves, and goes on without the file.
+      def claim_if_possible
+        claim
+      rescue BootError => e
+        Events.emit("pidfile.unavailable", reason: e.message)
+        self
+      end
+
       # Writes the file again if it has been removed, or if a link on its path leads to another folder by now. Then the
       # file in the previous folder is removed.
       def restore
         return if @path.nil? || owner == Process.pid
 
         before = @written
-        claim
+        claim_if_possible
         remove_own(before) unless before == @written
-      rescue BootError => e
-        Events.emit("pidfile.unavailable", reason: e.message)
       end
 
       # Removes the file, unless another process has written it since.
