@@ -157,6 +157,21 @@ class HTTPReactorRoomTest < Minitest::Test
     end
   end
 
+  # The file opens, and takes nothing.
+  def test_a_disk_that_refuses_bytes_costs_no_descriptor
+    small_disk do |folder|
+      stage(lanes: 1, spool_total: MB, spool_directory: folder)
+      fill(File.join(folder, "ballast"))
+      client = slow_reader
+      answer(9 * MB)
+      count_above("spool_failed", 0)
+      reset(client)
+
+      counts("connections" => 0, "response_bytes" => 0, "spooled_responses" => 0)
+      wait_until { spool_files.empty? }
+    end
+  end
+
   def test_a_request_has_the_disk_before_a_slow_reader
     stage(lanes: 2, body_memory: 0, spool_total: 5 * MB)
     slow_reader
