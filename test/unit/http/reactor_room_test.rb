@@ -123,6 +123,20 @@ class HTTPReactorRoomTest < Minitest::Test
     assert_operator reader.value.bytesize, :>, 200_000
   end
 
+  # Its own client takes nothing meanwhile.
+  def test_a_worker_goes_on_as_soon_as_another_client_leaves_memory
+    stage(lanes: 2, response_memory: 64_000, response_total: 600_000, spool_directory: "/proc/self/nowhere")
+    other = slow_reader
+    answer(500_000).then { |taken| @stage.finish(taken, keep: false) }
+    count_above("response_bytes", 200_000)
+    slow_reader
+    assert_equal "full", much(@stage.take(0), 9 * MB)
+    counts("waiting_workers" => 1, "connections" => 2)
+    reset(other)
+
+    counts("waiting_workers" => 0, "connections" => 1, "cut_readers" => 0)
+  end
+
   # The client takes nothing meanwhile, and the waiting itself costs no memory.
   def test_a_worker_goes_on_as_soon_as_the_disk_takes_bytes_again
     Dir.mktmpdir("pando") do |folder|
