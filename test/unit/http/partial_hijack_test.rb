@@ -196,13 +196,12 @@ class HTTPPartialHijackTest < Minitest::Test
     end
   end
 
-  # The stream may outlive the callback, and then the connection goes with it. Rack's SPEC: "applications will have
-  # wanted to specify the header Connection:close in HTTP/1.1, and not Connection:keep-alive, as there is no protocol for
-  # returning hijacked sockets to the web server."
+  # The stream may outlive the callback, and then the connection goes with it.
   in_each_mode "the_head_says_that_the_connection_ends_with_the_stream" do
     streams = Queue.new
     hijacked({ "content-length" => "3" }) { |stream| (streams << stream) && stream.write("on") }
-    [["", "1.1"], ["Connection: keep-alive\r\n", "1.1"], ["Connection: keep-alive\r\n", "1.0"]].each do |fields, version|
+    kept = "Connection: keep-alive\r\n"
+    [["", "1.1"], [kept, "1.1"], [kept, "1.0"]].each do |fields, version|
       client = request(fields, version: version)
       assert_equal ["close"], head_of(client).scan(/^connection: (.*)\r$/i).flatten
       streams.pop.then { |stream| stream.write("e") && stream.close }

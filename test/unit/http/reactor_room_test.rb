@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "digest"
+require "open3"
 require_relative "support/reactor_case"
 require_relative "support/slow_readers"
 
@@ -184,6 +185,13 @@ class HTTPReactorRoomTest < Minitest::Test
       counts("connections" => 0, "response_bytes" => 0, "spooled_responses" => 0)
       wait_until { spool_files.empty? }
     end
+  end
+
+  def test_what_was_written_and_not_recorded_goes_with_its_connection
+    output, status = Open3.capture2e(Support::CProgram.path("overflow", HTTPSupport::ReactorStage::SOURCES))
+
+    assert_predicate status, :success?, output
+    assert_includes output, "all hold"
   end
 
   def test_a_request_has_the_disk_before_a_slow_reader
