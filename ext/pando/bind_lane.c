@@ -106,7 +106,7 @@ int pando_lane_view_holds(const struct lane_view *view)
 static int half_closed(const struct lane_view *view)
 {
     return view->flags & PANDO_SLOT_HALF_CLOSED ||
-           (pando_lane_view_usable(view) && atomic_load(&view->lane->half_closed) == view->turn);
+           (pando_lane_view_usable(view) && pando_lane_half_closed(view->lane, view->slot, view->turn));
 }
 
 /* Copies once, since the reactor writes there. False if the slot contradicts itself, or is not the one claimed. */
@@ -147,6 +147,7 @@ static VALUE lane_take(VALUE self, VALUE buffer)
     int slot;
     while ((slot = pando_lane_claim(view->lane, view->turn, &turn)) != -1) {
         view->turn = turn;
+        view->slot = (uint32_t)slot;
         view->taken = pando_now();
         atomic_store_explicit(&view->lane->taken[slot], view->taken, memory_order_relaxed);
         view->sent = 0;

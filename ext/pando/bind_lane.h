@@ -22,7 +22,7 @@ struct lane_view {
     uint32_t served[PANDO_LANE_SLOTS]; /* the last turn in each slot */
 
     /* the request taken last, copied once */
-    uint32_t epoch, turn, head_bytes, body_bytes, listener, flags;
+    uint32_t epoch, turn, slot, head_bytes, body_bytes, listener, flags;
     uint64_t file_bytes, arrived, body_time, taken;
     char remote[sizeof((struct pando_slot *)0)->remote];
     uint64_t sent; /* of the response, so far */

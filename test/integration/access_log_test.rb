@@ -149,6 +149,13 @@ class AccessLogTest < Minitest::Test
     wait_until(message: "the line") { server.output.match?(%r{^- - - \[.*\] "GET /\?hello HTTP/1\.1" 200 4 "-" "-"$}) }
   end
 
+  def test_the_time_is_in_the_zone_of_the_server_s_environment
+    server = serve(app: APP, config: "access_log :stdout", env: { "TZ" => "HERE-5:30" })
+    server.get("/?hello")
+
+    wait_until(message: "the line") { server.output.match?(/^- - - \[.* \+0530\] "GET /) }
+  end
+
   def test_a_folder_that_is_missing_ends_the_start
     server = Support::ServerProcess.new(app: APP, config: CONFIG).tap { |one| servers << one }
 

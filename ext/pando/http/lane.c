@@ -144,6 +144,12 @@ int pando_lane_claim(struct pando_lane *lane, uint32_t last, uint32_t *turn)
     return -1;
 }
 
+/* In this order: before the reactor puts another request into the slot, it tells the lane. */
+int pando_lane_half_closed(const struct pando_lane *lane, uint32_t slot, uint32_t turn)
+{
+    return atomic_load(&lane->slots[slot].half_closed) == turn || atomic_load(&lane->half_closed) == turn;
+}
+
 void pando_lane_copied(struct pando_lane *lane, uint32_t slot, uint32_t turn)
 {
     uint64_t claimed = word_of(turn, PANDO_OFFER_CLAIMED);

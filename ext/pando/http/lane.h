@@ -32,7 +32,8 @@ enum pando_slot_flag {
     PANDO_SLOT_STREAMED = 128,           /* only the head is here: the worker takes the socket and reads on */
 };
 
-/* A request on offer. The reactor fills the slot and never reads it; the worker copies it once. */
+/* A request on offer. The reactor fills the slot and never reads it; the worker copies it once. half_closed is
+ * read and written later, too. */
 struct pando_slot {
     uint32_t epoch;                      /* of the reactor that offers it */
     uint32_t turn;
@@ -44,6 +45,7 @@ struct pando_slot {
     uint32_t flags;
     char remote[48];                     /* the client's address, terminated; empty on a UNIX socket */
     uint64_t body_time;                  /* nanoseconds from the end of the head to that of the body; 0: no body */
+    _Atomic uint32_t half_closed;        /* the turn offered here whose client has half-closed since */
     _Alignas(64) char data[PANDO_SLOT_BYTES];
 };
 
@@ -88,7 +90,8 @@ struct pando_lane {
     /* The first part: the worker maps it read-only. */
     uint64_t magic;
     _Alignas(64) _Atomic uint32_t gone;      /* the turn that nobody waits for any more */
-    _Atomic uint32_t half_closed;            /* the turn whose client has half-closed */
+    _Atomic uint32_t half_closed;            /* the turn that its worker has and whose client has half-closed, as soon
+                                              * as the slot may hold another */
     _Atomic uint32_t pool;                   /* the number of its worker's pool */
     _Alignas(64) _Atomic uint64_t consumed;  /* bytes ever */
     struct pando_slot slots[PANDO_LANE_SLOTS];
@@ -149,6 +152,8 @@ int pando_lane_consume(struct pando_lane *lane, uint64_t *position, const struct
 int pando_lane_claim(struct pando_lane *lane, uint32_t last, uint32_t *turn);
 /* The worker has copied the slot. */
 void pando_lane_copied(struct pando_lane *lane, uint32_t slot, uint32_t turn);
+/* Whether the client of the request with this turn, claimed in the slot, has half-closed since the offer. */
+int pando_lane_half_closed(const struct pando_lane *lane, uint32_t slot, uint32_t turn);
 /* Whether a request is on offer. */
 int pando_lane_offers(const struct pando_lane *lane);
 /* 1: nothing is on offer, and the reactor will wake this lane. 0: a request is on offer. The lane accepts requests

@@ -18,19 +18,33 @@ int pando_reactor_control_tell(struct pando_reactor *reactor, uint32_t kind, uin
     return pando_record_send(reactor->control.fd, &record, sizeof(record), NULL, 0);
 }
 
-/* Closes silent connections, and sends 408 to clients that have not finished a request. */
+static void end_if_idle(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (!pando_reactor_must_end(reactor, connection))
+        return;
+    if (pando_reactor_input_silent(connection))
+        pando_reactor_connection_close_idle(reactor, connection);
+    else if (connection->state == PANDO_READING_PROXY || connection->state == PANDO_READING_HEAD)
+        pando_reactor_input_unfinished(reactor, connection, 408, &reactor->stats->refused_header_time);
+}
+
+static int is_open(const struct pando_reactor *reactor, struct pando_node *node)
+{
+    return node == &reactor->connections || pando_owner(node, struct pando_connection, all)->state != PANDO_CLOSED;
+}
+
+/* Closes silent connections, and sends 408 to clients that have not finished a request. A request that arrives
+ * meanwhile may close other connections, and a closed one is in the graveyard, where the end of this list is never
+ * met. */
 static void close_idle(struct pando_reactor *reactor)
 {
     struct pando_node *node = reactor->connections.next, *next;
-    for (; node != &reactor->connections; node = next) {
+    while (node != &reactor->connections) {
         next = node->next;
-        struct pando_connection *connection = pando_owner(node, struct pando_connection, all);
-        if (!pando_reactor_must_end(reactor, connection))
-            continue;
-        if (pando_reactor_input_silent(connection))
-            pando_reactor_connection_close_idle(reactor, connection);
-        else if (connection->state == PANDO_READING_PROXY || connection->state == PANDO_READING_HEAD)
-            pando_reactor_input_unfinished(reactor, connection, 408, &reactor->stats->refused_header_time);
+        end_if_idle(reactor, pando_owner(node, struct pando_connection, all));
+        if (is_open(reactor, node))
+            next = node->next;
+        node = is_open(reactor, next) ? next : reactor->connections.next;
     }
 }
 

@@ -217,6 +217,7 @@ void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t number)
     clear(reactor, first);
     first->request.place = PANDO_TAKEN;
     lane->taken = first;
+    pando_reactor_request_half_closed(reactor, first); /* another offer may have its slot */
     lane->stepped_at = first->request.offered_at;
     lane->suspected = 0;
     note_pace(lane, first->request.taken);

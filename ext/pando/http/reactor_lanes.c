@@ -84,9 +84,15 @@ static int read_frame(struct pando_reactor *reactor, uint32_t number)
 /* Space was freed that any of the blocked lanes may use. */
 static void try_again(struct pando_reactor *reactor)
 {
-    reactor->roomier = 0;
+    reactor->roomier = reactor->crowded = 0;
     for (uint32_t i = 0; i < reactor->open_count && reactor->waiting > 0; i++)
         pando_reactor_lane_unblock(reactor, reactor->lanes[reactor->open[i]].blocker);
+}
+
+/* Heads and bodies share memory with responses: the room itself is checked, whatever freed it. */
+static int has_more_room(const struct pando_reactor *reactor)
+{
+    return reactor->roomier || (reactor->crowded && pando_reactor_room_of_all(reactor, PANDO_FRAME_PAYLOAD));
 }
 
 static uint64_t written(const struct pando_reactor *reactor, uint32_t number)
@@ -102,7 +108,7 @@ static int pending(const struct pando_reactor *reactor, uint32_t number)
 
 void pando_reactor_lanes_read(struct pando_reactor *reactor)
 {
-    if (reactor->roomier)
+    if (has_more_room(reactor))
         try_again(reactor);
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         uint32_t number = reactor->open[i];
@@ -123,7 +129,7 @@ void pando_reactor_lanes_read(struct pando_reactor *reactor)
 
 int pando_reactor_lanes_pending(const struct pando_reactor *reactor)
 {
-    if (reactor->roomier && reactor->waiting > 0)
+    if (reactor->waiting > 0 && has_more_room(reactor))
         return 1;
     for (uint32_t i = 0; i < reactor->open_count; i++)
         if (pending(reactor, reactor->open[i]))
@@ -136,6 +142,7 @@ void pando_reactor_lane_block(struct pando_reactor *reactor, uint32_t number, st
     reactor->lanes[number].blocker = connection;
     connection->blocks = number;
     reactor->waiting++;
+    reactor->crowded |= !pando_reactor_room_of_all(reactor, PANDO_FRAME_PAYLOAD);
 }
 
 void pando_reactor_lane_unblock(struct pando_reactor *reactor, struct pando_connection *connection)

@@ -73,6 +73,7 @@ void pando_reactor_output_release(struct pando_reactor *reactor, struct pando_co
 {
     while (connection->out)
         remove_first(reactor, connection);
+    pando_reactor_overflow_close(reactor, connection); /* without a part that would have done it */
 }
 
 /* --- to the socket --- */
@@ -221,8 +222,11 @@ static ssize_t spool(struct pando_reactor *reactor, struct pando_connection *con
 {
     struct pando_output *last = connection->out_last;
     pando_reactor_overflow_write(reactor, connection, data, &bytes);
-    if (bytes == 0)
+    if (bytes == 0) {
+        if (connection->out_parts == 0)
+            pando_reactor_overflow_close(reactor, connection); /* no part will do it */
         return 0;
+    }
     if (!last || !last->spooled) {
         last = append(reactor, connection, LITTLE);
         if (!last)

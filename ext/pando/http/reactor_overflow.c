@@ -87,5 +87,5 @@ void pando_reactor_overflow_close(struct pando_reactor *reactor, struct pando_co
     pando_reactor_closer_take(reactor, connection->overflow);
     reactor->overflows--;
     connection->overflow = -1;
-    connection->overflow_full = 0;
+    connection->overflow_full &= connection->overflow_end == 0; /* another file would not take a byte either */
 }

@@ -172,6 +172,7 @@ struct pando_reactor {
     uint32_t overflows, most_overflows; /* overflow files, now and at most: others need descriptors too */
     uint32_t waiting;                   /* lanes that have a blocker */
     uint8_t roomier;                    /* space was freed since blocked lanes were last tried */
+    uint8_t crowded;                    /* a lane was blocked while the memory of all clients was used up */
     pando_http_limits limits;
     pando_http_field *fields;           /* for heads that arrive in one piece */
     char *scratch;

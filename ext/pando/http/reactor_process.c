@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,8 +106,6 @@ pid_t pando_reactor_fork(struct pando_reactor_papers *papers)
     return pid;
 }
 
-/* Puts each descriptor at its new number, where it stays. A child of vfork(2) has a descriptor table of its own. */
-
 /* Puts each descriptor at a new number, where it stays. A child of vfork(2) has a descriptor table of its own. */
 static int hand_over(const struct pando_reactor_papers *papers, int sealed)
 {
@@ -119,12 +118,11 @@ static int hand_over(const struct pando_reactor_papers *papers, int sealed)
 }
 
 /* The child borrows the parent's memory until it executes the program or exits: it writes to nothing but `failure`. */
-static pid_t execute(int program, const struct pando_reactor_papers *papers, int sealed, char *variable,
+static pid_t execute(int program, const struct pando_reactor_papers *papers, int sealed, char *const *environment,
                      volatile int *failure)
 {
     static char title[] = TITLE;
     char *const arguments[] = {title, NULL};
-    char *const environment[] = {variable, NULL};
     pid_t pid = vfork();
     if (pid == 0) {
         if (hand_over(papers, sealed) == 0) fexecve(program, arguments, environment);
@@ -134,16 +132,25 @@ static pid_t execute(int program, const struct pando_reactor_papers *papers, int
     return pid;
 }
 
+/* The access log writes local time. -1: the zone of the machine. */
+static int copy_zone(char *variable, size_t size)
+{
+    const char *zone = getenv("TZ");
+    int length = zone ? snprintf(variable, size, "TZ=%s", zone) : -1;
+    return length != -1 && (size_t)length < size ? 0 : -1;
+}
+
 pid_t pando_reactor_spawn(int program, struct pando_reactor_papers *papers)
 {
     sigset_t before;
-    char variable[sizeof(PANDO_REACTOR_VARIABLE) + 12];
+    char variable[sizeof(PANDO_REACTOR_VARIABLE) + 12], zone[PATH_MAX];
+    char *const environment[] = {variable, copy_zone(zone, sizeof(zone)) == 0 ? zone : NULL, NULL};
     volatile int failure = 0;
     int sealed = pando_reactor_papers_seal(papers);
     if (sealed == -1) return -1;
     snprintf(variable, sizeof(variable), "%s=%d", PANDO_REACTOR_VARIABLE, sealed);
     block_signals(&before);
-    pid_t pid = execute(program, papers, sealed, variable, &failure);
+    pid_t pid = execute(program, papers, sealed, environment, &failure);
     if (pid > 0 && failure) waitpid(pid, NULL, 0);
     if (pid == -1) failure = errno;
     restore_signals(&before);

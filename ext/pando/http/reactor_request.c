@@ -198,11 +198,15 @@ void pando_reactor_request_lend(struct pando_reactor *reactor, struct pando_conn
 }
 
 /* RFC 9112 section 9.6: a half-closed connection still gets its answer. The flag is there for an application that
- * asks. */
+ * asks. A lane may have an offer in each of its slots, but only one request that is taken. */
 void pando_reactor_request_half_closed(struct pando_reactor *reactor, const struct pando_connection *connection)
 {
     const struct pando_request *request = &connection->request;
-    if (request->place == PANDO_OFFERED || request->place == PANDO_TAKEN)
+    if (!connection->read_ended)
+        return;
+    if (request->place == PANDO_OFFERED)
+        atomic_store(&reactor->lanes[request->lane].shared->slots[request->slot].half_closed, request->turn);
+    else if (request->place == PANDO_TAKEN)
         atomic_store(&reactor->lanes[request->lane].shared->half_closed, request->turn);
 }
 

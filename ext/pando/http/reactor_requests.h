@@ -101,7 +101,7 @@ void pando_reactor_request_abandon(struct pando_reactor *reactor, struct pando_c
 void pando_reactor_request_settle(struct pando_reactor *reactor, struct pando_connection *connection);
 /* The worker has the socket; the reactor keeps it too until the worker begins to answer. */
 void pando_reactor_request_lend(struct pando_reactor *reactor, struct pando_connection *connection);
-/* The client has announced the end of its input. */
+/* Tells its worker if the client has announced the end of its input. */
 void pando_reactor_request_half_closed(struct pando_reactor *reactor, const struct pando_connection *connection);
 /* There will be no (more) answer: sends 502 or 504, or resets the connection. */
 void pando_reactor_request_fail(struct pando_reactor *reactor, struct pando_connection *connection, int status);

@@ -76,8 +76,9 @@ module Pando
       end
 
       # Partial hijack: the body is what the callback writes, until it closes the stream, which
-      # it may do long after it has returned.
+      # it may do long after it has returned. The head cannot know, and says that the connection ends.
       def deliver_hijacked
+        @client.last!
         stream = Stream.new(@head.encoded? ? encoded_sink : sink, @request.input).flush
         @head.hijack.call(stream)
         stream.detach(@client)

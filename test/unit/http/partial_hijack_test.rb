@@ -196,14 +196,25 @@ class HTTPPartialHijackTest < Minitest::Test
     end
   end
 
-  def test_behind_the_reactor_the_connection_is_kept_if_the_stream_ends_in_time
-    @kind = HTTPSupport::ServedQueue
+  # The stream may outlive the callback, and then the connection goes with it.
+  in_each_mode "the_head_says_that_the_connection_ends_with_the_stream" do
+    streams = Queue.new
+    hijacked({ "content-length" => "3" }) { |stream| (streams << stream) && stream.write("on") }
+    kept = "Connection: keep-alive\r\n"
+    [["", "1.1"], [kept, "1.1"], [kept, "1.0"]].each do |fields, version|
+      client = request(fields, version: version)
+      assert_equal ["close"], head_of(client).scan(/^connection: (.*)\r$/i).flatten
+      streams.pop.then { |stream| stream.write("e") && stream.close }
+
+      assert_equal "one", all_of(client)
+    end
+  end
+
+  in_each_mode "the_connection_ends_although_the_stream_ends_in_time" do
     hijacked({ "content-length" => "3" }) { |stream| stream.write("one") && stream.close }
     client = request
-    2.times do
-      head_of(client)
-      assert_equal "one", client.read(3)
-      client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-    end
+
+    assert_match(/^connection: close\r$/, head_of(client))
+    assert_equal "one", all_of(client)
   end
 end

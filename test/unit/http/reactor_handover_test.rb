@@ -207,6 +207,30 @@ class HTTPReactorHandoverTest < Minitest::Test
     assert_equal "hello", body_of(client)
   end
 
+  # Also of one whose request waits behind another on the same lane.
+  def test_each_client_that_sends_no_more_is_told_of
+    stage(lanes: 1)
+    client = request(GET)
+    taken = @stage.take(0)
+    @stage.data(taken, "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n")
+    client.readpartial(100)
+    client.close_write
+    Thread.pass until @stage.half_closed?(taken)
+    other = request(GET)
+    Thread.pass until @stage.tell("offered", 0) == "1"
+    other.close_write
+    assert_match(/ 400 /, request("?\r\n\r\n").read, "the reactor has seen all that came before")
+    assert @stage.half_closed?(taken)
+
+    @stage.data(taken, "hello")
+    @stage.finish(taken)
+    second = @stage.take(0)
+    refute_predicate second, :half_closed?
+    assert @stage.half_closed?(second)
+    @stage.answer(second)
+    assert_equal(%w[hello hello], [client.read, body_of(other)])
+  end
+
   def test_a_client_that_goes_is_withdrawn_from_the_queue_or_from_its_worker
     stage
     client = request(GET)

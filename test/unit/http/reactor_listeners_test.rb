@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "open3"
+require "support/c_program"
 require_relative "support/reactor_case"
 
 # Listeners that the monitor opens and closes while the reactor serves.
@@ -54,6 +56,14 @@ class HTTPReactorListenersTest < Minitest::Test
     listen(3, 2) # no longer behind a proxy
     leave(700)
     serves(1)
+  end
+
+  def test_a_request_that_arrives_as_idle_connections_end_may_close_others
+    program = Support::CProgram.path("idle_end", HTTPSupport::ReactorStage::SOURCES)
+    output, status = Open3.capture2e(program)
+
+    assert_predicate status, :success?, output
+    assert_includes output, "all hold"
   end
 
   def test_numbers_out_of_bounds_end_it

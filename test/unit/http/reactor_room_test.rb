@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "digest"
+require "open3"
 require_relative "support/reactor_case"
 require_relative "support/slow_readers"
 
@@ -123,6 +124,20 @@ class HTTPReactorRoomTest < Minitest::Test
     assert_operator reader.value.bytesize, :>, 200_000
   end
 
+  # Its own client takes nothing meanwhile.
+  def test_a_worker_goes_on_as_soon_as_another_client_leaves_memory
+    stage(lanes: 2, response_memory: 64_000, response_total: 600_000, spool_directory: "/proc/self/nowhere")
+    other = slow_reader
+    answer(500_000).then { |taken| @stage.finish(taken, keep: false) }
+    count_above("response_bytes", 200_000)
+    slow_reader
+    assert_equal "full", much(@stage.take(0), 9 * MB)
+    counts("waiting_workers" => 1, "connections" => 2)
+    reset(other)
+
+    counts("waiting_workers" => 0, "connections" => 1, "cut_readers" => 0)
+  end
+
   # The client takes nothing meanwhile, and the waiting itself costs no memory.
   def test_a_worker_goes_on_as_soon_as_the_disk_takes_bytes_again
     Dir.mktmpdir("pando") do |folder|
@@ -155,6 +170,28 @@ class HTTPReactorRoomTest < Minitest::Test
       count_above("spooled_bodies", MB - 1)
       @stage.answer(taken)
     end
+  end
+
+  # The file opens, and takes nothing.
+  def test_a_disk_that_refuses_bytes_costs_no_descriptor
+    small_disk do |folder|
+      stage(lanes: 1, spool_total: MB, spool_directory: folder)
+      fill(File.join(folder, "ballast"))
+      client = slow_reader
+      answer(9 * MB)
+      count_above("spool_failed", 0)
+      reset(client)
+
+      counts("connections" => 0, "response_bytes" => 0, "spooled_responses" => 0)
+      wait_until { spool_files.empty? }
+    end
+  end
+
+  def test_what_was_written_and_not_recorded_goes_with_its_connection
+    output, status = Open3.capture2e(Support::CProgram.path("overflow", HTTPSupport::ReactorStage::SOURCES))
+
+    assert_predicate status, :success?, output
+    assert_includes output, "all hold"
   end
 
   def test_a_request_has_the_disk_before_a_slow_reader
