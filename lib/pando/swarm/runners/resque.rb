@@ -157,7 +157,8 @@ module Pando
           child.reap
         end
 
-        # Now and then: sends the heartbeat, cleans up after dead workers, counts the waiting jobs.
+        # Now and then: sends the heartbeat, cleans up after dead workers, counts the waiting jobs. No error of
+        # Redis must end the job that runs.
         def maintain
           return if Sys.now < @maintain_at
 
@@ -166,7 +167,7 @@ module Pando
           redis_found
           @worker.prune_dead_workers if Sys.now > @prune_at && !@quiet
           @lag = @worker.queues.sum { |queue| ::Resque.size(queue) }
-        rescue *Worker::AWAY => e
+        rescue ::Redis::BaseError, *Worker::AWAY => e
           @lag = nil
           @watch.lost(e)
         end

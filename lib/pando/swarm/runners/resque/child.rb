@@ -96,6 +96,13 @@ module Pando
           end
         end
 
+        # Matches the errors of a Redis that is up and cannot serve yet: it loads its data, or its cluster lacks nodes.
+        module NotReady
+          MESSAGES = %w[LOADING CLUSTERDOWN TRYAGAIN].freeze
+
+          def self.===(error) = error.is_a?(::Redis::CommandError) && error.message.start_with?(*MESSAGES)
+        end
+
         # The node's entry in Resque's list of workers: one per node, named by host, pid and queues. Lives in a node,
         # and in the child that runs a job.
         class Worker < ::Resque::Worker
@@ -103,7 +110,7 @@ module Pando
           # suffix, nodes count as workers of another host.
           HOST_SUFFIX = ".pando"
           # Errors that mean that Redis is down.
-          AWAY = [::Redis::BaseConnectionError, SystemCallError, IOError].freeze
+          AWAY = [::Redis::BaseConnectionError, NotReady, SystemCallError, IOError].freeze
           # Seconds between two tries to report a failure to Redis.
           PAUSE = 1
 

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require_relative "broker_nodes"
+require "support/redis_server"
+
+# Promise: a node of Resque ends neither by what its Redis does nor by what the application's hooks do, and no job is
+# lost meanwhile.
+class ResqueRunnerTest < Minitest::Test
+  include BrokerNodes
+
+  def setup
+    super
+    @redis = Support::RedisServer.new(@folder).start
+  end
+
+  def teardown
+    super
+    @redis&.stop
+  end
+
+  # Such a Redis is up, and refuses heartbeats, results and failures.
+  def test_a_redis_that_loads_its_data_ends_no_job
+    hook(:after_perform_raise, "|name, *| raise 'no' if name == 'bad'")
+    assert_nil start
+    order("'bad', 'until', #{go_file.dump}", "'good'")
+    wait_for_notes("begun", %w[bad])
+    @redis.restart_loading
+    wait_until(message: "a refused heartbeat") { @redis.refusals > 0 }
+    seen = @redis.refusals
+    go
+    wait_for_notes("done", %w[bad], timeout: 20)
+    wait_until(message: "a refused failure") { @redis.refusals > seen }
+
+    assert_equal [0, 0, nil], console.call("state")
+    @redis.load_the_rest
+    wait_for_notes("done", %w[good])
+    wait_until(message: "two jobs") { console.call("state") == [2, 1, nil] }
+    assert_equal [%w[RuntimeError no]], console.call("failures")
+    stop
+  end
+
+  private
+
+  def obstacle = Support::RedisServer.obstacle
+  def jobs = "resque_jobs.rb"
+  def environment = { "BROKER_SOCKET" => @redis.socket_path }
+  def start = console.call("start(:resque, ['notes'], { interval: 0.1 })")
+  def hook(name, block) = console.call("NoteJob.define_singleton_method(:#{name}) { #{block} } && nil")
+  def stop = console.call("stop")
+
+  # @param jobs [Array<String>] arguments of one each
+  def order(*jobs) = jobs.each { |one| console.call("Resque.enqueue(NoteJob, #{one})") }
+end
