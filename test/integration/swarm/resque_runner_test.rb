@@ -39,6 +39,18 @@ class ResqueRunnerTest < Minitest::Test
     stop
   end
 
+  def test_a_hook_that_fails_once_fails_one_job
+    console.call("Resque.before_fork { raise 'once' if (@forks = @forks.to_i + 1) == 1 } && nil")
+    assert_nil start
+    order("'first'", "'second'", "'third'")
+    wait_for_notes("done", %w[second third])
+    wait_until(message: "three jobs") { console.call("state").first == 3 }
+
+    assert_equal [3, 1, nil], console.call("state")
+    assert_equal [%w[RuntimeError once]], console.call("failures")
+    stop
+  end
+
   private
 
   def obstacle = Support::RedisServer.obstacle

@@ -70,6 +70,7 @@ module Pando
           # Does what Resque's worker does in its child. The process dies with the thread that forked it.
           def work(node, job, title)
             Sys.die_with_parent!
+            @worker.forget_failures # of the node: only this job's count
             exit!(FAILED) unless Process.ppid == node
             @worker.unregister_signal_handlers
             Process.setproctitle("pando #{title} #{job.payload_class_name}")
@@ -124,6 +125,8 @@ module Pando
 
           # @return [Boolean] whether this process has reported a failure
           def reported_failure? = @reported_failure == true
+
+          def forget_failures = @reported_failure = false
 
           # In the child: if nobody hears of the failure, the job is lost. So it waits for Redis.
           def report_failed_job(job, exception)
