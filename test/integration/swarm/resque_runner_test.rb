@@ -51,6 +51,26 @@ class ResqueRunnerTest < Minitest::Test
     stop
   end
 
+  # A memcached that refuses is no Redis that is down.
+  def test_a_first_hook_that_fails_fails_the_start
+    console.call("Resque.before_first_fork { (@runs = @runs.to_i + 1) && raise(Errno::ECONNREFUSED, 'memcached') } && nil")
+
+    assert_equal ["Errno::ECONNREFUSED", "Connection refused - memcached"], start
+    assert_equal [1, []], console.call("[@runs, events]")
+  end
+
+  def test_a_last_hook_that_fails_is_reported_and_the_node_ends
+    console.call("load_runner(:resque) && Pando::Events.subscribe('hook.failed') { |one| (@failed ||= []) << one.payload } && nil")
+    console.call("Resque.worker_exit { raise Errno::ECONNREFUSED, 'memcached' } && nil")
+    assert_nil start
+    stop
+
+    hook, reason = console.call("@failed.map { |one| one.values_at(:hook, :reason) }").first
+    assert_equal "worker_exit", hook
+    assert_match(/\AConnection refused - memcached \(Errno::ECONNREFUSED\)/, reason)
+    assert_empty console.call("workers")
+  end
+
   private
 
   def obstacle = Support::RedisServer.obstacle

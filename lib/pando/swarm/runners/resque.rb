@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/errors"
+require "pando/events"
 require "pando/swarm/runners"
 require "pando/sys"
 
@@ -37,6 +38,7 @@ module Pando
 
         # @param node [Node] its concurrency has no effect: a node runs one job at a time
         def initialize(node)
+          @node = node
           @watch = BrokerWatch.new(node)
           @title = "job of #{node}"
           @interval = node.options.fetch(:interval, INTERVAL)
@@ -82,6 +84,8 @@ module Pando
         private
 
         def run(started)
+          retry_while_down(started) { announce }
+          @worker.run_hook(:before_first_fork) # once; its errors are not those of Redis
           retry_while_down(started) { register }
           started.set
           take_job until @quiet
@@ -94,13 +98,15 @@ module Pando
           started.set(e)
         end
 
-        def register
+        def announce
           # A node that was killed with its container has the same name as this one, if the container was restarted.
           # This node would renew the dead one's heartbeat, and its job would be forgotten with the next one.
           @worker.unregister_worker if ::Resque::Worker.exists?(@worker.to_s)
           @worker.heartbeat!
           @worker.prune_dead_workers
-          @worker.run_hook(:before_first_fork)
+        end
+
+        def register
           @worker.register_worker
           @maintain_at = Sys.now + MAINTAIN_EVERY
           @prune_at = Sys.now
@@ -108,9 +114,20 @@ module Pando
 
         def unregister
           @worker.unregister_worker
-          @worker.run_hook(:worker_exit)
         rescue *Worker::AWAY
           nil # other nodes will notice that this one is gone
+        else
+          run_last_hook
+        end
+
+        def run_last_hook
+          @worker.run_hook(:worker_exit)
+        rescue StandardError => e
+          emit("hook.failed", e, hook: "worker_exit")
+        end
+
+        def emit(event, error, **more)
+          Events.emit(event, slot: @node.number, pid: Process.pid, reason: "#{error.message} (#{error.class})", **more)
         end
 
         def take_job
