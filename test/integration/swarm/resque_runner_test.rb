@@ -53,22 +53,35 @@ class ResqueRunnerTest < Minitest::Test
 
   # A memcached that refuses is no Redis that is down.
   def test_a_first_hook_that_fails_fails_the_start
-    console.call("Resque.before_first_fork { (@runs = @runs.to_i + 1) && raise(Errno::ECONNREFUSED, 'memcached') } && nil")
+    console.call("Resque.before_first_fork { @runs = @runs.to_i + 1; raise Errno::ECONNREFUSED, 'memcached' } && nil")
 
     assert_equal ["Errno::ECONNREFUSED", "Connection refused - memcached"], start
-    assert_equal [1, []], console.call("[@runs, events]")
+    assert_equal [1, []], console.call("[@runs, events('broker.lost')]")
   end
 
   def test_a_last_hook_that_fails_is_reported_and_the_node_ends
-    console.call("load_runner(:resque) && Pando::Events.subscribe('hook.failed') { |one| (@failed ||= []) << one.payload } && nil")
     console.call("Resque.worker_exit { raise Errno::ECONNREFUSED, 'memcached' } && nil")
     assert_nil start
     stop
 
-    hook, reason = console.call("@failed.map { |one| one.values_at(:hook, :reason) }").first
+    hook, reason = console.call("events('hook.failed')").first.values_at("hook", "reason")
     assert_equal "worker_exit", hook
     assert_match(/\AConnection refused - memcached \(Errno::ECONNREFUSED\)/, reason)
     assert_empty console.call("workers")
+  end
+
+  # Resque raises what the hook raised, after it has recorded the failure.
+  def test_a_hook_for_failed_jobs_that_fails_does_not_end_the_node
+    hook(:on_failure_raise, "|*| raise 'no'")
+    assert_nil start
+    order("'dead', 'kill'", "'good'")
+    wait_for_notes("done", %w[good], timeout: 20)
+    wait_until(message: "two jobs") { console.call("state").first == 2 }
+
+    assert_equal [2, 1, nil], console.call("state")
+    assert_equal(%w[Resque::DirtyExit], console.call("failures").map(&:first))
+    assert_match(/RuntimeError: no/, console.call("events('job.failed')").first["reason"])
+    stop
   end
 
   private

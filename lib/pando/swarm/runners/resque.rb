@@ -123,12 +123,11 @@ module Pando
         def run_last_hook
           @worker.run_hook(:worker_exit)
         rescue StandardError => e
-          emit("hook.failed", e, hook: "worker_exit")
+          Events.emit("hook.failed", **here, hook: "worker_exit",
+                                             reason: "#{e.message} (#{e.class}) at #{e.backtrace&.first}")
         end
 
-        def emit(event, error, **more)
-          Events.emit(event, slot: @node.number, pid: Process.pid, reason: "#{error.message} (#{error.class})", **more)
-        end
+        def here = { slot: @node.number, pid: Process.pid }
 
         def take_job
           @taking = true
@@ -161,12 +160,19 @@ module Pando
           false
         else
           status = await(child)
-          retry_while_down { job.fail(dirty_exit(status)) } if status.signaled?
+          report_killed(job, status) if status.signaled?
           status.success?
         end
 
-        def dirty_exit(status)
-          ::Resque::DirtyExit.new("Child process received unhandled signal #{status}", status)
+        # Only the ping is repeated: an error of `fail` may be that of a hook, after Resque has recorded the failure.
+        def report_killed(job, status)
+          retry_while_down { ::Resque.redis.ping }
+          begin
+            job.fail(::Resque::DirtyExit.new("Child process received unhandled signal #{status}", status))
+          rescue StandardError => e
+            Events.emit("job.failed", **here, node: @node.kind, name: job.queue, location: e.backtrace&.first,
+                                              reason: "#{e.message} (#{e.class})")
+          end
         end
 
         def await(child)
