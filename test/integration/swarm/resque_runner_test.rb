@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "broker_nodes"
+require "time"
 require "support/redis_server"
 
 # Promise: a node of Resque ends neither by what its Redis does nor by what the application's hooks do, and no job is
@@ -84,7 +85,42 @@ class ResqueRunnerTest < Minitest::Test
     stop
   end
 
+  # The other node is in a container with the same host name. It is alive, because it sends heartbeats.
+  def test_a_node_does_not_take_the_name_of_a_living_one
+    console.call("leave_a_dead_worker('notes', 'running')")
+    heart = Thread.new { loop { beat && sleep(0.2) } }
+    error, message = start
+
+    assert_equal "Pando::BootError", error
+    assert_match(/\.pando:\d+:notes.* host name/, message)
+    assert_empty console.call("failures")
+    assert_equal 1, console.call("workers.size")
+  ensure
+    heart&.kill&.join
+  end
+
+  # It was killed just now, with its container.
+  def test_a_node_takes_the_name_of_a_dead_one_once_its_heartbeat_is_old
+    console.call("leave_a_dead_worker('notes', 'running')")
+    beat
+    assert_nil start
+
+    assert_equal [["Resque::DirtyExit", "Job still being processed"]], console.call("failures")
+    assert_operator seconds - @beat_at, :>=, 9 # a heartbeat is a whole second
+    stop
+  end
+
   private
+
+  # Renews the heartbeat of each worker that is listed.
+  def beat
+    @beat_at = seconds
+    @redis.call("SMEMBERS", "resque:workers").each do |worker|
+      @redis.call("HSET", "resque:workers:heartbeat", worker, Time.now.utc.iso8601)
+    end
+  end
+
+  def seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
   def obstacle = Support::RedisServer.obstacle
   def jobs = "resque_jobs.rb"

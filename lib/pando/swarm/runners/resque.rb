@@ -99,11 +99,30 @@ module Pando
         end
 
         def announce
-          # A node that was killed with its container has the same name as this one, if the container was restarted.
-          # This node would renew the dead one's heartbeat, and its job would be forgotten with the next one.
-          @worker.unregister_worker if ::Resque::Worker.exists?(@worker.to_s)
+          replace_namesake if ::Resque::Worker.exists?(@worker.to_s)
           @worker.heartbeat!
           @worker.prune_dead_workers
+        end
+
+        # A node that was killed with its container has the same name as this one, if the container was restarted. This
+        # node would renew the dead one's heartbeat, and its job would be forgotten with the next one. So it unregisters
+        # the other node, but only once that one must be dead: it may run in another container with the same host name.
+        def replace_namesake
+          first = @worker.heartbeat
+          while recent?(last = @worker.heartbeat)
+            raise BootError, clash unless last == first
+
+            @wakeup.wait(INTERVAL)
+            raise Interrupted if @ended
+          end
+          @worker.unregister_worker
+        end
+
+        def recent?(heartbeat) = heartbeat && ::Resque.redis.server_time - heartbeat <= 2 * MAINTAIN_EVERY
+
+        def clash
+          "another node, which is alive, has the name #{@worker} in Resque's list. It has the same host name and process " \
+            "id, so it must be in another container: give each container a host name of its own"
         end
 
         def register
