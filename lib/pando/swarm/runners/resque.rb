@@ -121,8 +121,8 @@ module Pando
         def recent?(heartbeat) = heartbeat && ::Resque.redis.server_time - heartbeat <= 2 * MAINTAIN_EVERY
 
         def clash
-          "another node, which is alive, has the name #{@worker} in Resque's list. It has the same host name and process " \
-            "id, so it must be in another container: give each container a host name of its own"
+          "another node, which is alive, has the name #{@worker} in Resque's list. It has the same host name and " \
+            "process id, so it must be in another container: give each container a host name of its own"
         end
 
         def register
