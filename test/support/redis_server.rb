@@ -22,11 +22,30 @@ module Support
 
     # @return [self] once it accepts connections and has loaded its data
     def start
-      @pid = Process.spawn(PROGRAM, "--port", "0", "--unixsocket", @socket_path, "--save", "", "--dir", @folder,
-                           "--appendonly", @keep ? "yes" : "no", in: File::NULL, out: @log, err: %i[child out])
+      run
       wait_until(message: -> { "redis-server: #{File.read(@log)}" }) { reachable? }
       self
     end
+
+    # Restarts it with data that it loads until #load_the_rest. Meanwhile it refuses most commands.
+    # @return [self] once it loads
+    def restart_loading
+      call("CONFIG", "SET", "rdbcompression", "no")
+      call("EVAL", "for i = 1, 2000 do redis.call('SET', 'filler' .. i, string.rep('x', 1024)) end", 0)
+      call("SAVE")
+      stop
+      run("--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024") # microseconds for each key
+      wait_until(message: -> { "redis-server: #{File.read(@log)}" }) { loading? }
+      self
+    end
+
+    def load_the_rest
+      call("CONFIG", "SET", "key-load-delay", "0")
+      wait_until { reachable? }
+    end
+
+    # @return [Integer] how many commands it has refused because it loads its data
+    def refusals = call("INFO", "errorstats")[/^errorstat_LOADING:count=(\d+)/, 1].to_i
 
     # @return [Array<String>] the ids of its connections, except for the one that asks
     def connections
@@ -53,11 +72,23 @@ module Support
 
     private
 
+    def run(*options)
+      @pid = Process.spawn(PROGRAM, "--port", "0", "--unixsocket", @socket_path, "--save", "", "--dir", @folder,
+                           "--appendonly", @keep ? "yes" : "no", *options,
+                           in: File::NULL, out: @log, err: %i[child out])
+    end
+
     def connect = UNIXSocket.new(@socket_path)
 
     def reachable?
       call("PING") == "PONG"
     rescue SystemCallError, Refused
+      false
+    end
+
+    def loading?
+      call("INFO", "persistence").include?("loading:1")
+    rescue SystemCallError
       false
     end
 

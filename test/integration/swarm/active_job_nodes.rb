@@ -56,10 +56,12 @@ module ActiveJobNodes
     <<~RUBY
       refork :manual
       fork_safety sockets: :refuse, threads: :refuse
-      node :#{queue}, count: 2, concurrency: 2, queues: %w[*], require: "#{APP}/config/environment.rb",
+      node :#{queue}, count: 2, concurrency: 2, queues: #{queues}, require: "#{APP}/config/environment.rb",
                       quiet_timeout: 3, #{options}
     RUBY
   end
+
+  def queues = %w[*]
 
   def jobs_are_done_in_each_generation
     order(0...20)

@@ -66,6 +66,24 @@ class BunnyNodesTest < Minitest::Test
     assert_predicate server.stop, :success?, server.output
   end
 
+  # The one that runs meanwhile cannot be acknowledged, so it runs once more.
+  def test_messages_that_wait_in_a_node_run_once_although_the_connection_breaks
+    server = swarm("#{line(count: 1, concurrency: 1)}, prefetch: 3")
+    publish("running", 1, "until #{go_file}")
+    publish("waiting", 2)
+    wait_for_notes("begun", %w[running0])
+    2.times do
+      wait_until(message: "an empty queue") { console.call("waiting('notes')").zero? }
+      server.wait_for("broker.lost") { @cable.cut }
+      server.wait_for("broker.found") { @cable.mend }
+    end
+    go
+    publish("last", 1)
+    wait_for_notes("done", %w[last0])
+
+    assert_equal({ "running0" => 2, "waiting0" => 1, "waiting1" => 1, "last0" => 1 }, names("done").tally)
+  end
+
   def test_its_runner_keeps_the_rules_and_does_active_jobs
     options = "{ consumer: 'NoteConsumer', connection: ENV.fetch('BROKER_URL') }"
     assert_empty console.call("lint(:bunny, ['notes'], #{options}) { publish('notes', %w[one two]) }")

@@ -33,7 +33,9 @@ module Pando
         # @raise [StandardError] RabbitMQ is up, and refuses us
         def start
           @settings.consumer
-          @threads = ThreadPool.new(@node.concurrency, "bunny job") { |message| work(message) }
+          @threads = ThreadPool.new(@node.concurrency, "bunny job", unwanted: :taken_back?.to_proc) do |message|
+            work(message)
+          end
           @subscription = Subscription.new(@settings, @node) { |message| @threads.push(message) }
           @subscription.start
         rescue StandardError
@@ -175,8 +177,10 @@ module Pando
         # At any moment an item is either waiting or in progress: {#busy?} is never false between the two.
         class ThreadPool
           # @param size [Integer] number of threads @param name [String] their name, followed by a number
+          # @param unwanted [#call] whether a given waiting item need not be processed any more. It is dropped
           # @yieldreturn [Boolean] false: the item has failed. An exception counts as a failure too, and goes no further
-          def initialize(size, name, &work)
+          def initialize(size, name, unwanted: ->(_) { false }, &work)
+            @unwanted = unwanted
             @work = work
             @lock = Mutex.new
             @change = ConditionVariable.new
@@ -196,6 +200,7 @@ module Pando
             @lock.synchronize do
               return false if @quiet
 
+              drop_unwanted
               @waiting << item
               @change.signal
               true
@@ -207,6 +212,7 @@ module Pando
           def quiet
             @lock.synchronize do
               @quiet = true
+              drop_unwanted
               @waiting.slice!(0..)
             end
           end
@@ -243,13 +249,16 @@ module Pando
 
           def take
             @lock.synchronize do
-              @change.wait(@lock) while @waiting.empty? && !@ended
+              @change.wait(@lock) while drop_unwanted.empty? && !@ended
               return if @ended
 
               @in_progress += 1
               [@waiting.shift]
             end
           end
+
+          # @return [Array] what is left
+          def drop_unwanted = @waiting.delete_if(&@unwanted)
 
           # An exception in a job must not end the thread or the node: `exit` in a job is the job's failure.
           def attempt(item)

@@ -67,9 +67,16 @@ module Pando
 
         private
 
+        # The jobs of all thread pools ("mailers:2;*:3"). Job.queue_string understands one pool, without its threads.
+        # A job that is in two pools counts once.
+        def jobs
+          pools = @configuration.queue_string.split(/[;|]/).map { |pool| pool[/\A[^:]*/] }
+          pools.map { |queues| ::GoodJob::Job.queue_string(queues) }.reduce(::GoodJob::Job.none, :or)
+        end
+
         # While the database is down, the number is unknown. GoodJob itself reports other errors.
         def count
-          queued = ::GoodJob::Job.queue_string(@configuration.queue_string).queued
+          queued = jobs.queued
           @lag = queued.count
           oldest = queued.minimum(Arel.sql("COALESCE(scheduled_at, created_at)"))
           @latency = oldest ? [Time.now - oldest, 0.0].max : 0.0

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/errors"
+require "pando/events"
 require "pando/swarm/runners"
 require "pando/sys"
 
@@ -37,6 +38,7 @@ module Pando
 
         # @param node [Node] its concurrency has no effect: a node runs one job at a time
         def initialize(node)
+          @node = node
           @watch = BrokerWatch.new(node)
           @title = "job of #{node}"
           @interval = node.options.fetch(:interval, INTERVAL)
@@ -82,6 +84,8 @@ module Pando
         private
 
         def run(started)
+          retry_while_down(started) { announce }
+          @worker.run_hook(:before_first_fork) # once; its errors are not those of Redis
           retry_while_down(started) { register }
           started.set
           take_job until @quiet
@@ -94,13 +98,34 @@ module Pando
           started.set(e)
         end
 
-        def register
-          # A node that was killed with its container has the same name as this one, if the container was restarted.
-          # This node would renew the dead one's heartbeat, and its job would be forgotten with the next one.
-          @worker.unregister_worker if ::Resque::Worker.exists?(@worker.to_s)
+        def announce
+          replace_namesake if ::Resque::Worker.exists?(@worker.to_s)
           @worker.heartbeat!
           @worker.prune_dead_workers
-          @worker.run_hook(:before_first_fork)
+        end
+
+        # A node that was killed with its container has the same name as this one, if the container was restarted. This
+        # node would renew the dead one's heartbeat, and its job would be forgotten with the next one. So it unregisters
+        # the other node, but only once that one must be dead: it may run in another container with the same host name.
+        def replace_namesake
+          first = @worker.heartbeat
+          while recent?(last = @worker.heartbeat)
+            raise BootError, clash unless last == first
+
+            @wakeup.wait(INTERVAL)
+            raise Interrupted if @ended
+          end
+          @worker.unregister_worker
+        end
+
+        def recent?(heartbeat) = heartbeat && ::Resque.redis.server_time - heartbeat <= 2 * MAINTAIN_EVERY
+
+        def clash
+          "another node, which is alive, has the name #{@worker} in Resque's list. It has the same host name and " \
+            "process id, so it must be in another container: give each container a host name of its own"
+        end
+
+        def register
           @worker.register_worker
           @maintain_at = Sys.now + MAINTAIN_EVERY
           @prune_at = Sys.now
@@ -108,10 +133,20 @@ module Pando
 
         def unregister
           @worker.unregister_worker
-          @worker.run_hook(:worker_exit)
         rescue *Worker::AWAY
           nil # other nodes will notice that this one is gone
+        else
+          run_last_hook
         end
+
+        def run_last_hook
+          @worker.run_hook(:worker_exit)
+        rescue StandardError => e
+          Events.emit("hook.failed", **here, hook: "worker_exit",
+                                             reason: "#{e.message} (#{e.class}) at #{e.backtrace&.first}")
+        end
+
+        def here = { slot: @node.number, pid: Process.pid }
 
         def take_job
           @taking = true
@@ -144,12 +179,19 @@ module Pando
           false
         else
           status = await(child)
-          retry_while_down { job.fail(dirty_exit(status)) } if status.signaled?
+          report_killed(job, status) if status.signaled?
           status.success?
         end
 
-        def dirty_exit(status)
-          ::Resque::DirtyExit.new("Child process received unhandled signal #{status}", status)
+        # Only the ping is repeated: an error of `fail` may be that of a hook, after Resque has recorded the failure.
+        def report_killed(job, status)
+          retry_while_down { ::Resque.redis.ping }
+          begin
+            job.fail(::Resque::DirtyExit.new("Child process received unhandled signal #{status}", status))
+          rescue StandardError => e
+            Events.emit("job.failed", **here, node: @node.kind, name: job.queue, location: e.backtrace&.first,
+                                              reason: "#{e.message} (#{e.class})")
+          end
         end
 
         def await(child)
@@ -157,7 +199,8 @@ module Pando
           child.reap
         end
 
-        # Now and then: sends the heartbeat, cleans up after dead workers, counts the waiting jobs.
+        # Now and then: sends the heartbeat, cleans up after dead workers, counts the waiting jobs. No error of
+        # Redis must end the job that runs.
         def maintain
           return if Sys.now < @maintain_at
 
@@ -166,7 +209,7 @@ module Pando
           redis_found
           @worker.prune_dead_workers if Sys.now > @prune_at && !@quiet
           @lag = @worker.queues.sum { |queue| ::Resque.size(queue) }
-        rescue *Worker::AWAY => e
+        rescue ::Redis::BaseError, *Worker::AWAY => e
           @lag = nil
           @watch.lost(e)
         end

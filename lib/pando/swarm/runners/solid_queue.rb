@@ -18,7 +18,8 @@ module Pando
         LAG_EVERY = 5
         # Seconds that a node waits for the database before it reports ready without it.
         PATIENCE = 5.0
-        # How many nodes dispatch and schedule: while one is replaced, the other is there. Having two does no harm.
+        # How many nodes dispatch and schedule: while one is replaced, the other is there. Two dispatchers do no harm.
+        # Two schedulers may, and ProcessList knows when.
         DISPATCHERS = 2
 
         # Further keywords of the node line: how many nodes dispatch; what happens to the jobs of a killed node; seconds

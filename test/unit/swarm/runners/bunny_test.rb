@@ -98,6 +98,25 @@ class BunnyThreadPoolTest < Minitest::Test
     refute_predicate @pool, :busy?
   end
 
+  # Such as messages that the broker has taken back.
+  def test_items_that_are_not_wanted_any_more_are_dropped_and_not_counted
+    go = Queue.new
+    seen = Queue.new
+    unwanted = []
+    pool(1, unwanted: ->(item) { unwanted.include?(item) }) { |item| (seen << item) && go.pop }
+    5.times { |item| @pool.push(item) }
+    wait_until { @pool.in_progress == 1 }
+    unwanted.push(1, 3)
+    3.times { go << true }
+    wait_until { @pool.done == 3 }
+
+    assert_equal [0, 2, 4], Array.new(3) { seen.pop }
+    assert_equal [0, 0], [@pool.failed, @pool.in_progress]
+    unwanted << 5
+    @pool.push(5)
+    assert_empty @pool.quiet
+  end
+
   def test_stop_ends_the_threads_and_breaks_off_running_items
     pool(2) { |item| sleep if item == :long }
     @pool.push(:long)
@@ -121,7 +140,7 @@ class BunnyThreadPoolTest < Minitest::Test
 
   private
 
-  def pool(size, &work) = @pool = Pando::Swarm::Runners::Bunny::ThreadPool.new(size, "pool", &work)
+  def pool(size, **how, &work) = @pool = Pando::Swarm::Runners::Bunny::ThreadPool.new(size, "pool", **how, &work)
   def named(beginning) = Thread.list.select { |thread| thread.name&.start_with?(beginning) }
 end
 

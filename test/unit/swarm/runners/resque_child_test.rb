@@ -17,6 +17,7 @@ class SwarmResqueChildTest < Minitest::Test
     def unregister_signal_handlers = nil
     def run_hook(*) = nil
     def reconnect = nil
+    def forget_failures = nil
     def perform(_job) = sleep
   end
 

@@ -71,8 +71,12 @@ module Pando
             @settings.queues.sum { |name| @channel.queue_declare(name, passive: true).message_count }
           end
 
+          # Whether the broker takes back what is not settled.
+          def broken? = @closed || !@error.nil?
+
           # Messages that are not settled go back into their queue.
           def close
+            @closed = true
             @session.close
           rescue *BROKEN
             nil # RabbitMQ notices that the connection is gone
@@ -135,6 +139,10 @@ module Pando
 
           # Puts the message back into the queue, near its old place.
           def requeue = settle(:requeue)
+
+          # @api private
+          # @return [Boolean] whether RabbitMQ delivers it again anyway, because its connection is broken
+          def taken_back? = @connection.broken?
 
           # @return [Symbol, nil] :ack, :reject or :requeue, once it is settled
           attr_reader :settled

@@ -70,6 +70,7 @@ module Pando
           # Does what Resque's worker does in its child. The process dies with the thread that forked it.
           def work(node, job, title)
             Sys.die_with_parent!
+            @worker.forget_failures # of the node: only this job's count
             exit!(FAILED) unless Process.ppid == node
             @worker.unregister_signal_handlers
             Process.setproctitle("pando #{title} #{job.payload_class_name}")
@@ -96,6 +97,13 @@ module Pando
           end
         end
 
+        # Matches the errors of a Redis that is up and cannot serve yet: it loads its data, or its cluster lacks nodes.
+        module NotReady
+          MESSAGES = %w[LOADING CLUSTERDOWN TRYAGAIN].freeze
+
+          def self.===(error) = error.is_a?(::Redis::CommandError) && error.message.start_with?(*MESSAGES)
+        end
+
         # The node's entry in Resque's list of workers: one per node, named by host, pid and queues. Lives in a node,
         # and in the child that runs a job.
         class Worker < ::Resque::Worker
@@ -103,7 +111,7 @@ module Pando
           # suffix, nodes count as workers of another host.
           HOST_SUFFIX = ".pando"
           # Errors that mean that Redis is down.
-          AWAY = [::Redis::BaseConnectionError, SystemCallError, IOError].freeze
+          AWAY = [::Redis::BaseConnectionError, NotReady, SystemCallError, IOError].freeze
           # Seconds between two tries to report a failure to Redis.
           PAUSE = 1
 
@@ -117,6 +125,8 @@ module Pando
 
           # @return [Boolean] whether this process has reported a failure
           def reported_failure? = @reported_failure == true
+
+          def forget_failures = @reported_failure = false
 
           # In the child: if nobody hears of the failure, the job is lost. So it waits for Redis.
           def report_failed_job(job, exception)

@@ -181,7 +181,7 @@ module Pando
             # @return [Array<SupervisedProcess>] not yet started
             def processes(node, options)
               workers = options.fetch(:queue_file) ? workers_of_file : [worker(node, options)]
-              node.number < options.fetch(:dispatchers) ? [*workers, *others] : workers
+              node.number < options.fetch(:dispatchers) ? [*workers, *others(node)] : workers
             end
 
             # @return [Array<String>] the queues whose waiting jobs the node counts
@@ -218,10 +218,27 @@ module Pando
             end
 
             # The processes that Solid Queue's supervisor would start, without the workers.
-            def others
+            def others(node)
               OTHERS.flat_map do |kind, process_class|
-                configured(kind).map { |one| SupervisedProcess.new { process_class.new(**one.attributes) } }
+                wanted = configured(kind).select { |one| kind != :scheduler || schedules?(node, one) }
+                wanted.map { |one| SupervisedProcess.new { process_class.new(**one.attributes) } }
               end
+            end
+
+            # Several schedulers enqueue a task only once because of a row that Solid Queue writes with the job. That
+            # row is deleted with the job, and there is none if the job goes to another adapter of Active Job. Then only
+            # one node may have a scheduler.
+            def schedules?(node, scheduler)
+              return true if node.number.zero?
+              return false unless ::SolidQueue.preserve_finished_jobs?
+
+              scheduler.attributes.fetch(:recurring_tasks).all? { |task| recorded?(task) }
+            end
+
+            def recorded?(task)
+              name = task.class_name.presence
+              job_class = name ? name.safe_constantize : ::SolidQueue::RecurringTask.default_job_class
+              !job_class.respond_to?(:queue_adapter_name) || job_class.queue_adapter_name == "solid_queue"
             end
 
             def configured(kind)
