@@ -11,7 +11,8 @@ module Pando
 
       serialize size: :integer, wanted: :integer
 
-      attr_reader :size
+      # How many workers there are to be, and the number of the configuration while that waits for lanes.
+      attr_reader :size, :wanted
 
       def initialize(roster, spawner, generations, options, throttles: RestartThrottles.new, others: -> { 0 })
         @throttles = throttles

@@ -57,7 +57,7 @@ module Pando
         cpu: { rate: 8 * GIB, share: 0.01, floor: 60.0, most: 600.0 }
       }.freeze
       # What is known of the app.
-      KNOWN = %i[@generation @warm @lived @costs @ancestor @pace].freeze
+      KNOWN = %i[@warm @lived @costs @ancestor @pace].freeze
       private_constant :GIB, :PREFERENCES, :KNOWN
 
       # The constants of the rule that depend on settings.
@@ -226,7 +226,7 @@ module Pando
 
       # What is known of the app begins with the last mold that booted from cold.
       def turn_over(vitals)
-        if @former && vitals.generation == @former[:@generation] then go_back
+        if @former && vitals.generation < @generation then go_back
         else
           @former = (KNOWN.to_h { |name| [name, instance_variable_get(name)] } if @generation)
           learn(vitals.reforks)

@@ -206,6 +206,26 @@ class ClusterGenerationsTest < Minitest::Test
     assert_equal ["generation.discarded"], event_names.grep(/discarded/) - ["mold.discarded"]
   end
 
+  def test_without_any_worker_it_may_be_asked_for_later
+    booted
+    cluster.roster.ready_workers.each { |worker| cluster.dismiss(worker) }
+
+    refute generations.refork("test")
+    assert_match(/is fit to become a mold now/, refused.last)
+  end
+
+  # None serves again in its place.
+  def test_one_that_is_lost_while_it_is_not_watched_leaves_the_count
+    booted
+    reforking
+    cluster.settle
+    document = Pando::Cluster::Upgrade::Document.new.add("reforks", **generations.reforks.serialized_fields)
+    generations.reforks.take_up(Pando::Cluster::Upgrade::Document.parse(document.to_s).one("reforks"))
+    generations.reforks.failed(generations.current, "test")
+
+    assert_equal 1, generations.reforks.count
+  end
+
   def test_a_mold_that_comes_too_late_is_ended
     booted
     generations.refork("test")

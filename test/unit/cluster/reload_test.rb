@@ -259,8 +259,9 @@ class ClusterRestartFileTest < Minitest::Test
   def test_the_state_of_an_older_pando_has_no_touch
     file = touch { RestartFile.new(Options.new(@path)) }
     file.from_state(Pando::Cluster::Upgrade::State.new)
-
     assert_empty(look(file))
+
+    assert_equal([@path], touch { look(file) })
   end
 
   def test_without_a_path_there_is_nothing_to_look_at

@@ -305,6 +305,22 @@ class ReforkAutoTest < Minitest::Test
     end
   end
 
+  # Then the number of the line is another one.
+  def test_nor_one_whose_predecessor_had_healed
+    settle
+    refork
+    look(0, 100)
+    known = auto.serialized_fields.slice(:warm, :costs, :ancestor, :pace)
+    @generation += 2
+    @reforks += 1
+    [0, 50, 200, 5000].each { |age| look(age, 100) }
+    @generation -= 1
+    @reforks -= 1
+    look(0, 100)
+
+    assert_equal known, auto.serialized_fields.slice(:warm, :costs, :ancestor, :pace)
+  end
+
   def test_a_cold_mold_begins_anew
     settle
     @generation += 1

@@ -37,7 +37,7 @@ module Pando
         # @param text [String] its key, and the words about it, in lines
         def report(child, kind, text)
           key, reason, advice = text.split("\n", 3)
-          return if key.nil?
+          return if key.nil? || @generations.discarded?(child)
 
           case kind
           when :thread_tried then tried(child, Lost.new(key, reason.to_s, advice.to_s, true))

@@ -51,7 +51,7 @@ module Pando
           @conditions = conditions
           @survey = Refork::Survey.new(roster, generations, gauge, options)
           @pause = Backoff.new
-          @count = @failures = 0
+          @count = @count_before = @failures = 0
           @told = []
           @asked = true
         end
@@ -170,9 +170,9 @@ module Pando
           lift_suspension("generation #{generation.number} has proved itself") unless generation.heal?
         end
 
-        # The generation was discarded. If it has served in all slots, the one before it serves again.
+        # The generation was discarded. If it was watched, the one before it serves again.
         def failed(generation, reason)
-          @count = @count_before if generation.established?
+          @count = @count_before if generation.established? && !generation.equal?(@generations.current)
           return unless generation.purpose == :refork
 
           @failures += 1
@@ -269,7 +269,7 @@ module Pando
         # Why no worker is fit.
         def unfit
           @generations.lost_threads.refusal || @generations.changed_state.refusal || connected ||
-            (@roster.ready_workers.any?(&:fork_safe?) ? UNFIT : UNSAFE)
+            (@roster.ready_workers.none? || @roster.ready_workers.any?(&:fork_safe?) ? UNFIT : UNSAFE)
         end
 
         def connected

@@ -46,6 +46,8 @@ module Pando
           return if now - @looked_at < PACE
 
           @looked_at = now
+          return if @rollout.wanted
+
           follow_configuration
           @size ||= @rollout.size
           return unless @size == @rollout.size

@@ -183,14 +183,17 @@ module Pando
           status.success?
         end
 
-        # Only the ping is repeated: an error of `fail` may be that of a hook, after Resque has recorded the failure.
+        # As Job#fail does. But an error of a hook is not one of Redis, and the failure is recorded once Redis is there.
         def report_killed(job, status)
-          retry_while_down { ::Resque.redis.ping }
+          error = ::Resque::DirtyExit.new("Child process received unhandled signal #{status}", status)
           begin
-            job.fail(::Resque::DirtyExit.new("Child process received unhandled signal #{status}", status))
+            job.run_failure_hooks(error)
           rescue StandardError => e
             Events.emit("job.failed", **here, node: @node.kind, name: job.queue, location: e.backtrace&.first,
                                               reason: "#{e.message} (#{e.class})")
+          end
+          retry_while_down do
+            ::Resque::Failure.create(payload: job.payload, exception: error, worker: @worker, queue: job.queue)
           end
         end
 

@@ -88,7 +88,7 @@ module Pando
         def check
           restart_dead
           @processes.each(&:remove_dead)
-          @orphaned_jobs.recover(@processes.flat_map(&:ids)) if (@checks % ORPHANS_EVERY).zero?
+          @orphaned_jobs.recover(@processes.flat_map(&:names)) if (@checks % ORPHANS_EVERY).zero?
           look_at_queues if (@checks % LAG_EVERY).zero?
           @checks += 1
           @reported = nil

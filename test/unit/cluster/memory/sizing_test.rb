@@ -141,6 +141,24 @@ class SizingTest < Minitest::Test
     refute_equal "set by hand", @sizing.explain
   end
 
+  # An old worker of many threads takes the lanes.
+  def test_a_number_of_cpus_that_waits_for_lanes
+    start(need: 60, memory: 4000)
+    pass(2)
+    old = @cluster.roster.workers.first
+    old.threads = 64
+    @cluster.options.workers = 16
+    @cluster.rollout.follow_configuration
+    pass(70)
+    assert_equal 8, size
+    old.threads = 1
+    @cluster.turn
+    pass(2)
+
+    assert_equal 16, size
+    refute_equal "set by hand", @sizing.explain
+  end
+
   def test_who_scales_by_hand_has_the_last_word
     start(need: 60, memory: 400)
     pass(2)

@@ -19,7 +19,7 @@ module Pando
             @killed = KilledJobs.new(kind, again ? KilledJobs::DEATHS : 1)
           end
 
-          # @param ours [Array<Integer>] ids of our registrations
+          # @param ours [Array<String>] names of our registrations
           def recover(ours)
             delete_claims_without_job
             settle(dead(ours))
@@ -38,7 +38,7 @@ module Pando
           # run of this process has ended, but may have failed to say so.
           def dead(ours)
             silent_since = ::SolidQueue.process_alive_threshold.ago
-            ::SolidQueue::Process.where.not(id: ours).select do |one|
+            ::SolidQueue::Process.where.not(name: ours).select do |one|
               case ProcessIdentity.state(one.metadata[:life])
               when :dead then true
               when :alive then one.pid == ::Process.pid && one.last_heartbeat_at <= silent_since

@@ -39,7 +39,7 @@ module Pando
           # jobs have ended, because removing it gives the jobs away.
           def remove_dead = @retired.reject! { |member| member.at_rest? && remove(member) }
 
-          def ids = members.filter_map(&:process_id)
+          def names = members.map(&:name)
 
           # Also takes effect on a process that is just being made.
           def quiet
@@ -106,6 +106,12 @@ module Pando
 
           # Call it when nothing of this process runs any more.
           def close = self_pipe.each_value(&:close)
+
+          private
+
+          # After a long outage Solid Queue would give the registration up. Pando's nodes know better, and a supervisor
+          # elsewhere that has removed it is noticed at the next heartbeat.
+          def presumed_dead? = false
         end
 
         class Dispatcher < ::SolidQueue::Dispatcher

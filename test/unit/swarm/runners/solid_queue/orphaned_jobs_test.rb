@@ -6,14 +6,14 @@ require "pando/swarm/runners/solid_queue/orphaned_jobs"
 # Whose jobs are given to others. The table is an array.
 class SolidQueueOrphanedJobsTest < Minitest::Test
   ProcessIdentity = Pando::Swarm::ProcessIdentity
-  Registration = Struct.new(:pid, :last_heartbeat_at, :metadata)
+  Registration = Struct.new(:name, :pid, :last_heartbeat_at, :metadata)
   THRESHOLD = 300 # seconds
 
   # What the runner asks of Solid Queue.
   class Table
     def initialize(rows) = @rows = rows
     def where = self
-    def not(id:) = @rows.reject { |row| id.include?(row.pid) }
+    def not(name:) = @rows.reject { |row| name.include?(row.name) }
   end
 
   def setup
@@ -30,10 +30,10 @@ class SolidQueueOrphanedJobsTest < Minitest::Test
     Process.wait(@child)
   end
 
-  def dead?(life, silent:, pid: life["pid"])
-    row = Registration.new(pid, Time.now - (silent ? THRESHOLD + 1 : 0), { life: life })
+  def dead?(life, silent:, ours: [])
+    row = Registration.new("worker-1", life["pid"], Time.now - (silent ? THRESHOLD + 1 : 0), { life: life })
     SolidQueue.const_set(:Process, Table.new([row]))
-    Pando::Swarm::Runners::SolidQueue::OrphanedJobs.new("jobs", again: true).send(:dead, []).any?
+    Pando::Swarm::Runners::SolidQueue::OrphanedJobs.new("jobs", again: true).send(:dead, ours).any?
   ensure
     SolidQueue.send(:remove_const, :Process)
   end
@@ -63,5 +63,6 @@ class SolidQueueOrphanedJobsTest < Minitest::Test
   def test_a_silent_former_run_of_this_process
     refute dead?(ProcessIdentity.here, silent: false)
     assert dead?(ProcessIdentity.here, silent: true)
+    refute dead?(ProcessIdentity.here, silent: true, ours: %w[worker-1]), "its jobs still run"
   end
 end
