@@ -322,8 +322,8 @@ class RackAppReactorTest < Minitest::Test
     answers = all_of(socket).split(%r{(?=HTTP/1\.1 \d{3} )}).map { |bytes| HTTPSupport::Answer.new(bytes) }
 
     assert_equal [*[200] * 6, 204, *[200] * 3], answers.map(&:status)
-    assert_equal(["it is me", "five!", NUMBERS.join, File.read(path_of("config.ru")), "", "you said: ", "", "lint", "ab",
-                  "partial"], answers.map { |answer| body_of(answer) })
+    assert_equal(["it is me", "five!", NUMBERS.join, File.read(path_of("config.ru")), "", "you said: ", "", "lint",
+                  "ab", "partial"], answers.map { |answer| body_of(answer) })
   end
 end
 
