@@ -121,6 +121,6 @@ class HTTPOrdinaryAnswerTest < Minitest::Test
     Response.deliver(client, request, status, fields, body)
     undated(client.text)
   rescue InvalidResponse, TypeError => e
-    [e.class, e.message, client.text]
+    [e.class, e.message, undated(client.text)]
   end
 end
