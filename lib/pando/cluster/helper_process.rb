@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/line_writer"
-
 require "pando/cluster/open_files"
+require "pando/line_writer"
 
 module Pando
   module Cluster

@@ -211,8 +211,8 @@ module Pando
       # @return [Integer, nil] bytes
       def memory(config)
         inherit(:memory, config.memory_worker).tap do |bytes|
-          wrong = Settings[:memory_hard].check.call(config.memory_hard, config.with(memory_worker: bytes))
-          refuse("needs a higher limit: memory hard: #{wrong}") if wrong
+          wrong = HardLimit.obstacle(config.with(memory_worker: bytes))
+          refuse(wrong) if wrong
         end
       end
 

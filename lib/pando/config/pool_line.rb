@@ -68,8 +68,8 @@ module Pando
         own = config.with(workers: 1, **@said.transform_keys(KEYWORDS))
         wrong = Threads.obstacle(own)
         refuse("threads #{wrong}") if wrong
-        wrong = Settings[:memory_hard].check.call(own.memory_hard, own)
-        refuse("needs a higher limit: memory hard: #{wrong}") if wrong
+        wrong = HardLimit.obstacle(own)
+        refuse(wrong) if wrong
         PathPool.new(name: name, paths: paths, config: own, source: source).freeze
       end
 

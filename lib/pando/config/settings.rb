@@ -60,6 +60,18 @@ module Pando
       private_class_method :workers
     end
 
+    # The limit at which workers are killed, beside that of a pool or node at which they are replaced.
+    #
+    # @api private
+    module HardLimit
+      # @param config [Config] with the memory_worker of one pool or node
+      # @return [String, nil] why the two cannot be
+      def self.obstacle(config)
+        wrong = Settings[:memory_hard].check.call(config.memory_hard, config)
+        "needs a higher limit: memory hard: #{wrong}" if wrong
+      end
+    end
+
     # The table of all settings, in groups and in the order of docs/configuration.md.
     #
     # @api private

@@ -6,13 +6,7 @@ require_relative "support/served_work"
 
 # Clients that read their answers slowly or not at all, in direct mode.
 class HTTPWorkReadersTest < Minitest::Test
-  def teardown
-    @served&.stop
-  end
-
-  def serve(app = nil, **settings, &block)
-    @served = HTTPSupport::ServedWork.new(app || block, **settings).start
-  end
+  include HTTPSupport::Serving
 
   def test_a_reader_that_takes_nothing_is_dropped
     serve(write_timeout: 0.05) { [200, {}, ["x" * 50_000_000]] }

@@ -1,24 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "fcntl"
-require "io/wait"
-require "socket"
 require "pando/http/direct_handler"
 require_relative "support/served_work"
-require_relative "support/fake_worker"
 
 # One connection after another, whatever the application and its clients do.
 class HTTPWorkTest < Minitest::Test
   include HTTPSupport::Events
-
-  def teardown
-    @served&.stop
-  end
-
-  def serve(app = nil, **settings, &block)
-    @served = HTTPSupport::ServedWork.new(app || block, **settings).start
-  end
+  include HTTPSupport::Serving
 
   ECHO = lambda do |env|
     body = env["rack.input"].read

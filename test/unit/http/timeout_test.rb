@@ -4,7 +4,6 @@ require "test_helper"
 require "pando/http/timeout"
 require_relative "../cluster/support/clock"
 require_relative "support/fake_worker"
-require_relative "support/served_work"
 
 # Its clock, which stands still while it is suspended.
 class HTTPSuspendedTimeoutTest < Minitest::Test

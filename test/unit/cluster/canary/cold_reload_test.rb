@@ -11,11 +11,7 @@ class CanaryColdReloadTest < Minitest::Test
   COLD = 0.004 # seconds of CPU time
 
   def test_a_reload_after_a_refork
-    booted(workers: 2, canary: TERMS)
-    cluster.roster.ready_workers.each { |worker| busy(worker, 20) }
-    begin_trial
-    prove
-    cluster.roster.ready_workers.each { |worker| serve(worker, 20) }
+    reforked
     reload
     busy(canary, 20)
     pass 10
@@ -26,11 +22,7 @@ class CanaryColdReloadTest < Minitest::Test
   end
 
   def test_one_without_a_trial_is_watched_by_the_same_measure
-    booted(workers: 2, canary: TERMS)
-    cluster.roster.ready_workers.each { |worker| busy(worker, 20) }
-    begin_trial
-    prove
-    cluster.roster.ready_workers.each { |worker| serve(worker, 20) }
+    reforked
     reload_now
     assert_predicate generations, :watching?
     cluster.roster.ready_workers.each { |worker| busy(worker, 20) }
@@ -41,10 +33,7 @@ class CanaryColdReloadTest < Minitest::Test
   end
 
   def test_the_generation_before_one_that_is_rolled_back_is_as_warm_as_it_was
-    booted(workers: 2, canary: TERMS)
-    begin_trial
-    prove
-    cluster.roster.ready_workers.each { |worker| serve(worker, 20) }
+    reforked
     elapse 31
     generations.end_watch("test")
     assert_equal 1, generations.reforks.count
@@ -56,6 +45,15 @@ class CanaryColdReloadTest < Minitest::Test
   end
 
   private
+
+  # A warm generation serves, whose requests cost less than those of the first one did.
+  def reforked
+    booted(workers: 2, canary: TERMS)
+    cluster.roster.ready_workers.each { |worker| busy(worker, 20) }
+    begin_trial
+    prove
+    cluster.roster.ready_workers.each { |worker| serve(worker, 20) }
+  end
 
   def reload
     elapse 31

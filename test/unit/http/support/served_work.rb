@@ -36,6 +36,18 @@ module HTTPSupport
     end
   end
 
+  # For tests that talk to one, which is ended after the test.
+  module Serving
+    def teardown
+      @served&.stop
+    end
+
+    # @return [ServedWork]
+    def serve(app = nil, **settings, &block)
+      @served = ServedWork.new(app || block, **settings).start
+    end
+  end
+
   # A Work that serves its own listener in a thread of this process, as a worker does with an epoll.
   class ServedWork
     include Exchanges
