@@ -151,8 +151,8 @@ module Pando
         Result.new(items.map { |item| Job.new(item, nil, nil) })
       end
 
-      def with_pause_on_error
-        yield
+      def with_pause_on_error(&)
+        ForkGuard.call(&)
       rescue StandardError => e
         ErrorLog.write("a consumer's fetch or settle raised", e)
         pause([FIRST * (2**[@errors, 10].min), LONGEST].min)

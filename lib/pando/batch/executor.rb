@@ -265,7 +265,9 @@ module Pando
         raise ThreadKilled, "the thread was killed in the middle of its dead letter" unless job.begin_dead_letter
         return job.report_error unless @options.dead_letter
 
-        Thread.handle_interrupt(Object => :immediate) { @options.dead_letter.call(job.item, job.error) }
+        ForkGuard.call do
+          Thread.handle_interrupt(Object => :immediate) { @options.dead_letter.call(job.item, job.error) }
+        end
         true
       rescue Exception => e # rubocop:disable Lint/RescueException
         ErrorLog.write("an item failed:", job.error)

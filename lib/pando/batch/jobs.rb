@@ -36,7 +36,7 @@ module Pando
       # Rescues everything. If the thread is killed, the job gets an error for that, too.
       def attempt
         @attempts += 1
-        @value = Thread.handle_interrupt(Object => :immediate) { @work.call(@item) }
+        @value = ForkGuard.call { Thread.handle_interrupt(Object => :immediate) { @work.call(@item) } }
         answer(nil)
       rescue Exception => e # rubocop:disable Lint/RescueException
         answer(e)

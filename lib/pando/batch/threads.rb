@@ -4,6 +4,30 @@ require "pando/fork_safety/threads/native_thread"
 
 module Pando
   class Batch
+    # Calls code that does not belong to the batch. A child that such code forks, and does not end, would return as a
+    # second batch: it would process the items of its parent again, over the parent's connections. So it ends where the
+    # code returns.
+    module ForkGuard
+      class << self
+        def call
+          pid = Process.pid
+          yield
+        ensure
+          end_child(pid, $!) unless pid == Process.pid # rubocop:disable Style/SpecialGlobalVars
+        end
+
+        private
+
+        def end_child(parent, error)
+          reason = " (#{error.class}: #{error.message.lines.first&.chomp})" if error
+          warn "pando: process #{Process.pid}, forked by process #{parent} in code that the batch called, returned to " \
+               "the batch and ends: end it with exit!#{reason}"
+        ensure
+          exit!(1)
+        end
+      end
+    end
+
     # A point in time to wait until, on the monotonic clock.
     class Deadline
       def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
