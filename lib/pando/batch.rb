@@ -62,7 +62,8 @@ module Pando
     # Waits until each item is done or has failed.
     #
     # @param items [Enumerable] finite
-    # @param key [#to_proc, nil] gets the key of an item; an item with the key nil has no order
+    # @param key [#to_proc, nil] gets the key of an item; an item with the key nil has no order. If it raises a
+    #   StandardError, the item fails with this error, and has no order
     # @param timeout [Numeric, nil] seconds; after that, items that have not begun are withdrawn, and `run` does not
     #   wait for running ones
     # @return [Result]
@@ -77,7 +78,7 @@ module Pando
       ended = TimedQueue.new
       key = key&.to_proc
       work = work_of(work)
-      jobs = items.map { |item| Job.new(item, key&.call(item), work, ended) }
+      jobs = items.map { |item| job(item, key, work, ended) }
       executor.run(jobs, ended, Deadline.in(timeout))
       Result.new(jobs)
     end
@@ -175,6 +176,13 @@ module Pando
       raise ThreadError, "a thread of the batch cannot wait for the batch" if executor.member?
 
       executor
+    end
+
+    # An item whose key raises must not end the caller, which may be the loop that fetches. It fails in its own turn.
+    def job(item, key, work, ended)
+      Job.new(item, key&.call(item), work, ended)
+    rescue StandardError => e
+      Job.new(item, nil, proc { raise e }, ended)
     end
 
     def work_of(block) = block || @work || raise(ArgumentError, "no block given: pass a block that processes an item")

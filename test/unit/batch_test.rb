@@ -25,6 +25,19 @@ class BatchTest < Minitest::Test
     assert_predicate batch.run([]) { flunk }, :success?
   end
 
+  def test_an_item_whose_key_raises_fails_as_any_other
+    dead = []
+    keys = 0
+    key = ->(item) { (keys += 1) && item == "bad" ? raise(KeyError, "no key") : item }
+    result = batch(attempts: 2, dead_letter: ->(item, error) { dead << [item, error.class] })
+             .run(%w[one bad two], key: key) { |item| item }
+
+    assert_equal %w[one two], result.done
+    assert_equal([["bad", "no key", 2]], result.failed.map { |one| [one.item, one.error.message, one.attempts] })
+    assert_equal [["bad", KeyError]], dead
+    assert_equal 3, keys
+  end
+
   def test_items_are_done_side_by_side
     meeting = Thread::Queue.new
     both = Thread::Queue.new

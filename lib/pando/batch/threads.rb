@@ -20,8 +20,8 @@ module Pando
 
         def end_child(parent, error)
           reason = " (#{error.class}: #{error.message.lines.first&.chomp})" if error
-          warn "pando: process #{Process.pid}, forked by process #{parent} in code that the batch called, returned to " \
-               "the batch and ends: end it with exit!#{reason}"
+          warn "pando: process #{Process.pid}, forked by process #{parent} in code that the batch called, returned " \
+               "to the batch and ends: end it with exit!#{reason}"
         ensure
           exit!(1)
         end

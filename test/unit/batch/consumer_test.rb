@@ -9,7 +9,7 @@ class BatchConsumerTest < Minitest::Test
 
   def setup
     @arrivals = Thread::Queue.new
-    @results = Thread::Queue.new
+    @results = Pando::Batch::TimedQueue.new
     @threads = Thread.list
   end
 
@@ -34,6 +34,17 @@ class BatchConsumerTest < Minitest::Test
     wait_until(timeout: PATIENCE) { !@consumer.busy? && @consumer.in_progress.zero? }
     assert_equal [4, 0], [@consumer.done, @consumer.failed]
     assert_equal 6, @consumer.progress
+    assert_nil @consumer.healthy?
+  end
+
+  def test_a_message_whose_key_raises_is_a_dead_letter_and_no_more
+    dead = Thread::Queue.new
+    consumer(key: ->(message) { Integer(message) }, dead_letter: ->(*letter) { dead << letter }).start
+    2.times { @arrivals << %w[1 oops 2] }
+    results = Array.new(2) { @results.pop(timeout: PATIENCE) || flunk("it has not settled") }
+
+    assert_equal([%w[1 2]] * 2, results.map(&:done))
+    assert_equal([["oops", ArgumentError]] * 2, Array.new(2) { dead.pop }.map { |item, error| [item, error.class] })
     assert_nil @consumer.healthy?
   end
 
