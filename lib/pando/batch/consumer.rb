@@ -9,7 +9,7 @@ module Pando
     #
     # The consumer calls `fetch` and `settle` in one thread of its own, one after the other. It writes an error in
     # either to stderr and then pauses, longer each time, up to {LONGEST} seconds. So a broker that is down is asked
-    # again, with pauses.
+    # again, with pauses. A `settle` that raised gets the same result again before the next `fetch`.
     class Consumer
       # Seconds of the first pause after an error, and of the longest.
       FIRST = 0.5
@@ -25,8 +25,9 @@ module Pando
       def in_progress = @batch.in_progress
 
       # @param fetch [#call] returns an Array of items, or nil. It may wait for items, as brokers' clients do
-      # @param settle [#call, nil] called with the Result of what was fetched: acknowledge, commit. If this process dies
-      #   first, it is not called, and the broker delivers again
+      # @param settle [#call, nil] called with the Result of what was fetched: acknowledge, commit. If it raises, it
+      #   is called again with the same Result. If this process dies first, it is not called, and the broker delivers
+      #   again
       # @param key [#to_proc, nil] gets the key of an item: see Batch#run
       # @param wake [#call, nil] ends a `fetch` that waits; {#quiet} calls it on its caller's thread
       # @param close [#call, nil] called at the end of {#stop}, once no thread is left
@@ -52,7 +53,7 @@ module Pando
         @grace = grace
         @batch = Batch.new(grace: grace, **options, &work)
         @lock = Mutex.new
-        @rounds = 0
+        @settlements = 0
         @stage = :fetch
       end
 
@@ -97,8 +98,8 @@ module Pando
       #   attempt, it is not busy: a stop gives them back
       def busy? = @stage == :work && !@batch.only_retries?
 
-      # @return [Integer] attempts and settlements that have ended
-      def progress = @batch.progress + @rounds
+      # @return [Integer] attempts and calls of `settle` that have ended
+      def progress = @batch.progress + @settlements
 
       # @return [String, nil] what is wrong. A broker that is down does not count: that is not this process's fault
       def healthy? = @thread && !@thread.alive? && !@quiet ? "the thread that fetches has died" : @batch.healthy?
@@ -130,9 +131,21 @@ module Pando
 
       def work_on(items)
         @lock.synchronize { @stage = @quiet ? :give_back : :work }
-        result = process(items)
-        with_pause_on_error { @settle&.call(result) }
-        @rounds += 1
+        settle(process(items))
+      end
+
+      # Repeats a `settle` that raises, since the broker would deliver everything again. A consumer that is quiet
+      # repeats it only once.
+      def settle(result)
+        loop do
+          last = @quiet
+          settled = with_pause_on_error do
+            @settle&.call(result)
+            true
+          end
+          @settlements += 1
+          break if settled || last
+        end
       end
 
       def fetch

@@ -138,9 +138,47 @@ class BatchConsumerTest < Minitest::Test
   end
 
   def test_pauses_grow_until_a_round_has_succeeded
-    rounds = %i[away ok away refused refused away refused refused none refused]
+    script = %i[away items settled away items refused refused settled away items refused refused settled none items
+                refused settled]
 
-    assert_equal [0.5, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 0.5], pauses(rounds)
+    assert_equal [0.5, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 0.5], pauses(script)
+  end
+
+  def test_a_settle_that_raised_is_repeated_with_the_same_result_before_the_next_fetch
+    calls = Thread::Queue.new
+    answers = [-> { raise IOError, "refused" }, -> {}].to_enum
+    capture_io do
+      @consumer = Hasty.new(threads: 1, idle: 0, wake: -> { @arrivals << nil },
+                            fetch: -> { (calls << :fetch) && @arrivals.pop },
+                            settle: ->(result) { (calls << result) && answers.next.call }) { |item| item }
+      @consumer.start
+      @arrivals << [1, 2]
+      wait_until(timeout: PATIENCE) { @arrivals.num_waiting == 1 && calls.size == 4 }
+    end
+    first, one, two, last = Array.new(4) { calls.pop }
+
+    assert_equal %i[fetch fetch], [first, last]
+    assert_same one, two
+    assert_equal [1, 2], two.done
+    assert_equal 4, @consumer.progress
+    assert_nil @consumer.healthy?
+  end
+
+  def test_a_settle_that_raised_gets_one_more_try_at_a_stop
+    calls = Thread::Queue.new
+    closed = false
+    capture_io do
+      consumer(close: -> { closed = true }, settle: ->(result) { (calls << result.done) && raise("refused") }).start
+      @arrivals << [1]
+      wait_until(timeout: PATIENCE) { calls.size == 1 }
+      assert_predicate @consumer, :busy?
+      @consumer.stop
+    end
+
+    assert_equal [[1], [1]], Array.new(calls.size) { calls.pop }
+    assert closed
+    refute_predicate @consumer, :busy?
+    assert_empty Thread.list - @threads
   end
 
   def test_a_dead_fetcher_is_told
@@ -195,18 +233,17 @@ class BatchConsumerTest < Minitest::Test
     def pause(seconds) = pauses << seconds
   end
 
-  # @param rounds [Array<Symbol>] :away: `fetch` raises, :refused: `settle` raises, :none: there are no items
+  # @param script [Array<Symbol>] :away: `fetch` raises, :none: it brings no items; :refused: `settle` raises
   # @return [Array<Float>] the pauses after errors
-  def pauses(rounds)
+  def pauses(script)
     ended = Thread::Queue.new
-    round = nil
     fetch = lambda do
-      round = rounds.shift || ((ended << true) && sleep)
-      round == :away ? raise(IOError, "away") : [(1 unless round == :none)].compact
+      step = script.shift || ((ended << true) && sleep)
+      step == :away ? raise(IOError, "away") : [(1 unless step == :none)].compact
     end
     capture_io do
       @consumer = Hasty.new(threads: 1, fetch: fetch, idle: 0, grace: 0.01,
-                            settle: ->(_) { raise IOError, "refused" if round == :refused }) { |item| item }
+                            settle: ->(_) { raise IOError, "refused" if script.shift == :refused }) { |item| item }
       @consumer.start
       ended.pop
       @consumer.stop
