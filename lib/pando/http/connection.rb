@@ -226,8 +226,8 @@ module Pando
 
       # The client has its answer: runs the application's callbacks, then the hook.
       def finish
-        callbacks = @request.env["rack.response_finished"]
-        within_time { callbacks.reverse_each { |callback| run_callback(callback) } } if callbacks&.any?
+        finished, after_reply = @request.env.values_at("rack.response_finished", "rack.after_reply")
+        within_time { run_callbacks(finished, after_reply) } if finished&.any? || after_reply&.any?
         run_hook if worker.hook?(:after_request_complete)
       ensure
         @timeout&.finish
@@ -249,8 +249,14 @@ module Pando
         timed_out(@timeout.error) if @timeout.fired? && !told
       end
 
-      def run_callback(callback)
-        call_to_its_end(callback)
+      # @param after_reply [Array<Proc>, nil] Puma's callbacks
+      def run_callbacks(finished, after_reply)
+        finished&.reverse_each { |callback| run_callback(callback, @request.env, @status, @fields, @error) }
+        after_reply&.each { |callback| run_callback(callback) }
+      end
+
+      def run_callback(callback, *arguments)
+        call_to_its_end(callback, *arguments)
       rescue SystemExit, SignalException
         raise
       rescue Exception => e # rubocop:disable Lint/RescueException -- also NotImplementedError and LoadError
@@ -258,8 +264,8 @@ module Pando
         emit("request.failed", e) unless e.is_a?(RequestTimeout) && @timeout&.fired?
       end
 
-      def call_to_its_end(callback)
-        callback.call(@request.env, @status, @fields, @error)
+      def call_to_its_end(callback, *arguments)
+        callback.call(*arguments)
       ensure
         end_stray if @stray
       end

@@ -40,6 +40,7 @@ module Pando
         env = parser.environment(@template, buffer, remote || LOCAL, @asterisk)
         @proxies.apply(env, remote) if @proxies && parser.forwarded?
         @rack2 ? env["HTTP_VERSION"] = env["SERVER_PROTOCOL"] : env["rack.response_finished"] = []
+        env["rack.after_reply"] = [] # Puma's key: libraries that know Puma add callbacks to it
         env
       end
 

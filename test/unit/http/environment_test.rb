@@ -39,7 +39,7 @@ class HTTPEnvironmentTest < Minitest::Test
         "REQUEST_URI" => "/a?b=c", "PATH_INFO" => "/a", "QUERY_STRING" => "b=c", "SERVER_PROTOCOL" => "HTTP/1.1",
         "HTTP_HOST" => "example.com:81", "CONTENT_LENGTH" => "3", "CONTENT_TYPE" => "text/plain",
         "HTTP_ACCEPT" => "*/*", "HTTP_X_UNHEARD_OF" => "d", "REMOTE_ADDR" => "192.0.2.1",
-        "rack.response_finished" => [] }, env
+        "rack.response_finished" => [], "rack.after_reply" => [] }, env
     )
   end
 
@@ -50,6 +50,7 @@ class HTTPEnvironmentTest < Minitest::Test
                                                              "rack.run_once")
     assert_equal "HTTP/1.1", env["HTTP_VERSION"]
     refute_includes env, "rack.response_finished"
+    assert_equal [], env["rack.after_reply"]
   end
 
   def test_rack_2_is_told_of_threads
@@ -63,10 +64,11 @@ class HTTPEnvironmentTest < Minitest::Test
     parser.run(head)
     one, two = Array.new(2) { environment.build(parser, head, REMOTE) }
     one["x.y"] = 1
-    one["rack.response_finished"] << 1
+    lists = %w[rack.response_finished rack.after_reply]
+    lists.each { |key| one[key] << 1 }
 
     refute_includes two, "x.y"
-    assert_empty two["rack.response_finished"]
+    assert_equal [[], []], two.values_at(*lists)
   end
 
   def test_repeated_fields_are_a_list
