@@ -19,12 +19,16 @@ module Pando
       HOPS = 32
       # Addresses that are remembered.
       KNOWN = 2048
+      # Bytes of the longest address, an IPv6 one with an IPv4 part and a port.
+      LONGEST = "[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535".bytesize
 
       # The scheme for the application, which need not know WebSocket's schemes.
       SCHEMES = { "https" => "https", "wss" => "https", "http" => "http", "ws" => "http" }.freeze
 
       # "192.0.2.1", "192.0.2.1:80", "2001:db8::1" and "[2001:db8::1]:80"
       ADDRESS = /\A(?:(\d+\.\d+\.\d+\.\d+)(?::\d{1,5})?|\[(\h*:[\h:.]+)\](?::\d{1,5})?|([\h:.]+))\z/
+
+      NO_ADDRESS = [].freeze
 
       # @return [TrustedProxies, nil] nil: no proxy is trusted
       def self.of(names)
@@ -81,20 +85,24 @@ module Pando
       # @return [Array(String, Boolean)] the address as inet_ntop writes it, and whether it is trusted; nothing if it
       #   is no address
       def look_up(text)
-        @known[text] || begin
-          @known.clear if @known.size >= KNOWN
-          @known[text.dup.freeze] = judge(text)
-        end
+        @known[text] || (text.bytesize <= LONGEST && judge(text)) || NO_ADDRESS
       end
 
+      # Only addresses are remembered: a client could fill the memory with anything else.
       def judge(text)
-        match = ADDRESS.match(text) or return [].freeze
+        match = ADDRESS.match(text) or return
 
         address = IPAddr.new(match[1] || match[2] || match[3])
         address = address.native if address.ipv4_mapped?
-        [address.to_s.freeze, @networks.any? { |network| network.include?(address) }].freeze
+        remember(text, [address.to_s.freeze, @networks.any? { |network| network.include?(address) }].freeze)
       rescue IPAddr::Error
-        [].freeze
+        nil
+      end
+
+      # The copy has its own bytes. A part of a String may share those of the whole, which would be kept too.
+      def remember(text, address)
+        @known.clear if @known.size >= KNOWN
+        @known[String.new.concat(text).freeze] = address
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "objspace"
 require "pando/http"
 
 class HTTPTrustedProxiesTest < Minitest::Test
@@ -86,6 +87,22 @@ class HTTPTrustedProxiesTest < Minitest::Test
     3000.times { |number| proxies.trust?("192.0.#{number / 250}.#{number % 250}") }
 
     assert_operator proxies.instance_variable_get(:@known).size, :<=, TrustedProxies::KNOWN
+  end
+
+  def test_only_addresses_are_remembered
+    proxies = TrustedProxies.new(%w[private])
+    longest = "[0000:0000:0000:0000:0000:ffff:192.100.200.100]:65535"
+    junk = Array.new(100) { |number| "#{number}#{"x" * 10_000}" } + %w[unknown 192.0.2.256] + ["1" * 54]
+    (junk + ["192.0.2.1", longest]).each { |entry| proxies.apply({ "HTTP_X_FORWARDED_FOR" => entry }, PROXY) }
+
+    assert_equal [PROXY, "192.0.2.1", longest], proxies.instance_variable_get(:@known).keys
+  end
+
+  def test_a_remembered_address_does_not_keep_the_field_that_it_came_from
+    proxies = TrustedProxies.new(%w[private])
+    proxies.apply({ "HTTP_X_FORWARDED_FOR" => "#{"x" * 60_000}, 2001:db8:1111:2222:3333:4444:5555:6666" }, PROXY)
+
+    proxies.instance_variable_get(:@known).each_key { |key| refute_match(/"shared":true/, ObjectSpace.dump(key)) }
   end
 
   def test_the_remembered_address_is_not_the_applications
