@@ -108,8 +108,9 @@ static VALUE wire_finish(VALUE module, VALUE fd)
     return Qnil;
 }
 
-/* Closes so that the peer gets all that was sent, and then the FIN at once: even if the peer has sent bytes that
- * nobody read (close alone would drop unsent data), or if a process that the application forked holds a copy. */
+/* Closes so that the peer gets the FIN behind all that was sent, even if a process that the application forked holds a
+ * copy. Received bytes that nobody has read make it a reset all the same, which drops unsent data: the caller reads
+ * them first. */
 static VALUE wire_close(VALUE module, VALUE fd)
 {
     shutdown(NUM2INT(fd), SHUT_WR); /* fails if the peer has gone */

@@ -38,7 +38,7 @@ module Pando
 
       def introduce(env, reader)
         @reader = reader
-        @silent = !reader.parser.keep_alive?
+        @silent = !reader.parser.keep_alive? && !reader.parser.body?
         waited = QueueTime.of(env, nil)
         env["pando.queue_time"] = waited if waited
       end
@@ -218,7 +218,8 @@ module Pando
       def close(descriptor) = Wire.close(descriptor)
       def abort(descriptor) = Wire.reset(descriptor)
 
-      # A client that has asked for the connection's end sends no more (RFC 9112 section 9.6).
+      # A client that has asked for the connection's end sends no more (RFC 9112 section 9.6), except for the line end
+      # that old clients put behind a body (section 2.2).
       def more_input?(buffer)
         return false if @silent
 

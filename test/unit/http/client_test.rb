@@ -188,6 +188,26 @@ class HTTPManyPartsTest < Minitest::Test
   end
 end
 
+# Old clients send a line end behind a body, which the Content-Length does not count (RFC 9112 section 2.2).
+class HTTPLineBehindBodyTest < Minitest::Test
+  extend HTTPSupport::EachMode
+
+  SIZE = 3_000_000
+
+  in_each_mode "it_does_not_cut_the_response" do
+    called = Queue.new
+    gate = Queue.new
+    serve { (called << true) && gate.pop && [200, {}, ["x" * SIZE]] }
+    client = request("Connection: close\r\nContent-Length: 5\r\n", verb: "POST", behind: "hello")
+    client.setsockopt(:SOCKET, :RCVBUF, 16_384) # so that the response waits in the worker's socket
+    called.pop
+    client.write("\r\n")
+    gate << true
+
+    assert_equal SIZE, all_of(client)[/\r\n\r\n(.*)/, 1].bytesize
+  end
+end
+
 # In a child that the application has forked, a request's client is the parent's.
 class HTTPDisownedClientTest < Minitest::Test
   def test_it_neither_receives_nor_sends
