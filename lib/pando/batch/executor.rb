@@ -151,6 +151,7 @@ module Pando
         Thread.handle_interrupt(Object => :never) do
           next false unless room?(deadline)
 
+          job.take_permit
           enqueue(@open_jobs.add(job))
           true
         end
@@ -187,11 +188,15 @@ module Pando
       # @return [Integer] jobs handed over: all, unless there was no room in time or the batch was stopped
       def hand_over(jobs, deadline)
         count = 0
-        jobs.each { |job| push(job, deadline) ? count += 1 : break }
+        jobs.each { |job| append(job) || push(job, deadline) ? count += 1 : break }
         count
       rescue Closed
         count
       end
+
+      # The caller of a run holds all of its items anyway. So those behind others of their key need no permit yet: the
+      # many items of a key that waits for its next attempt would hold up all other keys.
+      def append(job) = Thread.handle_interrupt(Object => :never) { @open_jobs.append(job) }
 
       def room?(deadline)
         own = member?
@@ -248,9 +253,11 @@ module Pando
         end
       end
 
+      # The permit is passed on to the next job of the lane, unless that has one.
       def settle(lane, job, state)
-        enqueue(@open_jobs.settle(lane, state))
-        @permits.release
+        rest = @open_jobs.settle(lane, state)
+        @permits.release unless rest&.first&.take_permit
+        enqueue(rest)
         job.finish
       end
 

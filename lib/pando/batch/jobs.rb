@@ -19,8 +19,13 @@ module Pando
         @done = done
         @attempts = 0
         @state = :unfinished
-        @answered = @withdrawn = @dead_letter_begun = false
+        @answered = @withdrawn = @dead_letter_begun = @permit = false
       end
+
+      # The first job of each lane holds a permit; a job of a run that waits behind it holds none.
+      #
+      # @return [Boolean] whether it held none before
+      def take_permit = !@permit && (@permit = true)
 
       # Whether the last attempt has an outcome. A thread may be killed after the attempt and before it has dealt with
       # the error.
@@ -104,6 +109,20 @@ module Pando
 
           @jobs[job] = true
           new_lane(job).tap { |lane| @active += 1 if lane }
+        end
+      end
+
+      # Adds a job behind other open jobs of its key.
+      #
+      # @return [Boolean] false: there are none, and the job was not added
+      def append(job)
+        @lock.synchronize do
+          raise Closed if @closed
+          next false unless (lane = @lanes[job.key])
+
+          @jobs[job] = true
+          lane << job
+          true
         end
       end
 
