@@ -88,7 +88,7 @@ module Pando
         @record.add(workers)
         @served = @record.requests
         members = [*workers, (generation.mold if mold_stays?(generation, workers))].select { |child| child&.pidfd }
-        others = @roster.molds.select(&:pidfd) - members
+        others = [*@roster.molds, *@roster.workers.select(&:draining?)].select(&:pidfd) - members
         @footprint.measure(members, others, idle: before == @served, now: now)
         @due = now + HASTE if @footprint.incomplete?
       end

@@ -23,6 +23,16 @@ class SurveyTest < Minitest::Test
     end
 
     def usage(pid) = usages[pid.tap { measured << pid }]
+
+    # All have so much in common, and 4 MiB each.
+    # @yield who they are at a time
+    def share(bytes)
+      define_singleton_method(:usage) do |pid|
+        measured << pid
+        Usage.new((bytes / yield.count) + (4 * MIB), 4 * MIB, bytes + (4 * MIB))
+      end
+    end
+
     def minor_faults(pid) = faults[pid]
     def anonymous(_pid) = nil
   end
@@ -111,6 +121,26 @@ class SurveyTest < Minitest::Test
     old.adopt(ClusterSupport::FakePidfd.new(999_999))
 
     assert_equal 36 * MIB, look.pss
+  end
+
+  # It shares pages with those that stay, which is no growth of theirs when it has gone.
+  def test_a_draining_worker_leaves_and_the_sum_stays
+    @processes.share(60 * MIB) { @cluster.roster }
+    drained = drain(workers.first)
+    before = look.pss
+    @cluster.die(drained, ClusterSupport.ended)
+
+    assert_equal [72 * MIB] * 2, [before, look.pss]
+  end
+
+  # Its successor serves.
+  def drain(worker)
+    @cluster.options.drain = 600.0
+    @cluster.rollout.ask_to_leave(worker, "test")
+    @cluster.turn
+    @cluster.starting.each { |child| @cluster.ready(child) }
+    assert_predicate worker, :draining?
+    worker
   end
 
   def test_who_comes_makes_all_be_measured_again
