@@ -3,6 +3,7 @@
 require "pando/cluster"
 require "pando/cluster/generations/mold_releaser"
 require "pando/cluster/serializable"
+require "pando/refork/survey/footprint"
 require "pando/sys/scheduler"
 
 module Pando
@@ -109,6 +110,7 @@ module Pando
       def begin_with(generation, now)
         @line = generation.number
         @began_at = now
+        @footprint.begin_anew
         @record = ServiceRecord.new
         promoted = Sys::Scheduler.cpu_time(generation.mold.pid) if generation.source && generation.mold
         @record.share(promoted || 0.0)
@@ -158,85 +160,6 @@ module Pando
       end
 
       serialize record: ServiceRecord
-
-      # The memory of a generation: the PSS of its workers and its mold. Each process is measured in turn; between two
-      # measurements its page faults are added, since each first write to a page adds a page to the sum. Processes that
-      # share memory with the generation but will leave are measured too, and only what they share counts.
-      #
-      # Measuring takes at most a thousandth of a CPU in the long run. A new generation is measured at once, and the CPU
-      # time for that is saved later.
-      class Footprint
-        # Of one CPU.
-        SHARE = 0.001
-        # Seconds of CPU that may be saved up, and that are there at first.
-        SAVED = 0.05
-        # Seconds of CPU that may be borrowed.
-        OWED = 1.0
-
-        # Bytes, and bytes of them that are private to one process; nil: not known yet.
-        attr_reader :pss, :private
-
-        def initialize(gauge, now = Sys.now)
-          @gauge = gauge
-          @pids = []
-          @changed_at = 0.0
-          @budget = SAVED
-          @filled_at = now
-        end
-
-        # Measures one more process, if the budget allows it.
-        # @param leavers [Array<Child>] those that share memory with them and will not stay
-        # @param idle [Boolean] whether nothing was served since the last time
-        def measure(members, leavers, idle: false, now: Sys.now)
-          members, leavers = [members, leavers].map { |children| children.map(&:pid) }
-          begin_anew(members | leavers, now) unless (members | leavers) == @pids
-          return if idle && pss
-
-          measure_one(now)
-          @pss = @private = nil
-          add_up(members, leavers) if known?
-        end
-
-        # Whether all have been measured since one came or went: the shares of all change then.
-        def known? = @pids.any? && @pids.all? { |pid| @gauge.measured_at(pid) >= @changed_at }
-
-        def incomplete? = !known? && affordable?(urgent: true)
-
-        # @param urgent [Boolean] whether CPU time may be borrowed
-        def affordable?(now = Sys.now, urgent: false)
-          @budget = [@budget + ((now - @filled_at) * SHARE), SAVED].min
-          @filled_at = now
-          @budget > (urgent ? -OWED : 0)
-        end
-
-        def spend(seconds) = @budget -= seconds
-
-        private
-
-        def measure_one(now)
-          oldest = @pids.min_by { |pid| @gauge.measured_at(pid) }
-          return unless oldest && affordable?(now, urgent: !known?)
-
-          spent = @gauge.spent
-          @gauge.measure(oldest)
-          spend(@gauge.spent - spent)
-        end
-
-        # Growth since the last measurement is private.
-        def add_up(members, leavers)
-          total = members.sum { |pid| @gauge.pss(pid) }
-          @private = total - members.sum { |pid| shared(@gauge.last(pid)) }
-          @pss = total + leavers.sum { |pid| shared(@gauge.last(pid)) }
-        end
-
-        def begin_anew(pids, now)
-          @pids = pids
-          @changed_at = now
-          @pss = @private = nil
-        end
-
-        def shared(usage) = usage ? [usage.pss - usage.private, 0].max : 0
-      end
     end
   end
 end
