@@ -304,7 +304,7 @@ module Pando
       def disturbed?
         !@generations.settled? || !@conditions.obstacle.nil? ||
           @rollout.size.times.any? { |slot| @rollout.awaited?(slot) } ||
-          @roster.workers.any? do |worker|
+          @roster.staying_workers.any? do |worker|
             !worker.ready? || worker.replacement_wanted? || @generations.outdated?(worker)
           end
       end

@@ -16,6 +16,8 @@ module Pando
         end
 
         def workers = select(&:worker?)
+        # Without those that leave and keep their connections, maybe for hours: others serve in their slots.
+        def staying_workers = select { |child| child.worker? && !child.draining? }
         def molds = select(&:mold?)
         def services = select(&:service?)
         def reactor = find(&:reactor?)

@@ -59,7 +59,7 @@ module Pando
         generation = @generations.current
         return if now < due || generation.nil?
 
-        workers = @roster.workers.reject(&:draining?)
+        workers = @roster.staying_workers
         @due = now + [TICK, workers.size * EACH].max
         return if workers.empty? || !workers.all? { |worker| worker.ready? && !@generations.outdated?(worker) }
 

@@ -87,6 +87,14 @@ class ReplacementsTest < Minitest::Test
     assert_equal [0], look
   end
 
+  # Its successor serves.
+  def test_a_draining_worker_is_not_waited_for
+    @cluster.drain(worker(2))
+    wear(worker)
+
+    assert_equal [0], look
+  end
+
   def test_not_while_a_generation_is_on_its_way
     wear(worker)
     @cluster.generations.refork("test")

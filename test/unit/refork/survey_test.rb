@@ -126,21 +126,12 @@ class SurveyTest < Minitest::Test
   # It shares pages with those that stay, which is no growth of theirs when it has gone.
   def test_a_draining_worker_leaves_and_the_sum_stays
     @processes.share(60 * MIB) { @cluster.roster }
-    drained = drain(workers.first)
+    drained = @cluster.drain(workers.first)
     before = look.pss
+    assert_predicate drained, :draining?
     @cluster.die(drained, ClusterSupport.ended)
 
     assert_equal [72 * MIB] * 2, [before, look.pss]
-  end
-
-  # Its successor serves.
-  def drain(worker)
-    @cluster.options.drain = 600.0
-    @cluster.rollout.ask_to_leave(worker, "test")
-    @cluster.turn
-    @cluster.starting.each { |child| @cluster.ready(child) }
-    assert_predicate worker, :draining?
-    worker
   end
 
   def test_who_comes_makes_all_be_measured_again

@@ -104,14 +104,20 @@ module Pando
         end
 
         def due?(now)
-          return false if now < @look_at || !@reforks.by_itself? || !quiet?
+          return false if now < @look_at || !@reforks.by_itself? || (@waits = unrest)
 
           @look_at = now + LOOK
           @waits = hindrance(now)
           @waits.nil?
         end
 
-        def quiet? = @generations.settled? && @roster.workers.any? && @roster.workers.all?(&:ready?)
+        # A change of the processes that will soon be over.
+        def unrest
+          workers = @roster.staying_workers
+          return if @generations.settled? && workers.any? && workers.all?(&:ready?)
+
+          @generations.occupation&.first || Reforks::UNSETTLED
+        end
 
         # What prevents a cold boot.
         def hindrance(now)

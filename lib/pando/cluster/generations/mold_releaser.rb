@@ -70,8 +70,8 @@ module Pando
         end
 
         def calm?
-          @generations.settled? && @roster.ready_workers.size >= LEAST && @roster.all?(&:ready?) &&
-            !process_needed? && @conditions.obstacle.nil?
+          @generations.settled? && @roster.ready_workers.size >= LEAST &&
+            @roster.all? { |child| child.ready? || child.draining? } && !process_needed? && @conditions.obstacle.nil?
         end
 
         def process_needed? = @rollout.wanting? || @services.wanting?

@@ -30,7 +30,7 @@ module Pando
                  "in the log says why, and `pando doctor` finds more"
         UNFIT = "no worker is fit to become a mold now: each one is at a long job, or about to be replaced. " \
                 "Try again later"
-        private_constant :UNSETTLED, :LONE, :UNSAFE, :UNFIT
+        private_constant :LONE, :UNSAFE, :UNFIT
 
         serialize count: :integer, failures: :integer, suspended: :flag, survey: Refork::Survey, policy: Object
 
@@ -257,7 +257,7 @@ module Pando
 
         def lone? = @options.jobs && @roster.workers.size < 2
 
-        def unsettled = @roster.find { |child| child.worker? && !child.ready? && !child.draining? }
+        def unsettled = @roster.staying_workers.find { |worker| !worker.ready? }
 
         def under_way(upcoming)
           what, limit = @generations.occupation

@@ -147,6 +147,31 @@ class ColdBootsTest < Minitest::Test
     assert_equal 1, events("reboot.started").size
   end
 
+  # It may keep its connections for hours.
+  def test_a_draining_worker_is_not_waited_for
+    refork(KNOWN - 1)
+    drained = cluster.drain(cluster.worker_in(1))
+    refork(1)
+    look
+
+    assert_predicate drained, :draining?
+    assert_equal 1, events("reboot.started").size
+  end
+
+  def test_it_says_that_it_waits_for_a_worker
+    refork(KNOWN - 1)
+    @conditions.obstacle = @conditions.occupation = "a reload is under way"
+    refork(1)
+    @conditions.obstacle = @conditions.occupation = nil
+    cluster.die(cluster.worker_in(1)).turn
+    look
+    assert_equal "a worker is starting or leaving", generations.cold_boots.explain[:waits]
+    assert_empty events("reboot.started")
+
+    cluster.ready(cluster.starting.first).turn
+    assert_equal 1, events("reboot.started").size
+  end
+
   def test_one_that_is_reforked_by_hand_only_is_told
     cluster.policy.threshold_value = nil
     refork && look

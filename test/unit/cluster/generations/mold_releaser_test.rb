@@ -38,6 +38,15 @@ class MoldReleaserTest < Minitest::Test
     refute released?
   end
 
+  # It may keep its connections for hours.
+  def test_a_draining_worker_is_not_waited_for
+    drained = cluster.drain(cluster.worker_in(0))
+    pass
+
+    assert_predicate drained, :draining?
+    assert released?
+  end
+
   def test_a_little_is_not_worth_it
     @own = 9
     pass

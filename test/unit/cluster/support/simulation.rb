@@ -153,6 +153,21 @@ module ClusterSupport
       self
     end
 
+    # Workers that keep their connections until the test ends them.
+    def drained = @drained ||= []
+
+    # Its successor serves, and it keeps its connections.
+    # @return [Child] the worker
+    def drain(worker)
+      options.drain = 600.0
+      rollout.ask_to_leave(worker, "test")
+      options.drain = 0.0
+      drained << worker
+      turn
+      starting.each { |child| ready(child) }
+      worker
+    end
+
     # A running cluster of one generation.
     def boot
       generations.begin_boot
@@ -171,7 +186,7 @@ module ClusterSupport
     def upcoming_mold = generations.upcoming.mold
     def current_mold = generations.current.mold
     def starting = roster.select(&:starting?)
-    def leaving = roster.select(&:leaving?)
+    def leaving = roster.select(&:leaving?) - drained
     def worker_in(slot) = roster.in_slot(slot).find(&:ready?)
     def generations_of_workers = roster.ready_workers.sort_by(&:slot).map(&:generation)
     def slots = roster.ready_workers.map(&:slot).sort
