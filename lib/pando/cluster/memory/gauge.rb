@@ -10,7 +10,7 @@ module Pando
       # brings more than a page (huge pages), the kernel's count of its memory. Larger processes take longer to measure
       # (a millisecond for 150 MiB), and the pause after that is longer. Owned by the monitor.
       class Gauge
-        # The share of one CPU that measuring may take in the long run.
+        # The share of one CPU that measuring may take in the long run, without what callers have budgets for.
         SHARE = 0.02
 
         Sample = Struct.new(:usage, :faults, :anonymous, :at)
@@ -32,13 +32,15 @@ module Pando
         # @return [Boolean] whether another measurement stays within that share
         def rested?(now = Sys.now) = now >= @rested_at
 
+        # @param budgeted [Boolean] whether the caller limits the CPU time of its measurements by a budget of its own:
+        #   then they cause no pause, in which others could not measure
         # @return [Sys::Memory::Usage, nil] nil: it is gone
-        def measure(pid)
+        def measure(pid, budgeted: false)
           began_at = @clock.call
           faults = @source.minor_faults(pid) # first: growth during the measurement counts twice rather than never
           anonymous = @source.anonymous(pid)
           usage = @source.usage(pid)
-          spend(@clock.call - began_at)
+          spend(@clock.call - began_at, pause: !budgeted)
           return @samples.delete(pid) && nil unless usage && faults
 
           @samples[pid] = Sample.new(usage, faults, anonymous, Sys.now)
@@ -90,9 +92,9 @@ module Pando
           [(faults - sample.faults) * @page, counted].max
         end
 
-        def spend(seconds)
+        def spend(seconds, pause:)
           @spent += seconds
-          @rested_at = [@rested_at, Sys.now].max + (seconds / SHARE)
+          @rested_at = [@rested_at, Sys.now].max + (seconds / SHARE) if pause
         end
       end
     end

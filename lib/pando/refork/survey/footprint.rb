@@ -95,7 +95,7 @@ module Pando
           return unless oldest && affordable?(now, urgent: !known?)
 
           spent = @gauge.spent
-          @gauge.measure(oldest)
+          @gauge.measure(oldest, budgeted: true)
           spend(@gauge.spent - spent)
         end
 

@@ -15,10 +15,24 @@ class ColdBootsTest < Minitest::Test
   # Stands for Memory::Gauge: each new mold has what the test says.
   class Gauge
     Usage = Struct.new(:pss)
-    attr_accessor :size, :pss
+    attr_accessor :size, :known
+    attr_writer :pss
+    attr_reader :measured
+
+    def initialize
+      @measured = []
+      @known = true
+    end
 
     def anonymous(_pid) = size
-    def measure(_pid) = Usage.new(pss)
+    def pss(_pid) = @pss
+    def last(pid) = (Usage.new(@pss) if known || measured.include?(pid))
+    def measured_at(pid) = measured.rindex(pid)&.succ.to_f
+
+    def measure(pid, budgeted: false)
+      measured << pid if budgeted
+      last(pid)
+    end
   end
 
   # Stands for Sys::Scheduler: so much of each process.
@@ -170,6 +184,31 @@ class ColdBootsTest < Minitest::Test
 
     cluster.ready(cluster.starting.first).turn
     assert_equal 1, events("reboot.started").size
+  end
+
+  # To measure a large process takes milliseconds, in which the monitor does nothing else.
+  def test_it_measures_one_process_at_a_time
+    @conditions.obstacle = @conditions.occupation = "a reload is under way"
+    @gauge.known = false
+    refork
+    @conditions.obstacle = @conditions.occupation = nil
+    elapse(ColdBoots::LOOK)
+    counts = Array.new(3) do
+      cluster.turn
+      before = @gauge.measured.size
+      elapse(ColdBoots::PACE)
+      [before, events("reboot.started").size]
+    end
+
+    assert_equal [[1, 0], [2, 0], [3, 1]], counts
+    assert_equal cluster.roster.first(3).map(&:pid).sort, @gauge.measured.sort
+  end
+
+  def test_it_says_that_memory_is_not_known_yet
+    @gauge.known = false
+    refork
+
+    assert_equal "memory has not been measured yet", generations.cold_boots.explain[:waits]
   end
 
   def test_one_that_is_reforked_by_hand_only_is_told

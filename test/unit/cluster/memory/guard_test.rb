@@ -45,7 +45,7 @@ class MemoryGuardTest < Minitest::Test
   end
 
   def keep(options, pressure, group = nil, roster: @cluster.roster)
-    gauge = Pando::Cluster::Memory::Gauge.new(@source, clock: -> { @cost.to_f * @source.measured.size })
+    @gauge = gauge = Pando::Cluster::Memory::Gauge.new(@source, clock: -> { @cost.to_f * @source.measured.size })
     @cluster.gauge = gauge
     shortage = Pando::Cluster::Memory::Shortage.new(options, gauge, pressure: pressure, group: group)
     @options = options
@@ -279,6 +279,22 @@ class MemoryGuardTest < Minitest::Test
     look(400)
 
     assert_in_delta(Pando::Cluster::Memory::Gauge::SHARE, @source.measured.size * @cost / (now - began), 0.004)
+  end
+
+  # A new generation is measured at once, and has a budget of its own for that.
+  def test_it_can_measure_while_refork_auto_measures_all
+    start(hard: 100, workers: 32)
+    @cost = 0.004
+    footprint = Pando::Refork::Survey::Footprint.new(@gauge)
+    children = @cluster.roster.to_a
+    children.each { elapse(0.02) && footprint.measure(children, []) }
+    assert_equal(children.map(&:pid), @source.measured)
+    victim = worker(0)
+    victim.row.start_job("GET", "/export", nil, nil)
+    @source[victim.pid] = 101
+    look
+
+    assert_equal(["KILL"], victim.pidfd.signals)
   end
 
   def test_the_last_one_serves_until_another_one_does
