@@ -136,7 +136,7 @@ module Pando
         def grown = @born && @pss && ([(@pss - @born) / @warmed, 0.0].max * @workers)
 
         # @return [Float, nil] the saving of another refork while there are no requests
-        def copied = [grown, (@private - (@workers * OWN) if @private)].compact.max
+        def copied = [(@pss - @born if @born && @pss), (@private - (@workers * OWN) if @private)].compact.max
 
         # @return [Float] seconds with hardly any requests
         def silence = @seconds - @heard_at

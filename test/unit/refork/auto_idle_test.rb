@@ -32,6 +32,23 @@ class ReforkAutoIdleTest < Minitest::Test
     assert_equal "there have been hardly any requests for 100 s, and it saves 118.0 MiB", idle.reason
   end
 
+  # With little traffic one worker serves all requests.
+  def test_only_what_has_been_written_to_counts
+    assert_equal :wait, idle(1.0, 5)
+    assert_equal :refork, idle(16.0, 80)
+  end
+
+  # @param warmed [Float] of 16 workers @param grown [Integer] MiB of all together
+  def idle(warmed, grown)
+    @auto = nil
+    @generation = @reforks = 0
+    settle
+    look(0, 100, workers: 16)
+    look(1, 100 + grown, workers: 16, warmed: warmed)
+    look(1000, 100 + grown, workers: 16, warmed: warmed)
+    act(1000, 100 + grown, workers: 16, warmed: warmed, seconds: 200.0)
+  end
+
   def test_health_checks_are_as_good_as_silence
     settle
     look(0, 100)
