@@ -69,7 +69,11 @@ module Pando
 
       def enforce = @deadlines.enforce
 
-      def postpone(seconds) = @deadlines.postpone(seconds)
+      # The whole server has stood still.
+      def postpone(seconds)
+        @deadlines.postpone(seconds)
+        generations.reforks.postpone(seconds)
+      end
 
       def reconcile(ending)
         generations.reconcile

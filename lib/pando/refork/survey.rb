@@ -67,6 +67,10 @@ module Pando
         vitals(reforks, workers.map(&:requests), now)
       end
 
+      # The whole server has stood still, which is no idle time.
+      # @param seconds [Float] until now
+      def postpone(seconds) = @began_at &&= @began_at + seconds
+
       private
 
       def vitals(reforks, requests, now)

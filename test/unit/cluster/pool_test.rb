@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "pando/cluster/monitor"
+require "pando/refork"
 require_relative "support/simulation"
 
 # One pool with all its parts, and a mold that is no more than a process.
@@ -61,6 +62,24 @@ class PoolTest < Minitest::Test
     2.times { @pool.reconcile(true) }
 
     assert_same(@roster.ready_workers.first, @pool.generations.upcoming&.source)
+  end
+
+  # Otherwise it would refork as after an idle night.
+  def test_time_in_which_the_server_was_frozen_does_not_count_for_reforks
+    seconds = []
+    policy = Pando::Refork::Auto.new
+    policy.define_singleton_method(:decide) do |vitals, conditions|
+      seconds << vitals.seconds
+      super(vitals, conditions)
+    end
+    @pool.generations.reforks.policy = policy
+    @pool.reconcile(false)
+    elapse(3600)
+    @pool.postpone(3600)
+    @pool.reconcile(false)
+
+    assert_equal(2, seconds.size)
+    assert_operator(seconds.last, :<, 1)
   end
 
   def test_after_an_upgrade_new_workers_refuse_what_the_others_do

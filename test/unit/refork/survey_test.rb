@@ -215,6 +215,21 @@ class SurveyTest < Minitest::Test
     assert_in_delta 0.25, record.mold_cpu
   end
 
+  # The server's container was frozen.
+  def test_time_in_which_nothing_could_be_served_is_not_its_age
+    before = look.seconds
+    elapse(3600)
+    @survey.postpone(3600)
+
+    assert_in_delta before + 8, look.seconds, 0.1
+  end
+
+  def test_it_may_be_postponed_before_its_first_look
+    @survey.postpone(3600)
+
+    assert_operator look.seconds, :<, 10
+  end
+
   def test_it_comes_through_an_upgrade
     workers.each { |worker| serve(worker, 100) }
     before = look

@@ -72,6 +72,9 @@ module Pando
         # When to measure next.
         def due = ([@survey.due, @pause.due].compact.max if @policy.measures? && @backoff.over? && !lone?)
 
+        # The whole server has stood still: its container was frozen.
+        def postpone(seconds) = @survey.postpone(seconds)
+
         # The state of the policy, for `pando status`.
         def explain = @policy.measures? && lone? ? { **@policy.explain, waits: LONE } : @policy.explain
 
@@ -145,14 +148,14 @@ module Pando
         # No worker has forked the mold.
         def called_off(obstacle, worker)
           refused_by(worker, obstacle)
-          postpone(@backoff, obstacle)
+          wait_longer(@backoff, obstacle)
         end
 
         # The kernel has no process for the mold, which is not the worker's fault. The next automatic attempt waits
         # longer each time; an attempt that a user asks for does not wait. An error has told of the process.
         def put_off(obstacle, worker)
           refused_by(worker, obstacle, told: true)
-          postpone(@pause, obstacle)
+          wait_longer(@pause, obstacle)
         end
 
         def established(generation)
@@ -230,7 +233,7 @@ module Pando
           nil
         end
 
-        def postpone(backoff, obstacle)
+        def wait_longer(backoff, obstacle)
           Events.emit("refork.postponed", seconds: backoff.fail.round(2), reason: obstacle) unless @asked
           nil
         end
