@@ -161,7 +161,7 @@ module Pando
 
       def build_memory
         @oom = Memory::OomWatch.new
-        @gauge = Memory::Gauge.new
+        @gauge = Memory::Gauge.new.tap(&:probe)
         @shortage = Memory::Shortage.new(@payload.options, @gauge)
       end
 

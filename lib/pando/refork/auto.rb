@@ -122,6 +122,7 @@ module Pando
           @warmed = (vitals.warmed || vitals.workers).to_f
           listen
           grow(vitals.pss) if vitals.pss
+          @obstacle = vitals.obstacle
           @private = vitals.private
           @mold_cpu = vitals.mold_cpu
           spend(vitals.cpu) if vitals.cpu
@@ -137,6 +138,9 @@ module Pando
 
         # @return [Float, nil] the saving of another refork while there are no requests
         def copied = [(@pss - @born if @born && @pss), (@private - (@workers * OWN) if @private)].compact.max
+
+        # @return [String] why its size is not known
+        def unmeasured = @obstacle || "memory has not been measured yet"
 
         # @return [Float] seconds with hardly any requests
         def silence = @seconds - @heard_at
@@ -337,7 +341,7 @@ module Pando
       end
 
       def outlook
-        return "memory has not been measured yet" unless @cycle.pss
+        return @cycle.unmeasured unless @cycle.pss
         return "the first refork is due at #{FIRST} requests" if @cycle.most < FIRST && @reforks.zero?
 
         saving = @warm ? @cycle.excess : [@cycle.grown.to_f, @cycle.excess].max

@@ -26,12 +26,13 @@ module Pando
       #   most        requests of the worker that has served most
       #   warmed      the warmth of all workers together, in units of the warmest one's, by the logarithm of requests
       #   pss         bytes of its workers, and of a mold that stays, with shared pages counted once; nil: not known yet
+      #   obstacle    why that cannot be known
       #   private     bytes of them that are private to one process
       #   cpu         seconds of CPU that a worker has used since its fork, on average, with its share of what the mold
       #               has used since it was promoted
       #   mold_cpu    that share
-      Vitals = Struct.new(:generation, :reforks, :seconds, :workers, :age, :most, :warmed, :pss, :private, :cpu,
-                          :mold_cpu, keyword_init: true)
+      Vitals = Struct.new(:generation, :reforks, :seconds, :workers, :age, :most, :warmed, :pss, :obstacle, :private,
+                          :cpu, :mold_cpu, keyword_init: true)
 
       # Seconds between two measurements, and for each worker: one takes some 25 microseconds.
       TICK = 0.5
@@ -76,8 +77,8 @@ module Pando
       def vitals(reforks, requests, now)
         Vitals.new(generation: @line, reforks: reforks, seconds: now - @began_at, workers: requests.size,
                    age: @served, most: requests.max, warmed: warmed(requests),
-                   pss: @footprint.pss, private: @footprint.private, cpu: @record.cpu,
-                   mold_cpu: @record.mold_cpu)
+                   pss: @footprint.pss, obstacle: @footprint.obstacle, private: @footprint.private,
+                   cpu: @record.cpu, mold_cpu: @record.mold_cpu)
       end
 
       # The first requests warm most.

@@ -2,49 +2,20 @@
 
 require "test_helper"
 require "pando/cluster/monitor"
-require "pando/refork"
-require_relative "support/payload"
+require_relative "support/bare_monitor"
 require_relative "support/simulation"
 
 # What the monitor's objects show of themselves, in the message of an error for instance.
 class ClusterBriefTest < Minitest::Test
+  include ClusterSupport::BareMonitor
+
   LONGEST = 3000 # characters
 
-  # A server's start, but for what concerns the whole process.
-  class Start < Pando::Cluster::Start
-    def take_charge(_signals) = nil
-    def systemd = Pando::Cluster::Systemd.from({})
-    def inherited_sockets = Pando::Cluster::Listening::Inherited.from({})
-    def listeners(specs) = Pando::Cluster::Listening::Listeners.open(specs, inherited_sockets)
-  end
-
-  # A server's payload, but for the application.
-  class Payload < ClusterSupport::Payload
-    attr_reader :name, :options
-
-    def initialize(name, companions)
-      super()
-      @name = name
-      @companions = companions
-      @options = ClusterSupport.options(longest_wait: 5.0)
-    end
-
-    def companions
-      @companions.map do |name|
-        Pando::Cluster::Pools::Plan.new(payload: Payload.new(name, []), policy: Pando::Refork::Manual.new)
-      end
-    end
-  end
-
   def test_no_part_of_a_monitor_shows_the_others
-    monitor = Pando::Cluster::Monitor.new(Payload.new("web", ["jobs"]), [], Pando::Refork::Manual.new, [], Start.new)
-    monitor.send(:set_up)
-    parts = parts_of(monitor)
+    parts = parts_of(set_up_monitor)
 
     assert_operator parts.map(&:class).uniq.size, :>, 60
     assert_empty(parts.map { |part| [part.class, part.inspect.size] }.select { |_, size| size > LONGEST })
-  ensure
-    monitor.send(:close)
   end
 
   def test_nor_does_a_child

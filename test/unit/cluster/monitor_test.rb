@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "pando/cluster/monitor"
+require_relative "support/bare_monitor"
 require_relative "support/clock"
 require_relative "support/fakes"
 
@@ -126,5 +127,38 @@ class ClusterMonitorHearingTest < Minitest::Test
     hear
 
     assert_equal([%w[TERM], 1], [obeyed, looks_for_orphans])
+  end
+end
+
+# What a monitor finds out about its machine.
+class ClusterMonitorProbesTest < Minitest::Test
+  include ClusterSupport::BareMonitor
+  include ClusterSupport::Listening
+
+  # Prepended to Sys::Memory: stands for a machine without /proc/PID/smaps_rollup.
+  module Sandbox
+    class << self
+      attr_accessor :on
+    end
+
+    def usage(pid) = Sandbox.on ? nil : super
+  end
+  Pando::Sys::Memory.singleton_class.prepend(Sandbox)
+
+  def teardown
+    Sandbox.on = false
+    super
+  end
+
+  def test_it_says_once_that_memory_cannot_be_measured
+    Sandbox.on = true
+    monitor = set_up_monitor
+
+    assert_equal([monitor.gauge.obstacle], events("memory.unavailable").map { |event| event[:reason] })
+  end
+
+  def test_it_says_nothing_where_memory_can_be_measured
+    assert_nil set_up_monitor.gauge.obstacle
+    assert_empty events("memory.unavailable")
   end
 end

@@ -221,6 +221,12 @@ class ReforkAutoTest < Minitest::Test
     look(1000, 150)
   end
 
+  def test_it_says_why_memory_cannot_be_known
+    @obstacle = "there is no such file"
+
+    assert_equal "there is no such file", look(49, nil).reason
+  end
+
   def test_memory_that_is_not_known_yet_is_waited_for_but_not_for_a_turn
     look(0, nil)
     assert_equal "memory has not been measured yet", look(49, nil).reason

@@ -134,6 +134,23 @@ class SurveyTest < Minitest::Test
     assert_equal [72 * MIB] * 2, [before, look.pss]
   end
 
+  # As in gVisor: more haste would find nothing either.
+  def test_where_memory_cannot_be_measured_it_looks_now_and_then_and_says_why
+    @processes.define_singleton_method(:usage) { |_pid| nil }
+    @gauge.probe
+    vitals = @survey.look(0)
+
+    assert_nil vitals.pss
+    assert_equal @gauge.obstacle, vitals.obstacle
+    assert_in_delta Survey::TICK, @survey.due - now
+  end
+
+  def test_where_memory_can_be_measured_nothing_prevents_that
+    @gauge.probe
+
+    assert_nil look.obstacle
+  end
+
   def test_who_comes_makes_all_be_measured_again
     look
     @processes.measured.clear

@@ -141,8 +141,10 @@ module Pando
           obstacle if @conditions.occupation || now - @obstructed_since < PATIENCE
         end
 
-        # Measures one process at a time: a large one takes milliseconds, in which the monitor does nothing else.
+        # It measures one process at a time: a large one takes milliseconds, in which the monitor does nothing else.
         def unprofitable
+          return @gauge.obstacle if @gauge.obstacle
+
           pids = [@generations.current.mold, *@roster.workers].filter_map { |child| child.pid if child&.pidfd }
           @gauge.measure(pids.min_by { |pid| @gauge.measured_at(pid) }, budgeted: true)
           return UNKNOWN unless pids.all? { |pid| @gauge.last(pid) }

@@ -13,6 +13,12 @@ module Pando
         # The share of one CPU that measuring may take in the long run, without what callers have budgets for.
         SHARE = 0.02
 
+        OBSTACLE = "/proc/PID/smaps_rollup cannot be read, so Pando cannot know how much memory its processes take"
+        ADVICE = "`memory worker:`, `hard:` and `total:` have no effect, `refork :auto` reforks by numbers of " \
+                 "requests and no longer once the app is warm, and no cold boot ends a leak: run the server where " \
+                 "/proc has this file, or use `refork after:`"
+        private_constant :OBSTACLE, :ADVICE
+
         Sample = Struct.new(:usage, :faults, :anonymous, :at)
 
         # @param clock [#call] seconds of CPU that this thread has used
@@ -26,8 +32,19 @@ module Pando
           @rested_at = @spent = 0.0
         end
 
+        # @return [String, nil] why no process can be measured
+        attr_reader :obstacle
+
         # @return [Float] seconds of CPU that all measurements have taken
         attr_reader :spent
+
+        # Tries on this process whether the kernel has figures.
+        def probe
+          return if @source.usage(Process.pid)
+
+          @obstacle = OBSTACLE
+          Events.emit("memory.unavailable", reason: OBSTACLE, advice: ADVICE)
+        end
 
         # @return [Boolean] whether another measurement stays within that share
         def rested?(now = Sys.now) = now >= @rested_at

@@ -125,7 +125,11 @@ module Pando
                  .filter_map { |worker| (size = size_of(worker)) && [worker, size] }.max_by(&:last)
         end
 
-        def size_of(worker) = @gauge.rested? ? @gauge.measure(worker.pid)&.private : @gauge.most(worker.pid)
+        def size_of(worker)
+          return @gauge.most(worker.pid) if @gauge.obstacle || !@gauge.rested?
+
+          @gauge.measure(worker.pid)&.private
+        end
       end
     end
   end

@@ -40,6 +40,7 @@ module Pando
       define "restart.recovered", :info, %i[role slot name generation]
       define "memory.short", :warn, %i[reason]
       define "memory.recovered", :info, %i[]
+      define "memory.unavailable", :warn, %i[reason advice]
 
       define "mold.booting", :info, %i[generation pid reason]
       define "mold.ready", :info, %i[generation pid]

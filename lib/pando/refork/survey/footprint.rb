@@ -58,7 +58,10 @@ module Pando
           known? ? add_up(members, leavers) : @pss = @private = nil
         end
 
-        def incomplete? = !known? && affordable?(urgent: true)
+        # @return [String, nil] why it cannot be known
+        def obstacle = @gauge.obstacle
+
+        def incomplete? = !known? && obstacle.nil? && affordable?(urgent: true)
 
         # @param urgent [Boolean] whether CPU time may be borrowed
         def affordable?(now = Sys.now, urgent: false)
@@ -92,7 +95,7 @@ module Pando
 
         def measure_one(now)
           oldest = @parts.keys.min_by { |pid| measured_at(pid) }
-          return unless oldest && affordable?(now, urgent: !known?)
+          return unless oldest && obstacle.nil? && affordable?(now, urgent: !known?)
 
           spent = @gauge.spent
           @gauge.measure(oldest, budgeted: true)

@@ -15,7 +15,7 @@ class ColdBootsTest < Minitest::Test
   # Stands for Memory::Gauge: each new mold has what the test says.
   class Gauge
     Usage = Struct.new(:pss)
-    attr_accessor :size, :known
+    attr_accessor :size, :known, :obstacle
     attr_writer :pss
     attr_reader :measured
 
@@ -209,6 +209,17 @@ class ColdBootsTest < Minitest::Test
     refork
 
     assert_equal "memory has not been measured yet", generations.cold_boots.explain[:waits]
+  end
+
+  def test_it_says_that_memory_cannot_be_known
+    @gauge.known = false
+    @gauge.obstacle = "there is no such file"
+    refork
+    3.times { look }
+
+    assert_equal "there is no such file", generations.cold_boots.explain[:waits]
+    assert_operator generations.cold_boots.due, :>, now + ColdBoots::PACE
+    assert_empty @gauge.measured
   end
 
   def test_one_that_is_reforked_by_hand_only_is_told

@@ -2,9 +2,12 @@
 
 require "test_helper"
 require "pando/cluster/monitor"
+require_relative "../support/fakes"
 
 # What a process may have at most, between two measurements.
 class ClusterMemoryGaugeTest < Minitest::Test
+  include ClusterSupport::Listening
+
   MIB = 1024**2
   PID = 7
 
@@ -16,6 +19,7 @@ class ClusterMemoryGaugeTest < Minitest::Test
   end
 
   def setup
+    super
     @source = Source.new(Pando::Sys::Memory::Usage.new(30 * MIB, 20 * MIB, 50 * MIB), 1000, 40 * MIB)
     gauge
   end
@@ -60,6 +64,22 @@ class ClusterMemoryGaugeTest < Minitest::Test
     @source.anonymous_now = nil
 
     assert_equal [10 * Pando::Sys::Memory::PAGE] * 2, grown
+  end
+
+  # As in gVisor.
+  def test_it_says_that_the_kernel_has_no_figures
+    @source.usage_now = nil
+    @gauge.probe
+
+    assert_equal([@gauge.obstacle], events("memory.unavailable").map { |event| event[:reason] })
+    assert_match(%r{/proc/PID/smaps_rollup}, @gauge.obstacle)
+  end
+
+  def test_it_says_nothing_where_the_kernel_has_figures
+    @gauge.probe
+
+    assert_nil @gauge.obstacle
+    assert_empty @events
   end
 
   def test_one_that_is_forgotten

@@ -366,6 +366,17 @@ class MemoryGuardTest < Minitest::Test
     assert_equal([0], leaving)
   end
 
+  def test_where_memory_cannot_be_measured_page_faults_decide
+    start(workers: 3)
+    @source.singleton_class.define_method(:usage) { |_pid| nil }
+    keep(options(group: 90), -> {}, Struct.new(:memory).new(Pando::Sys::ControlGroup::Memory.new(91 * MIB, 100 * MIB)))
+    @gauge.probe
+    grow(1, 50)
+    look
+
+    assert_equal([1], leaving)
+  end
+
   def test_who_vanishes_meanwhile
     start(worker: 10, total: 100)
     @cluster.roster.each { |child| @source[child.pid] = 0 }

@@ -27,7 +27,7 @@ module ReforkSupport
       vitals = Pando::Refork::Survey::Vitals.new(generation: @generation, reforks: @reforks, seconds: seconds,
                                                  workers: workers, age: age.to_f, most: most, warmed: warmed,
                                                  cpu: cpu, mold_cpu: mold_cpu, pss: size && (size * MIB),
-                                                 private: @private)
+                                                 private: @private, obstacle: @obstacle)
       auto.decide(vitals, on)
     end
 
