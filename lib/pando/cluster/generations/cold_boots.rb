@@ -16,9 +16,8 @@ module Pando
         include Wording
         extend Serializable
 
-        # Seconds between two looks, also while memory is not known yet.
+        # Seconds between two looks.
         LOOK = 30.0
-        PACE = 1.0
         # Seconds for which a shortage of memory delays a boot, but no longer: nothing else frees this memory.
         PATIENCE = 60.0
         # Seconds from the first failure to the next attempt, and the most: each failure doubles them.
@@ -28,9 +27,8 @@ module Pando
         SELF = "the application boots from cold beside its old processes as often as that pays"
         BY_HAND = "Pando does not boot it from cold, because automatic reforks are off: `pando reload` does it"
         SEARCH = "`pando doctor` finds what grows with each request (growth_per_request)"
-        UNKNOWN = "memory has not been measured yet"
         FACTS = %i[@told @rounds @least @failures @until @look_at @waits @reason].freeze
-        private_constant :SELF, :BY_HAND, :SEARCH, :UNKNOWN
+        private_constant :SELF, :BY_HAND, :SEARCH
 
         serialize ancestry: Refork::Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer,
                   until: :number, reason: :text
@@ -108,8 +106,8 @@ module Pando
         def due?(now)
           return false if now < @look_at || !@reforks.by_itself? || (@waits = unrest)
 
+          @look_at = now + LOOK
           @waits = hindrance(now)
-          @look_at = now + (@waits == UNKNOWN ? PACE : LOOK)
           @waits.nil?
         end
 
@@ -127,7 +125,7 @@ module Pando
           return failure if failure
           return "its line is to serve #{@least} requests first" if @ancestry.lineage.requests < @least
 
-          obstructed(now) || unprofitable
+          obstructed(now) || @gauge.obstacle || ("it does not pay yet" unless pays?)
         end
 
         def obstructed(now)
@@ -141,16 +139,15 @@ module Pando
           obstacle if @conditions.occupation || now - @obstructed_since < PATIENCE
         end
 
-        # It measures one process at a time: a large one takes milliseconds, in which the monitor does nothing else.
-        def unprofitable
-          return @gauge.obstacle if @gauge.obstacle
+        def pays? = @ancestry.lineage.pays?(pss, @ancestry.spent.first)
 
+        # A look measures one process more: a large one takes milliseconds, in which the monitor does nothing else.
+        # Those that were not measured yet count as much as the others do on average.
+        def pss
           pids = [@generations.current.mold, *@roster.workers].filter_map { |child| child.pid if child&.pidfd }
           @gauge.measure(pids.min_by { |pid| @gauge.measured_at(pid) }, budgeted: true)
-          return UNKNOWN unless pids.all? { |pid| @gauge.last(pid) }
-
-          bytes = pids.sum { |pid| @gauge.pss(pid) }
-          "it does not pay yet" unless @ancestry.lineage.pays?(bytes, @ancestry.spent.first)
+          known = pids.select { |pid| @gauge.last(pid) }
+          known.any? ? known.sum { |pid| @gauge.pss(pid) } * pids.size / known.size : 0
         end
 
         def boot(now)

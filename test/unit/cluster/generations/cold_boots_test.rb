@@ -187,28 +187,46 @@ class ColdBootsTest < Minitest::Test
   end
 
   # To measure a large process takes milliseconds, in which the monitor does nothing else.
-  def test_it_measures_one_process_at_a_time
-    @conditions.obstacle = @conditions.occupation = "a reload is under way"
+  def test_it_measures_one_process_at_a_look
     @gauge.known = false
+    @clock.seconds = 0.001
     refork
-    @conditions.obstacle = @conditions.occupation = nil
-    elapse(ColdBoots::LOOK)
-    counts = Array.new(3) do
-      cluster.turn
-      before = @gauge.measured.size
-      elapse(ColdBoots::PACE)
-      [before, events("reboot.started").size]
-    end
+    counts = Array.new(3) { look && @gauge.measured.size }
 
-    assert_equal [[1, 0], [2, 0], [3, 1]], counts
-    assert_equal cluster.roster.first(3).map(&:pid).sort, @gauge.measured.sort
+    assert_equal [2, 3, 4], counts
+    assert_equal cluster.roster.map(&:pid).sort, @gauge.measured.first(3).sort
+    assert_equal "it does not pay yet", generations.cold_boots.explain[:waits]
   end
 
-  def test_it_says_that_memory_is_not_known_yet
+  # Where workers are replaced again and again, some are never measured.
+  def test_those_not_measured_yet_count_as_much_as_the_others
     @gauge.known = false
+    @gauge.pss = 100_000 * MIB
+    refork
+    @gauge.measured.clear
+    @gauge.pss = worthwhile / 2 # there are three processes
+    look
+    assert_equal [1, 0], [@gauge.measured.size, events("reboot.started").size]
+
+    @gauge.measured.clear
+    @gauge.pss = worthwhile / 4
+    look
+    assert_equal [1, 1], [@gauge.measured.size, events("reboot.started").size]
+  end
+
+  # @return [Integer] bytes of all processes up to which a cold boot pays
+  def worthwhile
+    ancestry = generations.cold_boots.instance_variable_get(:@ancestry)
+    lineage = ancestry.lineage
+    (lineage.leak.grown * ancestry.spent.first / (lineage.class::RHO * lineage.price)).to_i
+  end
+
+  def test_nothing_pays_while_nothing_is_measured
+    @gauge.known = false
+    @gauge.define_singleton_method(:last) { |_pid| nil }
     refork
 
-    assert_equal "memory has not been measured yet", generations.cold_boots.explain[:waits]
+    assert_equal "it does not pay yet", generations.cold_boots.explain[:waits]
   end
 
   def test_it_says_that_memory_cannot_be_known
@@ -218,7 +236,6 @@ class ColdBootsTest < Minitest::Test
     3.times { look }
 
     assert_equal "there is no such file", generations.cold_boots.explain[:waits]
-    assert_operator generations.cold_boots.due, :>, now + ColdBoots::PACE
     assert_empty @gauge.measured
   end
 
