@@ -284,7 +284,8 @@ module Pando
         all("refork").map do |refork|
           decided = "; last decision: #{refork["decided"]}" if refork["decided"]
           waits = "; now: #{refork["waits"]}" if refork["waits"]
-          printable("refork :auto#{of(refork)} is #{refork["phase"]}#{decided}#{waits}")
+          prefer = ", prefer: :#{refork["prefer"]}," unless [nil, "balanced"].include?(refork["prefer"])
+          printable("refork :auto#{of(refork)}#{prefer} is #{refork["phase"]}#{decided}#{waits}")
         end
       end
 

@@ -62,18 +62,19 @@ module Pando
 
       # The constants of the rule that depend on settings.
       #
+      #   prefer    the setting that they come from
       #   rate      bytes whose use for a second is worth a second of CPU time
       #   share     of all CPU time, the most that reforks may take, however much they save
       #   floor     seconds from one generation's rollout to the next refork, at first
       #   most      the longest such pause, reached once the app has served for twenty times as long
       #   patience  seconds to wait for a quiet moment
       #   lull      seconds without requests after which the server counts as idle
-      Rules = Struct.new(:rate, :share, :floor, :most, :patience, :lull, keyword_init: true) do
+      Rules = Struct.new(:prefer, :rate, :share, :floor, :most, :patience, :lull, keyword_init: true) do
         # @param scale [Numeric] seconds of production that a second stands for
         def self.for(prefer = :balanced, scale: 1)
           rules = PREFERENCES.fetch(prefer)
           times = { patience: 5.0, lull: 60.0, **rules.slice(:rate, :floor, :most) }
-          new(**times.transform_values { |value| value / scale }, share: rules[:share])
+          new(prefer: prefer, **times.transform_values { |value| value / scale }, share: rules[:share])
         end
 
         # @param lived [Numeric] seconds that the app has served since its cold boot
@@ -220,10 +221,11 @@ module Pando
         @last
       end
 
-      # The phase, the last decision and what it waits for, for `pando status`.
+      # What it prefers, the phase, the last decision and what it waits for, for `pando status`.
       def explain
         facts = @last ? @last.facts.slice(:age, :saving, :cost, :pss) : {}
-        { phase: phase, decided: @told, waits: (@last.reason if @last && !@last.news?), **facts }.compact
+        waits = @last.reason if @last && !@last.news?
+        { prefer: @rules.prefer, phase: phase, decided: @told, waits: waits, **facts }.compact
       end
 
       private

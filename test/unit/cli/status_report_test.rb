@@ -54,6 +54,14 @@ class StatusReportTest < Minitest::Test
     assert_includes report(["refork", { "phase" => "warming" }]).text, "refork :auto is warming\n"
   end
 
+  def test_what_refork_auto_prefers_unless_it_is_the_default
+    balanced, memory = %w[balanced memory].map { |one| ["refork", { "prefer" => one, "phase" => "warming" }] }
+
+    assert_includes report(balanced).text, "refork :auto is warming\n"
+    assert_includes report(memory).text, "refork :auto, prefer: :memory, is warming\n"
+    assert_equal "memory", JSON.parse(report(memory).json)["refork"]["prefer"]
+  end
+
   def test_a_leak_that_is_handed_down
     leak = { "pool" => "web", "rate" => "262144", "before" => "1048576", "after" => "200", "bytes" => "3145728",
              "requests" => "900", "waits" => "it does not pay yet" }

@@ -362,7 +362,7 @@ class ReforkAutoTest < Minitest::Test
   end
 
   def test_it_explains_itself
-    assert_equal({ phase: :warming }, auto.explain)
+    assert_equal({ prefer: :balanced, phase: :warming }, auto.explain)
     look(0)
     look(20)
 
