@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/admin_client"
+require "support/folder_jobs"
 require "support/servers"
 
 # Promise: health is answered by the reactor whatever the application does, and says whether requests are welcome.
@@ -62,6 +64,23 @@ class HealthTest < Minitest::Test
     FileUtils.rm(File.join(@server.folder, "barren"))
 
     wait_for_status(200)
+  end
+
+  # Job nodes serve nobody: here and at the admin address the web workers decide.
+  def test_without_a_web_worker_beside_job_nodes
+    admin = Support::AdminClient.new(nil, free_port)
+    start("admin \"127.0.0.1:#{admin.port}\"\nrequire #{Support::FolderJobs::RUNNER.inspect}\n" \
+          "node(:folder, count: 1) { FolderRunner.new }\nbefore_fork { raise \"no\" if File.exist?(\"barren\") }")
+    @server.wait_past("admin.ready")
+    wait_until { status == 200 && admin.get("/readyz").code == "200" }
+    @server.write("barren", "")
+    @server.wait_for("fork.failed") { @server.workers.each { |worker| Process.kill("KILL", worker.pid) } }
+    wait_for_status(503)
+
+    wait_until { admin.get("/readyz").code == "503" }
+    assert_equal([0, 1], admin.json("/status.json")["pools"].map { |pool| pool["ready"] })
+    FileUtils.rm(File.join(@server.folder, "barren"))
+    wait_until { status == 200 && admin.get("/readyz").code == "200" }
   end
 
   def test_a_new_reactor_knows

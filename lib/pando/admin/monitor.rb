@@ -115,13 +115,14 @@ module Pando
       def all(word) = @typed.fetch(word, [])
       def one(word) = all(word).first
 
-      # Whether requests are welcome here.
+      # Whether requests are welcome here. The first pool of workers has the clients; job nodes alone have none.
       # @return [String, nil] why not; nil: they are
       def obstacle
         server = one("server")
         return "the server is #{server["state"]}" unless server["state"] == "serving"
 
-        "no worker is ready" unless server["ready"].to_i.positive?
+        pool = all("pool").find { |one| one["kind"] == "worker" }
+        "no worker is ready" unless (pool || server)["ready"].to_i.positive?
       end
 
       # @return [Array<Array(String, String, Integer)>] role, pool (nil: the only one, or none) and pid of each process

@@ -54,7 +54,13 @@ module Pando
           return "stopping" if @cluster.shutdown.begun?
           return "draining" if @cluster.drain.begun?
 
-          @cluster.roster.ready_workers.any? ? "serving" : "booting"
+          serving? ? "serving" : "booting"
+        end
+
+        # Beside a first pool that serves requests, as health says it, the others do not count. Job nodes alone do.
+        def serving?
+          first = @cluster.pools.first
+          first.serves? ? first.serving? : @cluster.roster.ready_workers.any?
         end
 
         def processes
