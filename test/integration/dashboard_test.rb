@@ -39,10 +39,16 @@ class DashboardTest < Minitest::Test
   end
 
   def visit(url)
-    @browser = Support::Browser.new
-    @browser.open(url)
+    open_page(url)
     wait_until { @browser.text.include?("live") && @browser.text.include?("worker 1") }
   end
+
+  def open_page(url)
+    @browser = Support::Browser.new
+    @browser.open(url)
+  end
+
+  def connection = @browser.evaluate("document.querySelector('.connection')?.innerText")
 
   def test_it_follows_a_refork_and_takes_commands
     visit(start)
@@ -64,7 +70,7 @@ class DashboardTest < Minitest::Test
     @browser.evaluate("document.querySelector('dialog input[name=workers]').value = '3'")
     @browser.confirm
     wait_until { @browser.text.include?("worker 2") }
-    assert_equal("live", @browser.evaluate("document.querySelector('.connection').innerText"))
+    assert_equal("live", connection)
     assert_empty(@browser.complaints)
   end
 
@@ -108,13 +114,37 @@ class DashboardTest < Minitest::Test
     20.times { @server.get("/") }
     wait_until { JSON.parse(@admin.get("/history.json").body)["hour"].size >= 2 }
     @server.wait_for("admin.ready") { Process.kill("KILL", @admin.pid) }
-    wait_until { @browser.evaluate("document.querySelector('.connection').innerText") == "live" }
+    wait_until { connection == "live" }
 
     past = JSON.parse(@admin.get("/history.json").body)
     assert_operator(past["hour"].size, :>=, 2)
     assert_includes(past["events"].map { |event| event["event"] }, "refork.finished")
     @server.refork
     wait_until { @browser.evaluate(TABLE).scan("refork to generation").size == 2 }
+  end
+
+  def test_a_page_that_is_opened_while_the_monitor_is_silent_goes_on_with_it
+    url = start("slow_log 2, \"slow.log\"\n")
+    @server.signal("STOP")
+    open_page(url)
+    wait_until { @browser.text.include?("the monitor does not answer") }
+    @server.signal("CONT")
+
+    wait_until { connection == "live" }
+    wait_until { @browser.text.include?("No request has been slow.") }
+  ensure
+    @server.signal("CONT")
+  end
+
+  # A browser has six connections to a server, and the server has 16 for all that follow it.
+  def test_tries_that_fail_leave_no_connection_behind
+    visit(start)
+    @browser.block("*/history.json")
+    @server.wait_for("admin.ready") { Process.kill("KILL", @admin.pid) }
+    wait_until { @browser.asked("/live") >= 10 }
+    @browser.block
+
+    wait_until { connection == "live" }
   end
 
   def test_slow_requests_are_shown_with_the_line_where_they_stand

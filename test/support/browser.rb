@@ -47,6 +47,12 @@ module Support
       @ferrum.page.command("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: scheme }])
     end
 
+    # @param urls [Array<String>] patterns of those that cannot be reached from now on; none: all can
+    def block(*urls) = @ferrum.page.command("Network.setBlockedURLs", urls: urls)
+
+    # @return [Integer] how often the page has asked for this path
+    def asked(path) = @ferrum.network.traffic.count { |one| one.url&.end_with?(path) }
+
     # Presses the button with this text, outside a dialog.
     def press(label)
       click("[...document.querySelectorAll('button')].find((one) => " \

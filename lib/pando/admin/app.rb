@@ -169,13 +169,15 @@ module Pando
         end)
       end
 
-      def history(_env)
-        slow = begin
-          slow_requests
-        rescue Monitor::Refused
-          nil # there is no slow log
-        end
-        respond(200, "application/json", @history.json("slow" => slow))
+      def history(_env) = respond(200, "application/json", @history.json(slow_requests_if_known))
+
+      # The past needs no monitor.
+      def slow_requests_if_known
+        { "slow" => slow_requests }
+      rescue Monitor::Refused
+        { "slow" => nil } # there is no slow log
+      rescue Monitor::Unavailable
+        {}
       end
 
       def slow_requests = @monitor.snapshot("slow").all("slow")

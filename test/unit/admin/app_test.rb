@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "pando/admin/app"
+require "pando/admin/history"
 
 class AdminAppTest < Minitest::Test
   # A monitor that does not answer.
@@ -16,11 +17,22 @@ class AdminAppTest < Minitest::Test
 
   def test_a_silent_monitor_is_no_missing_page
     app = Pando::Admin::App.new(Silent, Open, nil, nil, nil)
-    %w[/metrics /livez /readyz /status.json /slow /slow.log /history.json].each do |path|
+    %w[/metrics /livez /readyz /status.json /slow /slow.log].each do |path|
       status, _, body = app.call("PATH_INFO" => path, "REQUEST_METHOD" => "GET")
 
       assert_equal([503, %({"error":"the monitor does not answer"}\n)], [status, body.join], path)
     end
+  end
+
+  # Only the slow requests need the monitor.
+  def test_the_past_is_shown_while_the_monitor_is_silent
+    history = Pando::Admin::History.new(Silent, nil)
+    history.event("refork.finished", %({"event":"refork.finished"}), 7)
+    app = Pando::Admin::App.new(Silent, Open, nil, nil, history)
+    status, _, body = app.call("PATH_INFO" => "/history.json", "REQUEST_METHOD" => "GET")
+
+    assert_equal([200, { "events" => [{ "event" => "refork.finished" }], "hour" => [], "day" => [], "known" => 7 }],
+                 [status, JSON.parse(body.join)])
   end
 
   # Keeps the commands that it gets.

@@ -19,7 +19,8 @@ function Dashboard() {
   if (state?.connection === "refused") {
     return html`<${TokenForm} refusal=${state.refusal} done=${() => again(tries + 1)} />`;
   }
-  return state?.report ? html`<${Page} state=${state} />` : html`<main><h1>Pando</h1><p role="status">Connecting.</p></main>`;
+  if (state?.report) return html`<${Page} state=${state} />`;
+  return html`<main><h1>Pando</h1><p role="status">${CONNECTION[state?.connection ?? "connecting"]}</p></main>`;
 }
 
 function Page({ state }) {

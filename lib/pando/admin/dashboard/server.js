@@ -61,7 +61,9 @@ export async function slowStacks() {
 export class Follower {
   constructor(changed) {
     this.changed = changed;
-    this.state = { connection: "connecting", report: null, hour: [], day: [], events: [], slow: null, refusal: null };
+    // Which requests were slow is not known yet. It is null if there is no slow log.
+    this.state = { connection: "connecting", report: null, hour: [], day: [], events: [], slow: undefined,
+      refusal: null };
   }
 
   async follow() {
@@ -80,16 +82,28 @@ export class Follower {
     }
   }
 
+  // One connection, until it is lost. It must not stay open then: a browser has few, and the server has few followers.
   async once() {
     const abort = new AbortController();
-    const answer = await ask("/live", { signal: abort.signal });
-    const past = await (await ask("/history.json")).json();
-    this.set({ ...this.joined(past), connection: "live", refusal: null });
-    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    const inTime = (work) => {
+      const timer = setTimeout(() => abort.abort(), SILENCE);
+      return work.finally(() => clearTimeout(timer));
+    };
+    try {
+      const live = await inTime(ask("/live", { signal: abort.signal }));
+      const past = await inTime(ask("/history.json", { signal: abort.signal }).then((answer) => answer.json()));
+      this.set({ ...this.joined(past), refusal: null });
+      const reader = live.body.pipeThrough(new TextDecoderStream()).getReader();
+      await this.listen(() => inTime(reader.read()));
+    } finally {
+      abort.abort();
+    }
+  }
+
+  async listen(read) {
     let text = "";
     for (;;) {
-      const timer = setTimeout(() => abort.abort(), SILENCE);
-      const { value, done } = await reader.read().finally(() => clearTimeout(timer));
+      const { value, done } = await read();
       if (done) return;
       const parts = (text + value).split("\n\n");
       text = parts.pop();
@@ -101,7 +115,8 @@ export class Follower {
   joined(past) {
     const events = new Map([...this.state.events, ...past.events].map((event) => [JSON.stringify(event), event]));
     return {
-      slow: past.slow, hour: merged(this.state.hour, past.hour), day: merged(this.state.day, past.day),
+      slow: past.slow === undefined ? this.state.slow : past.slow,
+      hour: merged(this.state.hour, past.hour), day: merged(this.state.day, past.day),
       events: [...events.values()].sort((one, other) => one.time.localeCompare(other.time)).slice(-EVENTS)
     };
   }
@@ -117,7 +132,10 @@ export class Follower {
   }
 
   take(kind, data, news) {
-    if (kind === "status") Object.assign(news, { report: data, connection: "live" });
+    if (kind === "status") {
+      Object.assign(news, { report: data, connection: "live" });
+      if (this.state.slow === undefined) this.askSlow(); // the monitor was silent when the past came
+    }
     if (kind === "silent") news.connection = "silent";
     if (kind === "sample") news.hour = appended(news.hour ?? this.state.hour, data, SAMPLES.hour);
     if (kind !== "event") return;
@@ -134,7 +152,9 @@ export class Follower {
         const slow = (await (await ask("/slow")).json()).requests;
         this.set({ slow });
         if (slow.some((one) => !one.ended && Date.now() / 1000 - one.time < RUNNING)) this.askSlow(AGAIN);
-      } catch { /* with the next one, or when the connection is back */ }
+      } catch (error) { // otherwise: with the next one, or when the connection is back
+        if (error.status === 404) this.set({ slow: null }); // there is no slow log
+      }
     }, after);
   }
 

@@ -72,6 +72,7 @@ function memory(sample, pool) {
 }
 
 export function Slow({ requests }) {
+  if (requests === undefined) return html`<p>Not known yet.</p>`;
   if (!requests) return html`<p>The slow log is off. Add <code>slow_log 2, "log/slow.log"</code> to the config file.</p>`;
   if (requests.length === 0) return html`<p>No request has been slow.</p>`;
   return html`<div class="wide" tabindex="0" role="region" aria-label="Slow requests"><table>
