@@ -65,8 +65,7 @@ class DashboardTest < Minitest::Test
     end)
     assert_includes(@browser.evaluate("document.querySelector('#events').innerText"), "worker.ready")
 
-    @browser.press("Scale")
-    wait_until { @browser.evaluate("Boolean(document.querySelector('dialog input[name=workers]'))") }
+    assert_equal("2", scale_dialog.last)
     @browser.evaluate("document.querySelector('dialog input[name=workers]').value = '3'")
     @browser.confirm
     wait_until { @browser.text.include?("worker 2") }
@@ -88,6 +87,25 @@ class DashboardTest < Minitest::Test
   end
 
   def jobs_table = @browser.evaluate("document.querySelector('#jobs')?.innerText") || ""
+
+  def test_scale_begins_with_the_number_of_the_chosen_pool
+    visit(start("require #{RUNNER.inspect}\nnode(:folder, count: 1) { FolderRunner.new }"))
+    assert_equal(["Scale (web)", "2"], scale_dialog)
+    @browser.click("document.querySelector('dialog button[type=button]')")
+    wait_until { @browser.evaluate("!document.querySelector('dialog')") }
+    @browser.evaluate("(() => { const choice = [...document.querySelectorAll('.choices select')].at(-1); " \
+                      "choice.value = 'folder'; choice.dispatchEvent(new Event('change', { bubbles: true })); })()")
+    wait_until { @browser.text.match?(/busy workers\s+\d of 1/i) }
+
+    assert_equal(["Scale (folder)", "1"], scale_dialog)
+  end
+
+  # @return [Array(String, String)] the title, and the number that it proposes
+  def scale_dialog
+    @browser.press("Scale")
+    wait_until { @browser.evaluate("Boolean(document.querySelector('dialog[open] input[name=workers]'))") }
+    @browser.evaluate("[document.querySelector('dialog h2').innerText, document.querySelector('dialog input').value]")
+  end
 
   def test_a_worker_shows_where_it_stands_and_is_killed
     visit(start)

@@ -13,7 +13,8 @@ const COMMANDS = {
 
 const KILL = "Kill this worker at once (SIGKILL), with the requests that it has. Another one takes its place.";
 
-export function Actions({ server, pool, pools }) {
+// @param workers the present number of the chosen pool
+export function Actions({ server, pool, pools, workers }) {
   const [word, open] = useState(null);
   const [said, say] = useState("");
   const undo = { drain: server.state === "draining", quiet: Boolean(server.quiet) };
@@ -26,7 +27,7 @@ export function Actions({ server, pool, pools }) {
     <p class="said" role="status">${said}</p>
     ${word && html`<${Dialog} word=${word} label=${chosen.label} title=${takesPool ? `(${pool})` : ""} text=${chosen.text}
       parameters=${{ ...(undo[word] ? { undo: "1" } : {}), ...(takesPool ? { pool } : {}) }}
-      workers=${chosen.workers && server.workers} close=${() => open(null)} say=${say} />`}`;
+      workers=${chosen.workers && workers} close=${() => open(null)} say=${say} />`}`;
 }
 
 // The process id makes sure that no other worker is hit, if this one has been replaced since.

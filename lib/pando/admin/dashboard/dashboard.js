@@ -31,6 +31,7 @@ function Page({ state }) {
   const pool = pools.includes(chosen) ? chosen : pools[0];
   const changes = useMemo(() => events.filter(isChange).map(unixTime), [events]);
 
+  const workers = report.pools?.find((one) => one.name === pool)?.workers ?? report.server.workers;
   const jobs = report.processes.some((one) => one.running !== undefined);
   const release = report.generations.find((one) => one.state === "current")?.release;
 
@@ -44,14 +45,14 @@ function Page({ state }) {
     <main>
       <nav aria-label="Parts of the page"><a href="#processes">Processes</a><a href="#past">Past</a><a href="#reforks">Reforks</a>
         ${jobs && html`<a href="#jobs">Jobs</a>`}<a href="#slow">Slow requests</a><a href="#events">Events</a></nav>
-      <${Actions} server=${report.server} pool=${pool} pools=${pools.length} />
+      <${Actions} server=${report.server} pool=${pool} pools=${pools.length} workers=${workers} />
       <${Figures} report=${report} sample=${hour.at(-1)} pool=${pool} />
       <section id="past"><h2>Past</h2>
         <div class="choices">
           <label>Time <select value=${range} onChange=${(one) => setRange(one.target.value)}>
             <option value="hour">last hour</option><option value="day">last day</option></select></label>
           ${pools.length > 1 && html`<label>Pool <select value=${pool} onChange=${(one) => choose(one.target.value)}>
-            ${pools.map((one) => html`<option key=${one}>${one}</option>`)}</select></label>`}
+            ${pools.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>`}
         </div>
         <${Charts} samples=${range === "hour" ? hour : day} pool=${pool} changes=${changes} />
         <p class="hint">A dashed line marks a refork, a reload, a reboot or an upgrade.</p></section>
