@@ -74,6 +74,18 @@ class ExportersStatsDTest < Minitest::Test
                  @client.sent)
   end
 
+  # Yabeda and others keep the last value of each.
+  def test_a_gauge_that_is_gone_is_sent_once_more_as_zero
+    notes = Cluster::ServiceNotes.create
+    @exporter.instance_variable_set(:@reported, Exporters::Reported.new(notes))
+    [{ busy: 3, idle: 1 }, { idle: 4 }, { idle: 4 }, { busy: 1, idle: 3 }].each { |counts| export(counts) }
+
+    assert_equal([[3, "busy"], [1, "idle"], [4, "idle"], [0, "busy"], [4, "idle"], [1, "busy"], [3, "idle"]],
+                 @client.sent.map { |_, value, (tag)| [value, tag.delete_prefix("state:")] })
+  ensure
+    notes.close
+  end
+
   def test_a_histogram
     times = Histogram.new([0, 98, 0, 0, 0, 2], 1.5)
     @exporter.send(:histogram, family("pando_wait_seconds", :histogram), {}, times)
@@ -103,6 +115,12 @@ class ExportersStatsDTest < Minitest::Test
   end
 
   private
+
+  # @param counts [Hash{Symbol => Integer}] by state
+  def export(counts)
+    samples = counts.to_h { |state, count| [{ state: state.to_s }, count] }
+    @exporter.send(:export, [Admin::Family.new("pando_processes", :gauge, nil, "Help.", samples)])
+  end
 
   def family(name, type) = Admin::Family.new(name, type, name[/seconds/], "Help.", {})
 end

@@ -52,6 +52,13 @@ module Pando
         { role: role, pool: (pool(pool) unless %w[monitor reactor admin].include?(role)) }.compact
       end
 
+      # The monitor tells only states that some process has; those of a ready worker are always shown.
+      def processes
+        ready = %w[idle busy].product(zeros.keys).to_h { |state, pool| [{ role: "worker", **pool, state: state }, 0] }
+        counted = all("group").to_h { |one| [{ **place(one["role"], one["pool"]), state: one["state"] }, one["count"]] }
+        ready.merge(counted)
+      end
+
       # @return [Hash] empty in direct mode
       def traffic(name = nil)
         counts = @snapshot.one("counters") or return {}

@@ -103,6 +103,16 @@ class AdminMetricsTest < Minitest::Test
     end
   end
 
+  def test_a_state_that_no_worker_has_is_zero
+    jobs = { "role" => "worker", "pool" => "jobs", "state" => "idle", "count" => "2" }
+    pools = %w[web jobs].map { |name| ["pool", { "name" => name }] }
+    snapshot = Pando::Admin::Snapshot.new([RECORDS.first, *pools, ["group", jobs]])
+    families = Metrics.families(snapshot, {}).to_h { |family| [family.name, family.samples] }
+
+    assert_equal({ %w[web idle] => 0, %w[web busy] => 0, %w[jobs idle] => 2, %w[jobs busy] => 0 },
+                 families["pando_processes"].transform_keys { |labels| labels.values_at(:pool, :state) })
+  end
+
   def test_causes_are_those_that_the_monitor_counts
     assert_empty(Pando::Admin::MetricsSource::KILLS - Pando::Cluster::Tally::CAUSES.values)
     assert_equal(Pando::Cluster::Tally::FAILURES.map { |event| event.split(".").first }.uniq.sort,
