@@ -267,6 +267,11 @@ module Pando
           @entries.shift if @entries.size > KEPT
         end
 
+        # A number from the future is one of a former image of the monitor: the clock has been set back since.
+        # @param number [Integer] that a client knows
+        # @return [Integer] after which its events come
+        def place_of(number) = number > @last ? @began : number
+
         # @return [Entry, nil] the first event that is kept and comes after the one with this number; nil: none
         def after(number)
           first = @entries.first&.number or return

@@ -95,7 +95,7 @@ module Pando
             @session = session
             @recent = recent
             @prefixes = prefixes
-            @sent = after
+            @sent = recent.place_of(after)
             @numbers = numbers
           end
 

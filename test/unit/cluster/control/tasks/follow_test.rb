@@ -105,4 +105,23 @@ class FollowTaskTest < Minitest::Test
     assert_equal(%w[following event], records.map(&:first))
     refute_predicate(task, :over?)
   end
+
+  # The clock was set back between that monitor and this one.
+  def test_a_number_from_the_future_is_one_of_an_image_before
+    tell(follow, event("a.one"))
+    records
+    task = follow(after: @recent.last + 1_000_000, numbers: true)
+    tell(task, event("a.two"))
+
+    assert_equal([["following", (@recent.last - 2).to_s], ["event", (@recent.last - 1).to_s],
+                  ["event", @recent.last.to_s]], records.map { |word, pairs| [word, pairs["number"]] })
+  end
+
+  def test_what_is_no_longer_kept_counts_as_missed_then
+    kept = Pando::Cluster::Control::RecentEvents::KEPT
+    (kept + 3).times { @recent.add(event("a.one")) }
+    follow(after: @recent.last + 1_000_000)
+
+    assert_equal(["missed", { "count" => "3" }], records[1])
+  end
 end
