@@ -199,6 +199,37 @@ class DashboardTest < Minitest::Test
     assert_empty(@browser.complaints)
   end
 
+  # The admin process keeps as many of each (History::EVENTS).
+  def test_a_page_that_stays_open_remembers_reforks_beside_many_other_events
+    visit(start)
+    @browser.evaluate("(async () => { const { Follower } = await import('/dashboard/server.js'); " \
+                      "window.follower = new Follower(() => {}); })()")
+    hear("refork.finished")
+    401.times.each_slice(50) { |numbers| hear(*numbers.map { "worker.ready" }) }
+    assert_equal({ "refork.finished" => 1, "worker.ready" => 200 }, remembered)
+
+    @browser.evaluate("follower.state = { ...follower.state, ...follower.joined({ hour: [], day: [], events: " \
+                      "[{ event: 'reload.finished', time: '2031-05-04T12:00:00Z' }] }) }")
+    assert_equal({ "refork.finished" => 1, "worker.ready" => 200, "reload.finished" => 1 }, remembered)
+  end
+
+  def hear(*events)
+    messages = events.map { |event| "data: #{JSON.generate("event" => event, "time" => next_time)}" }
+    @browser.evaluate("follower.hear(#{JSON.generate(messages)})")
+  end
+
+  def next_time = (@time = (@time || Time.utc(2031, 5, 3)) + 1).strftime("%FT%TZ")
+  def remembered = @browser.evaluate("follower.state.events.map((one) => one.event)").tally
+
+  def test_times_of_other_days_have_a_date
+    visit(start)
+    today, other = @browser.evaluate("await import('/dashboard/words.js').then(({ moment }) => " \
+                                     "[Date.now(), Date.parse('2031-05-04T12:00:00')].map((ms) => moment(ms / 1000)))")
+
+    assert_match(/\A\d\d:\d\d:\d\d\z/, today)
+    assert_equal("4 May 12:00:00", other)
+  end
+
   # Should a text ever be taken for HTML, the browser runs no code of it.
   def test_the_page_runs_no_other_code
     start

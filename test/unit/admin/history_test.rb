@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pando/admin/app"
 require "pando/admin/history"
 require "pando/sys/memory"
 require "tempfile"
@@ -54,6 +55,13 @@ class AdminHistoryTest < Minitest::Test
       @monitor.errors += errors * step
       @history.take
     end
+  end
+
+  def test_the_page_keeps_the_same_events
+    script = Pando::Admin::Dashboard.read("/dashboard/server.js").last
+
+    assert_equal([History::MILESTONE.source.delete_prefix("\\A"), History::EVENTS.to_s],
+                 [script[%r{^const MILESTONE = /\^(.*)/;$}, 1], script[/^const EVENTS = (\d+);$/, 1]])
   end
 
   def test_a_value_tells_what_happened_since_the_one_before

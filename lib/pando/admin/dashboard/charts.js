@@ -1,7 +1,7 @@
 // Charts of the samples, drawn by uPlot. Each is a figure with a sentence that says the newest values.
 
 import { html, useEffect, useRef } from "./vendor/preact.js";
-import { bytes, clock, number, seconds } from "./words.js";
+import { bytes, clock, moment, number, seconds } from "./words.js";
 
 const HEIGHT = 170;
 const CHANGES = ["refork.finished", "reload.finished", "reboot.finished", "monitor.upgraded"];
@@ -111,7 +111,7 @@ function options(chart, element, newest) {
   const lines = chart.stacked ? [...chart.lines].reverse() : chart.lines;
   return {
     width: width(element), height: HEIGHT,
-    series: [{ label: "time", value: (plot, time) => (time ? clock(time) : "–") }, ...lines.map((line, at) => ({
+    series: [{ label: "time", value: (plot, time) => (time ? moment(time) : "–") }, ...lines.map((line, at) => ({
       label: line[0], stroke: colour(line[1]), width: 1.5, points: { show: false },
       fill: chart.stacked ? colour(line[1]) : undefined,
       value: (plot, value, series, index) => words(line, newest.current.samples[index], newest.current.pool) ??

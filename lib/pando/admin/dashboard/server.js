@@ -1,7 +1,9 @@
 // The server, as the page sees it: what it tells by itself (/live), what the page asks for, and commands.
 
 const TOKEN = "pando-token";
-const EVENTS = 400; // that the page keeps
+// The page keeps as many events as Admin::History does: of those that tell how the server changes, and of the others.
+const EVENTS = 200;
+const MILESTONE = /^(refork|generation|reload|monitor|server|canary|reboot|pool|setting)\./;
 const SAMPLES = { hour: 360, day: 1440 };
 const PAUSE = 1000; // ms until a lost connection is made again
 const FRESH = 1100; // ms after which an answer of the server is a new one
@@ -117,7 +119,7 @@ export class Follower {
     return {
       slow: past.slow === undefined ? this.state.slow : past.slow,
       hour: merged(this.state.hour, past.hour), day: merged(this.state.day, past.day),
-      events: [...events.values()].sort((one, other) => one.time.localeCompare(other.time)).slice(-EVENTS)
+      events: kept([...events.values()].sort((one, other) => one.time.localeCompare(other.time)))
     };
   }
 
@@ -140,7 +142,7 @@ export class Follower {
     if (kind === "sample") news.hour = appended(news.hour ?? this.state.hour, data, SAMPLES.hour);
     if (kind !== "event") return;
 
-    news.events = [...(news.events ?? this.state.events), data].slice(-EVENTS);
+    news.events = kept([...(news.events ?? this.state.events), data]);
     if (data.event === "request.slow") this.askSlow();
   }
 
@@ -167,6 +169,13 @@ export class Follower {
     this.state = { ...this.state, ...news };
     this.changed(this.state);
   }
+}
+
+// The others may be many: they must not push out the last refork.
+function kept(events) {
+  const { true: milestones = [], false: others = [] } = Object.groupBy(events, (one) => MILESTONE.test(one.event));
+  const last = new Set([...milestones.slice(-EVENTS), ...others.slice(-EVENTS)]);
+  return events.filter((event) => last.has(event));
 }
 
 function appended(samples, sample, most) {

@@ -2,19 +2,19 @@
 
 import { html, useState } from "./vendor/preact.js";
 import { slowStacks } from "./server.js";
-import { bytes, clock, number, seconds, unixTime } from "./words.js";
+import { bytes, moment, number, seconds, unixTime } from "./words.js";
 
 // Seconds after the end of a refork by which its workers have been measured and have served a little.
 const MEASURED = 20;
 
 export function Changes({ events, samples }) {
   const rows = changes(events, samples);
-  if (rows.length === 0) return html`<p>None since the admin process started.</p>`;
+  if (rows.length === 0) return html`<p>None is remembered.</p>`;
   return html`<div class="wide" tabindex="0" role="region" aria-label="Reforks and reloads"><table>
     <thead><tr><th>time</th><th>change</th><th>reason</th><th class="number">took</th>
       <th class="number">memory</th><th class="number">saved</th></tr></thead>
     <tbody>${rows.map((row) => html`<tr key=${row.key}>
-      <td>${clock(row.time)}</td><td>${row.what}</td><td>${row.reason}</td>
+      <td>${moment(row.time)}</td><td>${row.what}</td><td>${row.reason}</td>
       <td class="number">${row.took === undefined ? "" : seconds(row.took)}</td>
       <td class="number">${row.before === undefined ? "" : `${bytes(row.before)} → ${bytes(row.after)}`}</td>
       <td class="number">${row.before === undefined ? "" : bytes(row.before - row.after)}</td></tr>`)}</tbody>
@@ -78,7 +78,7 @@ export function Slow({ requests }) {
   return html`<div class="wide" tabindex="0" role="region" aria-label="Slow requests"><table>
     <thead><tr><th>time</th><th>request</th><th class="number">took, or has taken</th><th>where it stood</th><th>worker</th></tr></thead>
     <tbody>${requests.map((one, at) => html`<tr key=${at}>
-      <td>${clock(one.time)}</td><td><code>${one.request}</code></td>
+      <td>${moment(one.time)}</td><td><code>${one.request}</code></td>
       <td class="number">${one.ended ? "" : "runs, after "}${seconds(one.seconds)}${one.status ? `, ${one.status}` : ""}</td>
       <td><code>${one.location ?? one.reason}</code></td>
       <td>${one.pool} ${one.slot}, generation ${one.generation}</td></tr>`)}</tbody>
@@ -144,7 +144,7 @@ export function Events({ events }) {
     <div class="wide tall" tabindex="0" role="region" aria-label="Events"><table>
     <thead><tr><th>time</th><th>event</th><th>facts</th></tr></thead>
     <tbody>${shown.reverse().map((event, at) => html`<tr class=${event.level} key=${shown.length - at}>
-      <td>${clock(unixTime(event))}</td><td>${event.event}</td><td>${facts(event)}</td></tr>`)}</tbody>
+      <td>${moment(unixTime(event))}</td><td>${event.event}</td><td>${facts(event)}</td></tr>`)}</tbody>
   </table></div>`;
 }
 

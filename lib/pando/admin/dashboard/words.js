@@ -40,4 +40,11 @@ export function clock(unixTime) {
   return new Date(unixTime * 1000).toLocaleTimeString("en-GB");
 }
 
+// With the date, unless it is today's.
+export function moment(unixTime) {
+  const date = new Date(unixTime * 1000);
+  if (date.toDateString() === new Date().toDateString()) return clock(unixTime);
+  return `${date.toLocaleDateString("en-GB", { day: "numeric", month: "short" })} ${clock(unixTime)}`;
+}
+
 export const unixTime = (event) => Date.parse(event.time) / 1000;
