@@ -61,6 +61,19 @@ module Pando
         found[:controller] == "rails/health"
       rescue ActionController::RoutingError
         false
+      rescue StandardError => e # a constraint may need what only a request has
+        report_unknown_health_check(e)
+        false
+      end
+
+      private
+
+      def report_unknown_health_check(error)
+        Events.emit("setting.ignored", name: "self_test",
+                                       reason: "the app's routes cannot be asked for /up without a request: " \
+                                               "#{error.message.lines.first&.chomp} (#{error.class})",
+                                       advice: "write self_test \"GET /up\" if /up is Rails' health check, or " \
+                                               "self_test false")
       end
     end
   end

@@ -26,7 +26,7 @@ module Pando
         set_traps
         context.payload = yield
         payload.load
-        step_by_step { |tell| payload.warm_up(self, &tell) }
+        warm_up
         start
         payload.audit(self)
         report_ready
@@ -55,6 +55,12 @@ module Pando
       end
 
       private
+
+      # Each step of the self-check has a deadline of its own. What the application does has that of the boot.
+      def warm_up
+        step_by_step { |tell| payload.self_check(&tell) }
+        payload.warm_up(self)
+      end
 
       # The monitor makes the lanes of workers before it orders them.
       def report_ready = report(:ready, text: payload.threads.to_s)
@@ -90,7 +96,7 @@ module Pando
       def start
         Events.about(pool: context.pool)
         context.payload = payload.become(context.pool)
-        step_by_step { |tell| payload.warm_up(self, &tell) }
+        warm_up
         super
       end
     end

@@ -56,7 +56,7 @@ module Pando
       end
 
       # In the mold of a cold boot: loads what the checks need, so that the children share it.
-      def warm_up(&step)
+      def self_check(&step)
         ForkSafety::SelfCheck.run(&step) if @config.self_check
       end
 

@@ -132,9 +132,8 @@ module Pando
       end
 
       # Does what each child would otherwise do for the first time, in memory of its own.
-      def warm_up(role, &step)
+      def warm_up(role)
         tell_allocator(role)
-        @care.warm_up(&step)
         require "pando/pages/recording" # a worker that loads it later would do so in its private memory
         warm_up_http(role)
       end
@@ -149,12 +148,12 @@ module Pando
         nil
       end
 
-      # Around forks, and in the processes that are forked from the mold.
+      # In the mold, around forks, and in the processes that are forked from the mold.
 
       # ForkCare says when each of them runs. #before_fork raises if the process must not be forked, #verify and #audit
       # if it must not become ready.
-      def_delegators :@care, :say_goodbye, :hang_up, :before_exit, :before_fork, :around_fork, :verify, :audit, :tick,
-                     :finish_queues, :watch, :lost_thread, :state_seen
+      def_delegators :@care, :self_check, :say_goodbye, :hang_up, :before_exit, :before_fork, :around_fork, :verify,
+                     :audit, :tick, :finish_queues, :watch, :lost_thread, :state_seen
 
       # Runs in a worker or mold that is about to fork, before the user's hooks. Remembers what the hooks may end and
       # the new process needs again.
@@ -238,6 +237,7 @@ module Pando
         require "pando/http"
         @app ||= HTTP::Rackup.load(@config.rackup)
         check_collections
+        @self_test = find_self_test
       end
 
       def load_first_request
@@ -278,19 +278,19 @@ module Pando
       end
 
       def handler(app, listeners, channel)
-        return HTTP::DirectHandler.new(app, listeners, @config, self_test: self_test) unless channel
+        return HTTP::DirectHandler.new(app, listeners, @config, self_test: @self_test) unless channel
 
         @channel ||= HTTP::Channel.attach(Sys.disown(channel.dup))
         kind = threads == 1 ? HTTP::ReactorHandler : HTTP::ThreadedHandler
-        kind.new(app, listeners, @config, @channel, self_test: self_test)
+        kind.new(app, listeners, @config, @channel, self_test: @self_test)
       end
 
-      # By default Rails' health check, if the application has that route.
+      # By default Rails' health check, if the application has that route. In development there is none by default, so
+      # that the routes are not loaded before they are needed.
       # @return [String, nil]
-      def self_test
-        return @config.self_test unless @config.default?(:self_test)
-
-        @config.self_test if defined?(Railtie) && Railtie.health_check?
+      def find_self_test
+        request = @config.self_test
+        request if request && (!@config.default?(:self_test) || (defined?(Railtie) && Railtie.health_check?))
       end
 
       # A worker that must not be forked serves on, but is not promoted.

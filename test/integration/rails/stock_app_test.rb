@@ -78,6 +78,35 @@ class StockAppTest < Minitest::Test
     assert_includes error.message, "the self-test GET /up was answered with 503"
   end
 
+  # The self-check of a booting mold has a deadline for each step, and no part of the app runs within one.
+  def test_routes_that_load_slowly
+    start(environment: "development", config: "self_check timeout: 1") do
+      @app.write("config/routes.rb", "sleep 3\n#{ROUTES}")
+    end
+
+    assert_equal "development development development", get("/where").body
+  end
+
+  # The routes are asked for the health check without a request, which this constraint needs.
+  def test_routes_that_need_a_request
+    start(environment: "production", config: "workers 1") do
+      @app.write("config/initializers/warden.rb", <<~RUBY)
+        Rails.application.config.middleware.use(Class.new do
+          def initialize(app) = @app = app
+          def call(env) = @app.call(env.merge("warden" => 0))
+        end)
+      RUBY
+      @app.write("config/routes.rb", ROUTES.sub(/^ *get "up"/, <<~'RUBY'.chomp))
+        get ":page" => "pages#show", constraints: ->(request) { request.env["warden"].positive? }
+        \0
+      RUBY
+    end
+    ignored = @server.events("setting.ignored").find { |event| event["name"] == "self_test" }
+
+    assert_equal 200, get("/up").status
+    assert_includes ignored["reason"], "NoMethodError"
+  end
+
   def test_an_api_app_in_development
     start("--api", environment: "development")
 

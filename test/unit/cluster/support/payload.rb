@@ -18,6 +18,7 @@ module ClusterSupport
     def serves?(_name) = false
 
     def load; end
+    def self_check(&); end
     def warm_up(_role); end
     def prepare; end
     def tick(_role); end
