@@ -102,6 +102,10 @@ module Pando
     end
 
     # @param name [Symbol] of a setting
+    # @return [Boolean] whether the value from the config file applies
+    def from_file?(name) = entries(name) == in_file[name]
+
+    # @param name [Symbol] of a setting
     # @return [Array<Values::Entry>] value as written and source; several for `listen`
     # @api private
     def entries(name) = @entries.fetch(name)
@@ -157,7 +161,7 @@ module Pando
     # value.
     def idle(setting)
       return if setting.serves.nil? || setting.serves.call(self) || entries(setting.name).last.value == setting.default
-      return unless entries(setting.within) == in_file[setting.within]
+      return unless from_file?(setting.within)
 
       "has no effect with #{setting.within} #{Settings[setting.within].write(@resolved[setting.within])}: leave it out"
     end

@@ -4,6 +4,7 @@ require "pando/config"
 require "pando/errors"
 require "pando/http/reactor_spool"
 require "pando/platform"
+require "pando/server/app_environment"
 require "pando/swarm/runners"
 
 module Pando
@@ -11,8 +12,9 @@ module Pando
     # The checks of `--check` beyond the settings themselves: what would keep the server from
     # starting, what has no effect, and what the server would warn of.
     class Check
-      def initialize(config)
+      def initialize(config, env = ENV)
         @config = config
+        @env = env
       end
 
       # @raise [ConfigError] the server could not start
@@ -23,12 +25,17 @@ module Pando
         @config.nodes.each { |kind| check_node(kind) }
       end
 
-      def notes = [*platform, *without_reactor, *spool, *token]
+      def notes = [*platform, *environment, *without_reactor, *spool, *token]
 
       private
 
       def platform
         "note: this is #{Platform.name}, where Pando serves for development only (docs/macos.md)" unless Platform.linux?
+      end
+
+      # The server starts nevertheless, and its log says the same.
+      def environment
+        Server::AppEnvironment.new(@config, @env).contradiction&.then { |reason| "warning: #{reason}" }
       end
 
       def without_reactor

@@ -17,14 +17,14 @@ module Pando
 
       # Settings that differ only in name, or not even in that.
       RENAMED = {
-        "environment" => "environment", "pid" => "pidfile", "pidfile" => "pidfile", "rackup" => "rackup",
+        "pid" => "pidfile", "pidfile" => "pidfile", "rackup" => "rackup",
         "spawn_timeout" => "spawn_timeout", **Names::RENAMED.transform_values(&:first)
       }.freeze
 
       # Settings that need more than a new name, and the method that translates them.
       SPECIAL = {
         "bind" => :bind, "bind_to_activated_sockets" => :systemd, "directory" => :directory,
-        "early_hints" => :early_hints,
+        "early_hints" => :early_hints, "environment" => :environment,
         "force_shutdown_after" => :stop_timeout, "fork_worker" => :fork_worker, "listen" => :listen,
         "max_threads" => :threads, "plugin" => :plugin, "port" => :port, "set_remote_address" => :remote_address,
         "threads" => :threads, "timeout" => :timeout, "worker_processes" => :workers, "workers" => :workers
@@ -46,6 +46,11 @@ module Pando
       NODE = "node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\""
       FOLLOWED = "Pando follows #{SolidQueue::VARIABLE} by itself: a node runs the jobs unless it is empty, false, " \
                  "0, no or off.".freeze
+      # Variables that Pando reads by itself, and a default other than Pando's own.
+      ENVIRONMENT = /\b(?:RAILS|RACK|APP)_ENV\b/
+      ANOTHER_DEFAULT = /["':](?!development\b)[a-z]\w*/
+      FOLLOWED_ENVIRONMENT = "Pando follows RAILS_ENV, RACK_ENV and APP_ENV by itself."
+      private_constant :ENVIRONMENT, :ANOTHER_DEFAULT
       IF_SET = /\A if #{SolidQueue::SET}\z/
       private_constant :IF_SET
       PLUGINS = {
@@ -158,6 +163,14 @@ module Pando
         return false if address.match?(/\A["']unix:/)
 
         address.match?(%r{\A["'][/~.]}) || address.include?(".sock") || address.match?(/\AFile\./)
+      end
+
+      # Puma's line sets RACK_ENV, and RAILS_ENV decides for Rails all the same. Pando's line sets both.
+      def environment
+        name = @arguments.first or return leave_out("It has no value.")
+        expression = @values.fetch(name, name)
+        followed = expression.match?(ENVIRONMENT) && !expression.match?(ANOTHER_DEFAULT)
+        followed ? leave_out(FOLLOWED_ENVIRONMENT) : write("environment", *@arguments)
       end
 
       def directory = leave_out(Names::ON_THE_COMMAND_LINE)

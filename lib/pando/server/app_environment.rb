@@ -18,14 +18,9 @@ module Pando
 
       # @return [String, nil] the contradiction and the remedy, in one line
       def contradiction
-        return unless VARIABLES.include?(@config.source(:environment))
-
-        others = VARIABLES.reject { |name| agrees?(name) }
-        return if others.empty?
-
-        said = others.map { |name| "#{name}=#{@variables[name]}" }.join(" and ")
-        "#{@config.source(:environment)}=#{@config.environment} decides, but #{said} says otherwise: " \
-          "set both alike, or unset #{others.join(" and ")}"
+        if VARIABLES.include?(@config.source(:environment)) then disagreement
+        elsif @config.from_file?(:environment) then overruled
+        end
       end
 
       # Sets the variables for the application. An APP_ENV of another value stays if RAILS_ENV or RACK_ENV decides,
@@ -39,6 +34,24 @@ module Pando
       end
 
       private
+
+      def disagreement
+        others = VARIABLES.reject { |name| agrees?(name) }
+        return if others.empty?
+
+        said = others.map { |name| "#{name}=#{@variables[name]}" }.join(" and ")
+        "#{@config.source(:environment)}=#{@config.environment} decides, but #{said} says otherwise: " \
+          "set both alike, or unset #{others.join(" and ")}"
+      end
+
+      # Of the variables only the first one: with Puma it decides for Rails whatever the config file says.
+      def overruled
+        name = VARIABLES.first
+        return if agrees?(name)
+
+        "#{@config.source(:environment)} says environment #{@config.environment}, and #{name}=#{@variables[name]} " \
+          "has no effect: remove the line, or unset #{name}"
+      end
 
       def foreign?(name)
         name == "APP_ENV" && VARIABLES.include?(@config.source(:environment)) && !agrees?(name)

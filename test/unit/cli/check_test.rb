@@ -8,7 +8,7 @@ require "pando/cli/check"
 class CLICheckTest < ConfigTestCase
   include Support::InChild
 
-  def notes(...) = Pando::CLI::Check.new(load_config(...)).notes
+  def notes(*text, env: {}) = Pando::CLI::Check.new(load_config(*text, env: env), env).notes
 
   # As a user that no file belongs to: root may write anywhere.
   def notes_for_nobody(text)
@@ -70,6 +70,14 @@ class CLICheckTest < ConfigTestCase
     write("token", "0123456789abcdef")
 
     assert_empty(notes(text))
+  end
+
+  def test_a_contradictory_environment
+    env = { "RAILS_ENV" => "production", "RACK_ENV" => nil }
+
+    assert_equal(["warning: config/pando.rb:1 says environment development, and RAILS_ENV=production has no effect: " \
+                  "remove the line, or unset RAILS_ENV"], notes("environment 'development'", env: env))
+    assert_empty(notes("environment 'production'", env: env))
   end
 
   def test_a_swarm_has_no_spool

@@ -120,6 +120,20 @@ class CompatTranslatorTest < Minitest::Test
       .each { |line, expected| assert_translated expected, line }
   end
 
+  # Puma's line sets RACK_ENV only. Pando's sets RAILS_ENV too, and would run a production server as development.
+  def test_the_environment
+    { "environment ENV['RACK_ENV'] || 'development'" => nil,
+      "environment ENV.fetch('RAILS_ENV') { 'development' }" => nil,
+      "environment(ENV['RAILS_ENV'] || ENV['RACK_ENV'] || :development)" => nil, "environment ENV['APP_ENV']" => nil,
+      "environment ENV.fetch('RACK_ENV', 'production')" => "environment ENV.fetch('RACK_ENV', 'production')",
+      "environment 'production'" => "environment 'production'",
+      "environment ENV['STAGE']" => "environment ENV['STAGE'] if ENV['STAGE']" }
+      .each { |line, expected| assert_translated expected, line }
+
+    assert_equal "stage = ENV['RACK_ENV']\n# pando: Pando follows RAILS_ENV, RACK_ENV and APP_ENV by itself.\n" \
+                 "# environment stage\n", body("stage = ENV['RACK_ENV']\nenvironment stage\n")
+  end
+
   def test_hooks_of_puma
     { "on_worker_boot { |i| A.b(i) }" => "after_worker_fork { |_server, worker, i = worker.slot| A.b(i) }",
       "before_worker_shutdown do A.b end" => "before_worker_exit do A.b end",

@@ -26,6 +26,18 @@ class AppEnvironmentTest < ConfigTestCase
     assert_nil environment({ "RAILS_ENV" => "test", "RACK_ENV" => "x" }, argv: %w[-e production]).contradiction
   end
 
+  # Puma's line of the same name leaves RAILS_ENV as it is.
+  def test_a_config_file_that_overrides_rails_env
+    variables = { "RAILS_ENV" => "production" }
+
+    assert_equal "config/pando.rb:1 says environment development, and RAILS_ENV=production has no effect: remove " \
+                 "the line, or unset RAILS_ENV",
+                 environment(variables, config: "environment 'development'").contradiction
+    assert_nil environment(variables, config: "environment 'production'").contradiction
+    assert_nil environment(variables, config: "environment 'test'", argv: %w[-e development]).contradiction
+    assert_nil environment({ "RACK_ENV" => "production" }, config: "environment 'development'").contradiction
+  end
+
   # Rails' own database.yml has that many connections, or 5. The libraries of job nodes read the variable too.
   def test_a_database_gets_a_connection_for_each_thread
     assert_equal "6", connections_with("threads 6")
