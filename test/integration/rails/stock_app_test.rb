@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pando/config"
 require "support/rails_app"
 
 # A fresh `rails new` app with one line of its Gemfile changed.
@@ -105,6 +106,22 @@ class StockAppTest < Minitest::Test
 
     assert_equal 200, get("/up").status
     assert_includes ignored["reason"], "NoMethodError"
+  end
+
+  # What docs/hosting.md adds to the deploy.yml that Rails has written.
+  def test_kamal_gives_the_server_its_time
+    skip "before Rails 8 its apps had no Kamal" if Support::RailsApp::VERSION < "8"
+    @app = Support::RailsApp.create
+    added = File.read(Support::Checkout.path("docs/hosting.md"))[%r{^```yaml\n(# config/deploy.yml\n.*?)^```}m, 1]
+    @app.write("config/deploy.yml", @app.read("config/deploy.yml") + added)
+    stop_args = @app.run(Gem.ruby, "-e", <<~RUBY, env: @app.bundled)
+      require "kamal"
+      config = Kamal::Configuration.create_from(config_file: Pathname("config/deploy.yml"), version: "1")
+      print config.role(:web).stop_args.join(" ")
+    RUBY
+
+    assert_match(/\A-t "?(\d+)"?\z/, stop_args)
+    assert_operator stop_args[/\d+/].to_i, :>=, Pando::Config.load([], file: false).stop_timeout + 2
   end
 
   def test_an_api_app_in_development
