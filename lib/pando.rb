@@ -9,4 +9,8 @@ require "pando/current_role"
 module Pando
 end
 
+if defined?(Rackup::Server) || defined?(Rack::Server)
+  require "pando/default_handler"
+  Pando::DefaultHandler.install
+end
 require "pando/railtie" if defined?(Rails::Railtie)

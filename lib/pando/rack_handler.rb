@@ -14,7 +14,11 @@ module Pando
     LOG_TO_STDOUT = "PANDO_RAILS_LOG_TO_STDOUT"
     # A host and port in the form of Puma's `bind`.
     ADDRESS = %r{\A[a-z]+://.*:\d+(?:\?|\z)}
-    private_constant :ADDRESS
+    # Rackup's default of RACK_ENV, and its flags for another one.
+    RACK_ENV = "RACK_ENV"
+    RACKUPS_ENVIRONMENT = "development"
+    GIVEN = /\A(?:-E|--env)/
+    private_constant :ADDRESS, :RACK_ENV, :RACKUPS_ENVIRONMENT, :GIVEN
 
     class << self
       # Replaces this process with the server.
@@ -46,17 +50,29 @@ module Pando
       end
 
       # @param options [Hash{Symbol => Object}]
-      # @return [Hash{String => String}] changes to the environment
+      # @param given [Array<String>] the command line
+      # @return [Hash{String => String, nil}] changes to the environment; nil: the variable is removed
       # @api private
-      def environment(options)
+      def environment(options, env: ENV, given: ARGV)
+        variables = rails_variables(options).compact
+        variables[RACK_ENV] = nil if rackups_own?(options, given) && !env.fetch("RAILS_ENV", nil).to_s.empty?
+        variables
+      end
+
+      private
+
+      def rails_variables(options)
         variables = {}
         variables[LOG_TO_STDOUT] = log_to_stdout(options) if options.key?(:log_stdout)
         # Leaves out Rails' default, so that a config file can override it; a config file cannot override a flag.
         variables["PIDFILE"] = options[:pid] if options[:pid] && !chosen?(options, :pid)
-        variables.compact
+        variables
       end
 
-      private
+      # Rackup has set RACK_ENV to this, although no user has asked for it.
+      def rackups_own?(options, given)
+        !options[:user_supplied_options] && options[:environment] == RACKUPS_ENVIRONMENT && given.grep(GIVEN).empty?
+      end
 
       # Rails says which options its user has chosen. Options from Rackup count as chosen.
       def chosen?(options, name)

@@ -4,8 +4,7 @@ require "pando/platform"
 require "pando/rack_handler"
 
 module Pando
-  # Makes Pando the server that `bin/rails server` starts, unless `-u` or RACKUP_HANDLER names another one, and starts
-  # it before the application is loaded. Runs only in the process of that command.
+  # `bin/rails server` starts Pando before the application is loaded. Runs only in the process of that command.
   #
   # @api private
   module RailsServer
@@ -21,17 +20,7 @@ module Pando
       end
     end
 
-    # Extends the registry of handlers.
-    module Default
-      def default(*)
-        ENV["RACKUP_HANDLER"] || ENV["RACK_HANDLER"] ? super : RackHandler
-      end
-    end
-
-    def self.install(server)
-      registry.singleton_class.prepend(Default)
-      server.prepend(Start)
-    end
+    def self.install(server) = server.prepend(Start)
 
     # Leaves the terminal if the server can start. Otherwise prints why not and exits: a process that has detached has
     # nowhere to say so.
@@ -57,14 +46,6 @@ module Pando
         Cluster::Listening::OwnListener.open(listen, 0).close unless listen.kind == :systemd
       end
     end
-
-    def self.registry
-      require "rackup/handler/pando"
-      ::Rackup::Handler
-    rescue LoadError # Rack 2 has its own
-      require "rack/handler/pando"
-      ::Rack::Handler
-    end
-    private_class_method :check, :registry
+    private_class_method :check
   end
 end

@@ -48,7 +48,25 @@ class RackHandlerTest < Minitest::Test
     assert_equal %w[--listen 127.0.0.1:9292 -w 3], Handler.arguments(options.merge(Workers: "3", config: nil))
   end
 
+  # Rackup sets RACK_ENV to development if it is not set, and Rails users set RAILS_ENV.
+  def test_the_environment_that_rackup_chose_is_no_contradiction
+    options = { environment: "development" }
+
+    assert_equal({ "RACK_ENV" => nil }, rackup_variables(options, rails: "production"))
+    assert_empty rackup_variables(options, rails: nil)
+    assert_empty rackup_variables(options, rails: "")
+    assert_empty rackup_variables({ environment: "staging" }, rails: "production")
+    [%w[-E development], %w[-s pando -Edevelopment], %w[--env development], %w[--env=development]].each do |given|
+      assert_empty rackup_variables(options, rails: "production", given: given), given
+    end
+    assert_empty rackup_variables(RAILS.merge(pid: nil, log_stdout: false, environment: "test"), rails: "production")
+  end
+
   private
+
+  def rackup_variables(options, rails:, given: [])
+    Handler.environment(options, env: { "RAILS_ENV" => rails }, given: given).except(Handler::LOG_TO_STDOUT)
+  end
 
   def address(host) = Handler.arguments(RAILS.merge(Host: host, user_supplied_options: %i[Host])).last
 end

@@ -124,6 +124,14 @@ class StockAppTest < Minitest::Test
     assert_operator stop_args[/\d+/].to_i, :>=, Pando::Config.load([], file: false).stop_timeout + 2
   end
 
+  # Rackup sets RACK_ENV to development by itself.
+  def test_rackup
+    start(environment: "production", command: %w[-rbundler/setup -S rackup], arguments: %w[-o unix:pando.sock])
+
+    assert_equal "production production production", get("/where").body
+    assert_empty @server.events("environment.contradictory")
+  end
+
   def test_an_api_app_in_development
     start("--api", environment: "development")
 
