@@ -66,9 +66,8 @@ module Pando
     def initialize(loader)
       @argv = loader.argv.freeze
       take_file(loader)
-      @entries = Settings.all.to_h { |setting| [setting.name, loader.entries(setting)] }.freeze
-      @resolved = Settings.all.to_h { |setting| [setting.name, resolve(setting, loader.directory)] }.freeze
       @pools = @nodes = [].freeze # those of a pool's own configuration
+      take_settings(loader)
       @pools = path_pools
       @nodes = @node_lines.map { |line| line.kind(self) }.freeze
       check
@@ -133,6 +132,12 @@ module Pando
       @pool_lines = loader.recorder.pools.freeze
       @node_lines = loader.recorder.nodes.freeze
       @in_file = loader.in_file
+    end
+
+    def take_settings(loader)
+      @entries = Settings.all.to_h { |setting| [setting.name, loader.entries(setting)] }.freeze
+      @resolved = Settings.all.to_h { |setting| [setting.name, resolve(setting, loader.directory)] }.freeze
+      replace(threads: Threads.fitting(self, @pool_lines))
     end
 
     def path_pools = @pool_lines.map { |line| line.pool(self) }.freeze

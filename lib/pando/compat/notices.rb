@@ -204,7 +204,7 @@ module Pando
       end
 
       # @return [Array<Array(String, String, String)>] name, reason and advice
-      def ignored = [*puma_file, solid_queue, threads].compact
+      def ignored = [*puma_file, solid_queue, threads, excess].compact
 
       private
 
@@ -235,6 +235,28 @@ module Pando
       end
 
       def jobs = @config.nodes.select { |kind| kind.runner == :solid_queue }
+
+      # The variable is meant for other libraries, too.
+      def excess
+        name = Config::Threads::VARIABLE
+        return unless @config.source(:threads) == name && @config.reactor && @config.threads != :auto
+
+        wanted = @env.fetch(name).to_i
+        threads = @config.threads
+        [name, *too_many(wanted, threads)] unless wanted == threads
+      end
+
+      # @return [Array(String, String)] reason and advice
+      def too_many(wanted, threads)
+        range = Config::Settings[:threads].type.range
+        if threads == wanted.clamp(range)
+          return ["a worker has from #{range.begin} to #{range.end} threads, and not #{wanted}: it has #{threads}",
+                  "write threads #{threads} in config/pando.rb"]
+        end
+
+        ["#{wanted} threads in each worker are more than the #{Config::Threads::LIMIT} of a server: a worker has " \
+         "#{threads}", "write threads #{threads} in config/pando.rb, or start fewer workers"]
+      end
 
       def threads
         return unless Notices.max_threads?(@config, @env)

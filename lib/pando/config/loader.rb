@@ -62,9 +62,11 @@ module Pando
 
       # A variable that is empty counts as not set.
       def from_env(setting)
-        name = variable(setting) or return
+        return if setting.shared_env? && value(Settings[:workers]).eql?(0)
 
-        [Entry.new(meant(setting, Values.cast(setting, @env[name], name)), name)]
+        name = variable(setting) or return
+        text = setting.shared_env? ? setting.type.nearest(@env[name]) : @env[name]
+        [Entry.new(meant(setting, Values.cast(setting, text, name)), name)]
       end
 
       def variable(setting) = setting.env.find { |one| !@env[one].to_s.empty? }

@@ -65,13 +65,16 @@ module Pando
       def pool(config)
         refuse("needs the reactor: remove `reactor false`") unless config.reactor
         refuse("has workers for some paths, and no workers serve the others: workers is 0") if config.workers.zero?
-        own = config.with(workers: 1, **@said.transform_keys(KEYWORDS))
+        own = apply(config)
         wrong = Threads.obstacle(own)
         refuse("threads #{wrong}") if wrong
         wrong = HardLimit.obstacle(own)
         refuse(wrong) if wrong
         PathPool.new(name: name, paths: paths, config: own, source: source).freeze
       end
+
+      # @return [Config] with the pool's own settings, which are not checked
+      def apply(config) = config.with(workers: 1, **@said.transform_keys(KEYWORDS))
 
       def to_s
         said = { workers: 1, **@said }.map { |key, value| "#{key}: #{TYPES.fetch(key).write(value)}" }

@@ -60,7 +60,9 @@ module Pando
     # @!attribute options [Hash{Symbol => Option}] keywords that #type reads together with the value
     # @!attribute traits [Array<Symbol>] :repeatable (each line adds a value), :positional (an argument without a flag
     #   sets it), :flag_only (not in a file), :readable (a file may ask for it), :second (a keyword that may be written
-    #   as a second value, without its name), :reactor (the reactor reads it at its start, so a reload cannot change it)
+    #   as a second value, without its name), :reactor (the reactor reads it at its start, so a reload cannot change
+    #   it), :shared_env (its variable is meant for other programs, too: a number out of range is no error, and without
+    #   workers it is not read)
     # @!attribute defaults [Hash{Symbol => Object}] other defaults, by the name of the Situation in which they apply
     Setting = Struct.new(:name, :type, :default, :help, :unit, :flags, :argument, :env, :meant,
                          :check, :within, :serves, :options, :traits, :defaults, keyword_init: true) do
@@ -79,6 +81,7 @@ module Pando
       def readable? = traits.include?(:readable)
       def second? = traits.include?(:second)
       def reactor? = traits.include?(:reactor)
+      def shared_env? = traits.include?(:shared_env)
 
       # @return [Symbol, nil] the keyword, if it is one of another setting
       def keyword = within && name.name.delete_prefix("#{within}_").to_sym

@@ -40,6 +40,20 @@ module Pando
       # @return [Integer] the most requests that a worker of any pool may have at once
       def self.most(config) = [config, *config.pools.map(&:config)].map { |one| count(one) }.max
 
+      # The number of the variable, or as many as the workers of all pools can have. A pool with a number of its own
+      # keeps it.
+      #
+      # @param lines [Array<PoolLine>]
+      # @return [Integer, Symbol]
+      def self.fitting(config, lines)
+        return config.threads unless config.source(:threads) == VARIABLE && config.reactor && config.threads != :auto
+
+        fixed, others = lines.partition { |line| line.says?(:threads) }
+        room = LIMIT - fixed.map { |line| line.apply(config) }.sum { |own| count(own) * workers(own) }
+        sharing = [config, *others.map { |line| line.apply(config) }].sum { |own| workers(own) }
+        [config.threads, room / sharing].min.clamp(1, nil)
+      end
+
       # The variable is not meant for Pando alone, so it is no error in direct mode.
       #
       # @return [String, nil] why it cannot have so many

@@ -227,6 +227,17 @@ class CompatNoticesTest < ConfigTestCase
     end
   end
 
+  def test_more_threads_than_there_can_be
+    advice = "write threads 15 in config/pando.rb, or start fewer workers"
+    found = notices({ "RAILS_MAX_THREADS" => "16" }, %w[-w 64]).ignored
+
+    assert_equal [["RAILS_MAX_THREADS", "16 threads in each worker are more than the 1024 of a server: a worker has 15",
+                   advice]], found
+    assert_equal [["RAILS_MAX_THREADS", "a worker has from 1 to 64 threads, and not 100: it has 64",
+                   "write threads 64 in config/pando.rb"]], ignored("RAILS_MAX_THREADS" => "100")
+    assert_empty notices({ "RAILS_MAX_THREADS" => "100" }, %w[--reactor false]).ignored
+  end
+
   def test_a_server_without_workers_leaves_it_alone
     rails_app
     write("config/pando.rb", "workers 0\nnode(:own) { Object.new }")

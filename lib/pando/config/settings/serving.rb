@@ -114,7 +114,7 @@ module Pando
 
       setting :threads,
               type: Types::WholeOrAuto.new(1..64), default: 1, development: 1, unit: "requests",
-              flags: %w[--threads], argument: "N", env: Threads::VARIABLE,
+              flags: %w[--threads], argument: "N", env: Threads::VARIABLE, traits: %i[shared_env],
               check: ->(_, config) { Threads.obstacle(config) },
               help: "How many requests a worker may have at once, each on a thread of its own."
 

@@ -28,6 +28,8 @@ module Pando
 
       # An Integer within a range. A subclass implements #number, which reads it and returns nil for anything else.
       class Ranged < Type
+        attr_reader :range
+
         # @param range [Range<Integer>]
         def initialize(range)
           super()
@@ -38,6 +40,9 @@ module Pando
           number = number(value)
           number && @range.cover?(number) ? number : invalid(value)
         end
+
+        # @return [Object] the value, or if it is a number out of range the nearest one in it
+        def nearest(value) = number(value)&.clamp(@range) || value
       end
 
       # A whole number in a range.
