@@ -46,7 +46,8 @@ module Pando
       # @api private
       def arguments(options)
         [*listen(options), *flag("-e", options, :environment), *flag("--pidfile", options, :pid),
-         *(["-w", options[:Workers].to_s] if options[:Workers]), *rackup_file(options[:config])]
+         *(["-w", options[:Workers].to_s] if options[:Workers]), *early_hints(options[:early_hints]),
+         *rackup_file(options[:config])]
       end
 
       # @param options [Hash{Symbol => Object}]
@@ -101,6 +102,9 @@ module Pando
 
         host.include?(":") && !host.match?(%r{\A\[|://}) ? "[#{host}]" : host
       end
+
+      # Nil unless the user has chosen.
+      def early_hints(wanted) = (["--early-hints", wanted.to_s] unless wanted.nil?)
 
       def rackup_file(path)
         [path] if path && File.expand_path(path) != File.expand_path("config.ru")

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pando/config"
 require "pando/rack_handler"
 
 class RackHandlerTest < Minitest::Test
@@ -19,6 +20,14 @@ class RackHandlerTest < Minitest::Test
 
     assert_equal %w[--listen 127.0.0.1:4000 -e test --pidfile /app/server.pid], Handler.arguments(chosen)
     refute_includes Handler.environment(chosen), "PIDFILE"
+  end
+
+  # Rails does not count it among what its users chose. Without the flag it is nil.
+  def test_early_hints
+    assert_equal %w[--early-hints true], Handler.arguments(RAILS.merge(early_hints: true))
+    assert_equal %w[--early-hints false], Handler.arguments(RAILS.merge(early_hints: false))
+    assert_empty Handler.arguments(RAILS.merge(early_hints: nil))
+    assert Pando::Config.load(%w[--early-hints true], env: {}).early_hints
   end
 
   def test_addresses

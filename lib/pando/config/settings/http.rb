@@ -79,6 +79,7 @@ module Pando
 
       setting :early_hints,
               type: Types::Truth.new, default: false,
+              flags: %w[--early-hints], argument: "true|false",
               help: "Let the application send 103 Early Hints before its response, with `rack.early_hints`."
     end
 
