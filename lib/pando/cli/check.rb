@@ -76,16 +76,17 @@ module Pando
           @config.public_send(setting).select { |listen| listen.kind == :unix }.map { |listen| [listen.path, setting] }
         end
         sockets << [@config.control, :control] if @config.control && !@config.default?(:control)
-        [*sockets, *logs].each do |path, setting|
+        [*sockets, *files].each do |path, setting|
           folder = File.dirname(path)
           refuse(setting, "there is no folder #{folder}. Create it first") unless File.directory?(folder)
         end
-        path, setting = logs.find { |file, _| File.directory?(file) }
+        path, setting = files.find { |file, _| File.directory?(file) }
         refuse(setting, "#{path} is a folder. Name a file") if path
       end
 
-      def logs
-        files = { @config.access_log => :access_log, @config.slow_log && @config.slow_log_file => :slow_log_file }
+      def files
+        files = { @config.access_log => :access_log, @config.slow_log && @config.slow_log_file => :slow_log_file,
+                  @config.pidfile => :pidfile }
         files.except(nil, "-").to_a # standard output
       end
 

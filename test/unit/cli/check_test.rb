@@ -50,11 +50,13 @@ class CLICheckTest < ConfigTestCase
 
   def refusal(text) = assert_raises(Pando::ConfigError) { Pando::CLI::Check.new(load_config(text)).call }.message
 
-  def test_folders_of_logs_and_admin_sockets
+  def test_folders_of_logs_pidfiles_and_admin_sockets
     write("config.ru", "run nil")
     { "access_log 'none/a.log'" => "access_log: there is no folder #{@dir}/none. Create it first",
       "slow_log 2, 'none/a.log'" => "slow_log_file: there is no folder #{@dir}/none. Create it first",
+      "pidfile 'none/a.pid'" => "pidfile: there is no folder #{@dir}/none. Create it first",
       "admin 'unix:none/a.sock'" => "admin: there is no folder #{@dir}/none. Create it first",
+      "pidfile 'config'" => "pidfile: #{@dir}/config is a folder. Name a file",
       "access_log 'config'" => "access_log: #{@dir}/config is a folder. Name a file" }.each do |line, reason|
       assert_equal("config/pando.rb:1: #{reason}", refusal(line))
     end
