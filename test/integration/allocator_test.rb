@@ -20,6 +20,15 @@ class AllocatorTest < Minitest::Test
     AT_LOAD = LOOK.call
     run ->(_env) { [200, {}, [AT_LOAD, "\n", LOOK.call]] }
   RUBY
+  # How many arenas jemalloc was told to have, and the variable that the application finds.
+  ARENAS = <<~RUBY
+    require "fiddle"
+    POINTERS = [Fiddle::TYPE_VOIDP] * 4
+    MALLCTL = Fiddle::Function.new(Fiddle::Handle::DEFAULT["mallctl"], [*POINTERS, Fiddle::TYPE_SIZE_T], Fiddle::TYPE_INT)
+    COUNT = [0].pack("I")
+    MALLCTL.call("opt.narenas", COUNT, [COUNT.size].pack("J"), nil, 0)
+    run ->(_env) { [200, {}, ["\#{COUNT.unpack1("I")} \#{ENV["MALLOC_CONF"].inspect}"]] }
+  RUBY
   OWN = '["", nil] [] ["/", "0"]'
 
   def test_the_application_has_it_and_its_children_do_not
@@ -37,6 +46,15 @@ class AllocatorTest < Minitest::Test
     assert_looks(server, "glibc #{OWN}")
     # As soon as the old mold is gone.
     wait_until(message: -> { status(server) }) { !status(server).include?("allocator") }
+  end
+
+  # As in Rails' own image.
+  def test_one_that_the_user_preloads_gets_its_options
+    library = Pando::Server::Jemalloc.newest
+    skip "there is no jemalloc that is safe" unless library&.safe?
+    server = serve(app: ARENAS, config: SETTINGS, env: { "LD_PRELOAD" => library.path, **without_own_variables })
+
+    assert_equal "2 nil", server.get("/").body
   end
 
   private

@@ -34,9 +34,11 @@ module Pando
       # @raise [BootError] jemalloc is wanted and cannot be had
       def variables
         raise BootError, "allocator :jemalloc, but #{obstacle}" if @wanted == :jemalloc && !@loaded && obstacle
-        return {} if @wanted == :glibc || @loaded || obstacle
+        return {} if @wanted == :glibc
+        return Jemalloc.safe?(@loaded) ? options : {} if @loaded
+        return {} if obstacle
 
-        { PRELOAD => [@library.path, *preloaded].join(":"), CONF => [DEFAULTS, *@environment[CONF]].join(",") }
+        { PRELOAD => [@library.path, *preloaded].join(":"), **options }
       end
 
       # @return [String, nil] why jemalloc cannot be loaded
@@ -49,6 +51,9 @@ module Pando
       end
 
       private
+
+      # What the user says comes last, and wins.
+      def options = { CONF => [DEFAULTS, @environment[CONF].to_s].reject(&:empty?).join(",") }
 
       def doubt
         return "LD_PRELOAD has #{preloaded} already" if preloaded
@@ -86,6 +91,9 @@ module Pando
           nil
         end
 
+        # @param version [String] "5.3.0", or with more behind it
+        def safe?(version) = (version.split(".").first(2).map(&:to_i) <=> SAFE) >= 0
+
         # @return [Boolean] whether the C library is musl, whose malloc cannot be replaced
         def musl? = RUBY_PLATFORM.include?("musl")
       end
@@ -99,7 +107,7 @@ module Pando
       # @return [String, nil] "5.3.0"
       def version = (number.join(".") if number.any?)
 
-      def safe? = number.any? && (number.first(2) <=> SAFE) >= 0
+      def safe? = number.any? && Jemalloc.safe?(version)
 
       # @return [Boolean] whether it is for the same kind of process as this one
       def ours? = head.start_with?("\x7fELF".b) && kind(head) == kind(File.binread("/proc/self/exe", 64))

@@ -31,15 +31,29 @@ class AllocatorTest < Minitest::Test
     conf = allocator(environment: { "MALLOC_CONF" => "dirty_decay_ms:0" }).variables["MALLOC_CONF"]
 
     assert_equal "dirty_decay_ms:0", conf.split(",").last
+    assert_equal allocator.variables, allocator(environment: { "MALLOC_CONF" => "" }).variables
     assert_empty allocator(environment: { "LD_PRELOAD" => "/lib/other.so" }).variables
     assert_equal "#{SAFE.path}:/lib/other.so",
                  allocator(:jemalloc, environment: { "LD_PRELOAD" => "/lib/other.so" }).variables["LD_PRELOAD"]
   end
 
-  def test_who_has_one_or_wants_none_is_left_alone
+  # As in Rails' own image, which preloads one.
+  def test_one_that_is_loaded_already_gets_its_options
+    preload = { "LD_PRELOAD" => "libjemalloc.so" }
+    options = { "MALLOC_CONF" => Pando::Server::Allocator::DEFAULTS }
+
+    %i[auto jemalloc].product([SAFE, nil], ["5.3.0", "5.3.0-0-g54eaed1d", "6.0.0"]).each do |wanted, library, loaded|
+      assert_equal options, allocator(wanted, library: library, environment: preload, loaded: loaded).variables
+    end
+    assert_equal "#{options["MALLOC_CONF"]},narenas:9",
+                 allocator(environment: { "MALLOC_CONF" => "narenas:9" }, loaded: "5.3.0").variables["MALLOC_CONF"]
+  end
+
+  def test_who_has_an_old_one_or_wants_none_is_left_alone
     assert_empty allocator(:glibc).variables
-    assert_empty allocator(:jemalloc, loaded: "5.3.0").variables
-    assert_empty allocator(:jemalloc, library: nil, loaded: "5.3.0").variables
+    assert_empty allocator(:glibc, loaded: "5.3.0").variables
+    assert_empty allocator(:jemalloc, loaded: "5.2.1-0-gea6b3e97").variables
+    assert_empty allocator(:jemalloc, library: nil, loaded: "5.2.1").variables
   end
 
   def test_it_may_have_been_built_for_other_pages
