@@ -52,6 +52,19 @@ class PagesTest < Minitest::Test
     assert_empty @server.complaints
   end
 
+  def test_threads_of_a_worker_make_one_recording
+    @server.stop
+    @server = serve(app: APP, config: "workers 1\nthreads 5\nrefork :manual\ncontrol \"control.sock\"")
+    @server.get("/")
+    report, complaint, status = recorded(["/"] * 20) do |paths|
+      Array.new(5) { Thread.new { paths.map { |path| @server.get(path).status } } }.each(&:join)
+    end
+
+    assert_equal [0, ""], [status, complaint]
+    assert_equal ["GET /"] * 20, report["requests"].map { |one| one["request"] }.first(20)
+    assert_empty @server.complaints
+  end
+
   def test_a_recording_ends_with_a_promotion_and_with_its_worker
     report, complaint, status = recorded(%w[/ / /]) { @server.refork }
 

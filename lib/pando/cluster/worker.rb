@@ -94,7 +94,7 @@ module Pando
       def job_over(job, sample)
         show("idle") if row.busy_since.nil?
         sampler.take if sample
-        @recorder = @recorder.job_finished(job) if @recorder
+        @recorder&.job_finished(job) # the main thread, which alone replaces it, learns of its end from its tick
       end
 
       # @api private

@@ -10,7 +10,8 @@ require "pando/yjit"
 module Pando
   module Pages
     # Watches which pages become private to its worker, during some jobs or none (just the present state), and writes a
-    # Recording. Owned by the worker, which goes on serving; an error ends the recording and nothing else.
+    # Recording. Owned by the worker, which goes on serving; an error ends the recording and nothing else. A worker with
+    # threads calls it from all of them, also while one of them hands the recording over.
     class Recorder
       JOBS = (0..1000)
       SECONDS = (0..3600)
@@ -46,6 +47,7 @@ module Pando
         @file = file
         @progress = progress
         @jobs = []
+        @lock = Mutex.new
       end
 
       def start
@@ -59,32 +61,51 @@ module Pando
         give_up(e)
       end
 
+      # Called by the thread that has done the job. Once the recording is over, no thread waits until it is written.
+      # @return [Recorder, nil] nil: it is over
       def job_finished(request)
+        return if @over
+
+        unless_over do
+          add_job(request)
+          @jobs.size < @wanted ? self : hand_over
+        end
+      end
+
+      # Called at each turn of the worker's loop.
+      # @return [Recorder, nil] nil: it is over
+      def tick = unless_over { Sys.now < @deadline ? self : hand_over("its time was over") }
+
+      # @param cut_short [String, nil] the reason if it ends early
+      # @return [nil]
+      def finish(cut_short = nil) = unless_over { hand_over(cut_short) }
+
+      private
+
+      def unless_over
+        @lock.synchronize do
+          yield unless @over
+        rescue StandardError => e # the command has gone, for instance
+          give_up(e)
+        end
+      end
+
+      def add_job(request)
         Sys.watch_next_job
         before = @blocks
         @blocks = compiled_blocks
         @jobs << { request: request.to_a.join(" "), compiled: (@blocks - before if @yjit) }
         @progress.write_nonblock(".", exception: false)
-        @jobs.size < @wanted ? self : finish
-      rescue StandardError => e # the command has gone, for instance
-        give_up(e)
       end
 
-      # Called at each turn of the worker's loop.
-      def tick = Sys.now < @deadline ? self : finish("its time was over")
-
-      # @param cut_short [String, nil] the reason if it ends early
-      def finish(cut_short = nil)
+      def hand_over(cut_short = nil)
+        @over = true
         steps, pages, all = Sys.watched_pages
         cut_short ||= "there is more than a recording can hold" unless all
         usage = Sys::Memory.usage(Process.pid)
         recording(steps, pages, private: usage&.private, pss: usage&.pss, cut_short: cut_short).write(@file)
         close
-      rescue StandardError => e
-        give_up(e)
       end
-
-      private
 
       def recording(steps, pages, more)
         facts = @facts.merge(more, compiler_facts, seconds: (Sys.now - @began).round(3),
@@ -109,6 +130,7 @@ module Pando
       def record(name, pairs) = Cluster::Control::Line.encode(name, pairs)
 
       def give_up(error)
+        @over = true
         Sys.watched_pages
         Events.emit("pages.failed", slot: @worker.slot, generation: @worker.generation, pid: Process.pid,
                                     reason: error.message)

@@ -179,6 +179,32 @@ class PagesRecorderTest < Minitest::Test
     assert_equal 1, pages.recording.jobs.size
   end
 
+  # Each thread of a worker reports its own jobs, and goes on to do so while another one hands over the recording.
+  def test_jobs_of_several_threads_make_one_recording
+    pages = record(20) do |recorder|
+      failures = []
+      Pando::Events.subscribe("pages.failed") { |event| failures << event[:reason] }
+      after = Array.new(5) { Thread.new { Array.new(20) { recorder.job_finished(%w[GET /]) } } }.flat_map(&:value)
+      raise failures.first if failures.any?
+
+      after.last
+    end
+
+    assert_equal 20, pages.recording.jobs.size
+    assert_nil pages.recording.facts["cut_short"]
+  end
+
+  def test_a_recording_that_is_over_takes_nothing_more
+    failures, *after = in_child do
+      failures = []
+      Pando::Events.subscribe("pages.failed") { |event| failures << event[:reason] }
+      recorder = started(File.open(File::NULL, "w"), File.open(File::NULL, "w"), 1)
+      [failures, *Array.new(2) { recorder.job_finished(%w[GET /]) }, recorder.tick, recorder.finish("it leaves")]
+    end
+
+    assert_equal [[], [nil] * 4], [failures, after]
+  end
+
   def test_an_order_that_is_none_opens_nothing
     ["", "pages jobs=-1 seconds=1", "pages jobs=1", "pages jobs=5000 seconds=5", "\xFF"].each do |wish|
       reader, writer = IO.pipe
