@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
+require "forwardable"
 require "json"
+require "pando/doctor/app_folder"
 require "pando/doctor/checks"
 require "pando/doctor/requests"
 require "pando/doctor/shared_descriptors"
@@ -300,6 +302,8 @@ module Pando
     # All that an examination has seen: the processes' own reports are in {#facts}, what was seen from outside is in
     # {#generations}. Owned by the examination, in the command's process; the checks read it.
     class Evidence
+      extend Forwardable
+
       # One generation: its mold and workers (Stage::Actor), the SocketTable before the workers served, the ProcessInfo
       # of each actor after they had, by slot which inherited descriptors a worker used, and the shared descriptors.
       Generation = Struct.new(:number, :mold, :workers, :sockets, :processes, :uses, :shared, keyword_init: true)
@@ -324,8 +328,12 @@ module Pando
       # @return [Hash, nil] a worker's report about lazy state
       attr_accessor :lazy_state
 
+      # @!method own?(location) @!method local(location)
+      # @see AppFolder
+      def_delegators :@folder, :own?, :local
+
       def initialize(directory)
-        @directory = Subject::Wire.clean(directory) # locations are reported cleaned too
+        @folder = AppFolder.new(directory)
         @generations = []
         @sent = []
         @counts = []
@@ -366,18 +374,6 @@ module Pando
       def origin(kind)
         origins.find { |one| one[:origin] == kind.to_s && yield(one) }&.fetch(:location)
       end
-
-      # @return [Boolean] whether the line is the application's own, not a library's
-      def own?(location)
-        return false if location.nil?
-
-        path = File.expand_path(location, @directory)
-        path.start_with?("#{@directory}/") && !path.start_with?("#{@directory}/vendor/") &&
-          Gem.path.none? { |folder| path.start_with?("#{folder}/") }
-      end
-
-      # @return [String, nil] relative to the application's folder, if it is below it
-      def local(location) = location&.delete_prefix("#{@directory}/")
 
       PANDO = File.expand_path("../..", __dir__)
 

@@ -217,9 +217,7 @@ module Pando
         return unless location
 
         folder = gem_folders.find { |path| location.start_with?(path) }
-        return location.delete_prefix(folder) if folder
-
-        location.delete_prefix("#{Subject::Wire.clean(@config.directory)}/")
+        folder ? location.delete_prefix(folder) : @evidence.local(location)
       end
 
       def gem_folders

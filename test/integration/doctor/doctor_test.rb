@@ -88,6 +88,17 @@ class DoctorTest < Minitest::Test
     assert_match(/^error: an at_exit handler/, third.out)
   end
 
+  # As Capistrano deploys; Rails finds its own folder without the link.
+  def test_an_application_reached_through_a_link_is_the_users_own
+    write("release/lib/thing.rb", "# Draws from a copy.\nDICE = Random.new\n")
+    write("release/config.ru", "$LOAD_PATH.unshift File.realpath('lib', __dir__)\nrequire 'thing'\n" \
+                               "run ->(_env) { [200, {}, [DICE.rand.to_s]] }")
+    File.symlink("release", File.join(@folder, "current"))
+    run = Support::DoctorRun.new("-C", "current", "--format", "json", folder: @folder)
+
+    assert_equal([1, [["random_copied", "lib/thing.rb:2"]]], [run.status, run.errors], run.err)
+  end
+
   def test_an_application_that_does_not_boot_is_not_examined
     run = doctor("raise 'no database'")
 

@@ -126,11 +126,12 @@ module Pando
         # @return [Array<String>] prefixes of the application's paths, and of other paths, perhaps below the former
         attr_reader :own, :foreign
 
+        # @param root [String] code may have been loaded by this name or by the folder's real one
         def initialize(root)
-          root = File.realpath(root)
-          @own = ["#{root.chomp("/")}/"].freeze
+          roots = [File.expand_path(root), File.realpath(root)].uniq
+          @own = roots.map { |name| "#{name.chomp("/")}/" }.freeze
           @foreign = [*Gem.path, *RbConfig::CONFIG.values_at("rubylibdir", "sitelibdir", "vendorlibdir"),
-                      File.join(root, "vendor", "bundle"), bundle]
+                      *roots.map { |name| File.join(name, "vendor", "bundle") }, bundle]
                      .compact.reject(&:empty?).map { |path| "#{File.expand_path(path)}/" }.push(OWN_LIBRARY).uniq.freeze
         end
 

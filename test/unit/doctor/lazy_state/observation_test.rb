@@ -22,6 +22,20 @@ class LazyStatePlacesTest < Minitest::Test
     refute @places.own?(nil)
   end
 
+  def test_so_are_those_that_are_reached_through_a_link_to_it
+    Dir.mktmpdir do |elsewhere|
+      link = "#{File.realpath(elsewhere)}/current"
+      File.symlink(@root, link)
+      places = Pando::Doctor::LazyState::Places.new(link)
+
+      [link, @root].each do |folder|
+        assert places.own?("#{folder}/app/a.rb"), folder
+        refute places.own?("#{folder}/vendor/bundle/ruby/3.3.0/gems/rack-3.0/lib/rack.rb"), folder
+        assert_equal "app/a.rb", places.short("#{folder}/app/a.rb")
+      end
+    end
+  end
+
   def test_gems_within_it_and_rubys_own_library_are_not
     refute @places.own?("#{@root}/vendor/bundle/ruby/3.3.0/gems/rack-3.0/lib/rack.rb")
     Gem.path.each { |path| refute @places.own?("#{path}/gems/rack-3.0/lib/rack.rb") }
