@@ -13,9 +13,14 @@ module Pando
       # @return [String] without the query
       def path = target[/\A[^?]*/]
 
+      # @return [Hash{String => String}] the headers, where a later one replaces an earlier one of that name in any case
+      def self.merge(*headers)
+        headers.flat_map(&:to_a).to_h { |name, value| [name.downcase, [name, value]] }.values.to_h
+      end
+
       # @return [String] as sent: one request a connection
       def to_http
-        fields = { "Host" => "localhost", "User-Agent" => "pando doctor", "Accept" => "*/*" }.merge(headers)
+        fields = Request.merge(Request::DEFAULTS, headers).reject { |name, _| Request::FRAMING.include?(name.downcase) }
         fields["Connection"] = "close"
         fields["Content-Length"] = body.bytesize.to_s if body
         "#{verb} #{target} HTTP/1.1\r\n#{fields.map { |name, value| "#{name}: #{value}\r\n" }.join}\r\n#{body}".b
@@ -23,6 +28,10 @@ module Pando
 
       def to_s = "#{verb} #{target}"
     end
+
+    Request::DEFAULTS = { "Host" => "localhost", "User-Agent" => "pando doctor", "Accept" => "*/*" }.freeze
+    # Headers that the doctor sets by itself, or leaves out: its own framing of the body holds.
+    Request::FRAMING = %w[connection content-length transfer-encoding].freeze
 
     # A line of a list of requests or of a log, in one of the formats in docs/doctor.md. Each line is understood by
     # itself, so that lists and logs may be mixed.

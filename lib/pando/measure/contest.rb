@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "net/http"
+require "pando/doctor/requests"
 require "pando/measure/figures"
 require "pando/measure/subject"
 require "pando/sys"
@@ -28,7 +29,7 @@ module Pando
       def initialize(port, headers:, clients:)
         @port = port
         @headers = { "Host" => "#{ADDRESS}:#{port}", "User-Agent" => "pando measure", "Accept" => "*/*",
-                     "Accept-Encoding" => "identity" }.then { |fields| merge(fields, headers) }
+                     "Accept-Encoding" => "identity" }.then { |fields| Doctor::Request.merge(fields, headers) }
         @clients = clients
       end
 
@@ -96,7 +97,7 @@ module Pando
 
       def message(request)
         Net::HTTPGenericRequest.new(request.verb, !request.body.nil?, request.verb != "HEAD", request.target.b,
-                                    merge(@headers, request.headers))
+                                    Doctor::Request.merge(@headers, request.headers))
       end
 
       # Net::HTTP takes the end of the connection for the end of the body.
@@ -105,8 +106,6 @@ module Pando
       end
 
       def failed(request, trouble) = Answer.new(request: request, trouble: trouble)
-
-      def merge(fields, more) = fields.merge(more).transform_keys(&:downcase)
     end
 
     # The first pass: sends each of the different requests once to each server. A request that one server fails is left

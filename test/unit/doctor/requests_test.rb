@@ -2,7 +2,40 @@
 
 require "test_helper"
 require "pando/doctor/requests"
+require "pando/native"
 require "tempfile"
+
+# A request as it is sent to a worker.
+class DoctorRequestTest < Minitest::Test
+  def test_headers_replace_the_doctors_own_whatever_their_case
+    env = environment("POST", { "host" => "example.com", "USER-AGENT" => "tests", "accept" => "text/plain" }, "abc")
+
+    assert_equal ["example.com", "tests", "text/plain", "3"],
+                 env.values_at("HTTP_HOST", "HTTP_USER_AGENT", "HTTP_ACCEPT", "CONTENT_LENGTH")
+  end
+
+  # The doctor frames the body and ends the connection.
+  def test_headers_about_the_connection_are_the_doctors_own
+    hers = { "connection" => "keep-alive", "content-length" => "99", "Transfer-Encoding" => "chunked" }
+
+    ["abc", nil].each do |body|
+      env = environment("POST", hers, body)
+      assert_equal [body&.bytesize&.to_s, "close", nil],
+                   env.values_at("CONTENT_LENGTH", "HTTP_CONNECTION", "HTTP_TRANSFER_ENCODING")
+    end
+  end
+
+  private
+
+  # As Pando's own server understands the request.
+  def environment(verb, headers, body)
+    text = Pando::Doctor::Request.new(verb: verb, target: "/", headers: headers, body: body).to_http
+    head = text[/\A.*?\r\n\r\n/m]
+    parser = Pando::HTTP::Parser.new(4096, 512, 20)
+    assert_equal true, parser.run(head), parser.reason
+    parser.environment({}, head, nil, "*")
+  end
+end
 
 # A line of a list or of a log; see also DoctorRequestListTest.
 class DoctorRequestLineTest < Minitest::Test
