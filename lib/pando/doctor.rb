@@ -13,11 +13,11 @@ module Pando
   module Doctor
     # @param config [Config]
     # @param requests [Array<Request>, :routes] @param reforks [Integer]
-    # @param patience [Float] seconds for one answer
+    # @param patience [Float] seconds for one answer @param headers [Hash{String => String}] of each request
     # @return [Report]
     # @raise [NotExamined] the application does not boot
-    def self.examine(config, requests: [Request.root], reforks: 1, patience: 10.0)
-      examination = Examination.new(config, requests: requests, reforks: reforks, patience: patience)
+    def self.examine(config, requests: [Request.root], reforks: 1, patience: 10.0, headers: {})
+      examination = Examination.new(config, requests: requests, reforks: reforks, patience: patience, headers: headers)
       started = Sys.now
       evidence = examination.run
       Report.new(evidence, config, Checks.run(evidence), examination.requests, Sys.now - started)

@@ -24,6 +24,9 @@ module Pando
                           help: "With `doctor`, `pages` and `measure`: write the report to this " \
                                 "file instead of stdout.").freeze
 
+      HEADER = Switch.new(name: :header, flags: %w[--header], argument: "\"NAME: VALUE\"", repeatable: true,
+                          help: "With `doctor` and `measure`: a header for each request. Repeatable.").freeze
+
       def initialize(arguments, terminal)
         @arguments = arguments
         @terminal = terminal
@@ -59,6 +62,16 @@ module Pando
         flags[:output] ? File.write(flags[:output], text) : terminal.out.write(text)
       rescue SystemCallError => e
         raise UsageError, "--output: #{e.message}"
+      end
+
+      # @return [Hash{String => String}]
+      def headers
+        Array(flags[:header]).to_h do |text|
+          name, value = text.split(":", 2).map(&:strip)
+          next [name, value] if value && Pando::Doctor::RequestLine.field?(name, value)
+
+          raise UsageError, "--header: must be like \"Name: value\", but is #{text.inspect}."
+        end
       end
 
       def config

@@ -9,7 +9,7 @@ module Pando
     # could not be done.
     class Doctor < Command
       SWITCHES = [
-        REPORT, OUTPUT,
+        REPORT, OUTPUT, HEADER,
         Switch.new(name: :requests, flags: %w[--requests], argument: "FILE|routes",
                    help: "With `doctor`: requests to send: a list, a log to replay, or the routes of a Rails app " \
                          "(in the environment test, unless you name another one)."),
@@ -48,7 +48,7 @@ module Pando
       def examine
         prepare
         report = Pando::Doctor.examine(config, requests: @requests, reforks: flags[:reforks] || REFORKS,
-                                               patience: flags[:patience] || PATIENCE)
+                                               patience: flags[:patience] || PATIENCE, headers: @headers)
         report = report.against(@baseline, fail_on: flags[:fail_on] || "error")
         write_report(report.write(chosen_format, verbose: flags[:verbose]))
         flags[:write_baseline] ? accept(report) : status(report)
@@ -62,6 +62,7 @@ module Pando
         choose_environment
         config.require_rackup
         @requests = requests
+        @headers = headers
         @baseline = flags[:baseline] ? Pando::Doctor::Baseline.read(flags[:baseline]) : Pando::Doctor::Baseline.empty
       end
 

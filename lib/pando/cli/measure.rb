@@ -8,7 +8,7 @@ module Pando
     # Exit status: 0 measured, 2 it could not be measured or the command line is wrong, 130 interrupted.
     class Measure < Command
       SWITCHES = [
-        REPORT, OUTPUT,
+        REPORT, OUTPUT, HEADER,
         Switch.new(name: :routes, flags: %w[--routes], argument: "FILE",
                    help: "With `measure`: the requests, a path or a method and a path on each line. Default, " \
                          "without --log: the GET routes of a Rails app, or /."),
@@ -20,8 +20,6 @@ module Pando
                    help: "With `measure`: how many requests each worker gets. [1000]"),
         Switch.new(name: :clients, flags: %w[--clients], argument: "N", type: Types::Whole.new(1..256),
                    help: "With `measure`: how many requests to send at the same time. [number of workers]"),
-        Switch.new(name: :header, flags: %w[--header], argument: "\"NAME: VALUE\"", repeatable: true,
-                   help: "With `measure`: a header for each request. Repeatable."),
         Switch.new(name: :against, flags: %w[--against], argument: "puma|none",
                    type: Types::Choice.new(:puma, :none),
                    help: "With `measure`: the server to compare with. [puma, if it is in the bundle]")
@@ -93,15 +91,6 @@ module Pando
         WORKERS_TYPE.cast(given.text)
       rescue Config::Type::Invalid => e
         raise UsageError, "#{given.flag}: #{e.message}"
-      end
-
-      def headers
-        Array(flags[:header]).to_h do |text|
-          name, value = text.split(":", 2).map(&:strip)
-          next [name, value] if value && Pando::Doctor::RequestLine.field?(name, value)
-
-          raise UsageError, "--header: must be like \"Name: value\", but is #{text.inspect}."
-        end
       end
 
       def against

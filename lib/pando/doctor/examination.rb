@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
-require "forwardable"
 require "json"
-require "pando/doctor/app_folder"
 require "pando/doctor/checks"
+require "pando/doctor/evidence"
 require "pando/doctor/requests"
 require "pando/doctor/shared_descriptors"
 require "pando/doctor/stage"
-require "pando/doctor/subject/wire"
 
 module Pando
   module Doctor
@@ -29,10 +27,11 @@ module Pando
       attr_reader :requests
 
       # @param config [Config] @param requests [Array<Request>, :routes] @param reforks [Integer]
-      # @param patience [Float] seconds for any one answer
-      def initialize(config, requests:, reforks:, patience:)
+      # @param patience [Float] seconds for any one answer @param headers [Hash{String => String}] of each request
+      def initialize(config, requests:, reforks:, patience:, headers: {})
         @config = config
         @wanted = requests
+        @headers = headers
         @reforks = reforks
         @patience = patience
         @evidence = Evidence.new(config.directory)
@@ -44,16 +43,23 @@ module Pando
         Stage.open(@config, patience: @patience) do |stage|
           @stage = stage
           @evidence.facts = stage.facts
-          @requests = @wanted == :routes ? routes : @wanted
+          @requests = (@wanted == :routes ? routes : @wanted).map { |request| request.with_headers(@headers) }
           examine_generations
           @evidence.could_not("libraries", "no mold reported them") if stage.reports(:section).empty?
           stage.stop
         end
+        judge_responses
         trace_native_origins if unlocated_native_fault?
         @evidence
       end
 
       private
+
+      # Middleware that redirects or refuses all requests is not the application.
+      def judge_responses
+        responses = @evidence.responses
+        @evidence.could_not("requests", "none was answered with 2xx: #{responses}") unless responses.served?
+      end
 
       def routes
         paths = @stage.reports(:snapshot).filter_map { |fact| fact[:routes] }.first || []
@@ -106,10 +112,26 @@ module Pando
         Stage::WORKERS.times do |slot|
           examine_first_generation(parallel: uses[0].empty?) if number.zero? && slot == 1
           began = Sys.now
-          uses[slot] = turn(number, slot) { round(number, slot) }
+          uses[slot] = turn(number, slot) { serve_round(number, slot) }
           @evidence.round_seconds ||= Sys.now - began
         end
         without_background(number, uses)
+      end
+
+      # The very first responses tell which requests the application wants to have over TLS.
+      def serve_round(number, slot)
+        round(number, slot)
+        round(number, slot, take_to_tls) if number.zero? && slot.zero?
+      end
+
+      # From now on, requests that were redirected to TLS are sent as a TLS proxy sends them.
+      # @return [Array<Request>] these
+      def take_to_tls
+        redirected, @evidence.sent = @evidence.sent.partition(&:sent_to_tls?)
+        renewed = redirected.map(&:request).to_h { |request| [request, request.with_headers(Request::TLS)] }
+        @requests = @requests.map { |request| renewed.fetch(request, request) }
+        @evidence.over_tls = renewed.size
+        renewed.values
       end
 
       # Sends each request once to the worker of a slot.
@@ -297,87 +319,6 @@ module Pando
 
       # Seconds that one worker needs for all requests.
       def once = @evidence.round_seconds || 0.0
-    end
-
-    # All that an examination has seen: the processes' own reports are in {#facts}, what was seen from outside is in
-    # {#generations}. Owned by the examination, in the command's process; the checks read it.
-    class Evidence
-      extend Forwardable
-
-      # One generation: its mold and workers (Stage::Actor), the SocketTable before the workers served, the ProcessInfo
-      # of each actor after they had, by slot which inherited descriptors a worker used, and the shared descriptors.
-      Generation = Struct.new(:number, :mold, :workers, :sockets, :processes, :uses, :shared, keyword_init: true)
-      # A request that was sent to a worker, and its Conversation::Answer.
-      Sent = Struct.new(:request, :generation, :slot, :answer, keyword_init: true)
-      # A process's memory in bytes.
-      Memory = Struct.new(:moment, :title, :pid, :rss, :pss, :uss, keyword_init: true)
-      # A check that could not be made, and why.
-      Undone = Struct.new(:check, :reason)
-      # A check that was made with some of the requests only.
-      Limited = Struct.new(:check, :requests, :of)
-
-      attr_reader :generations, :sent, :counts, :memory, :undone, :limits
-      # @return [Array<Hash>] the processes' reports, in the order of their arrival
-      attr_accessor :facts
-      # @return [Array<Hash>] lines that made native threads and descriptors, from the second, traced run
-      attr_accessor :origins
-      # @return [Integer, nil] the number of the generation that did not come
-      attr_accessor :missing
-      # @return [Float, nil] seconds that one worker took for all requests once
-      attr_accessor :round_seconds
-      # @return [Hash, nil] a worker's report about lazy state
-      attr_accessor :lazy_state
-
-      # @!method own?(location) @!method local(location)
-      # @see AppFolder
-      def_delegators :@folder, :own?, :local
-
-      def initialize(directory)
-        @folder = AppFolder.new(directory)
-        @generations = []
-        @sent = []
-        @counts = []
-        @memory = []
-        @facts = []
-        @origins = []
-        @undone = []
-        @limits = []
-      end
-
-      # Notes that a check could not be made: the examination is incomplete.
-      def could_not(check, reason) = @undone |= [Undone.new(check, reason)]
-
-      # Notes that a check saw some of the requests only.
-      def limited(check, requests, all) = @limits << Limited.new(check, requests, all)
-
-      # @param moment [Symbol] :fork, :served
-      def snapshots(moment) = facts.select { |fact| fact[:snapshot] == moment.to_s }
-      def events(*names) = facts.select { |fact| names.include?(fact[:event]) }
-      def records(kind) = facts.select { |fact| fact[:record] == kind.to_s }
-
-      # @return [Hash, nil] the last mold's report about libraries, which includes those that requests have loaded
-      def libraries = facts.reverse_each.find { |fact| fact[:section] == "libraries" }
-
-      # @yieldparam forker [Hash] its snapshot before the fork
-      # @yieldparam child [Hash] the snapshot of one of its descendants after that had served
-      def each_fork
-        snapshots(:fork).each do |forker|
-          children = snapshots(:served).select { |one| one[:ancestors][0..-2].include?(forker[:pid]) }
-          children.each { |child| yield forker, child }
-        end
-      end
-
-      # @return [Array<Hash>] snapshots of the processes that have a child which has served
-      def forkers = [].tap { |found| each_fork { |forker, _| found << forker } }.uniq
-
-      # @return [String, nil] the line that made a native thread or descriptor
-      def origin(kind)
-        origins.find { |one| one[:origin] == kind.to_s && yield(one) }&.fetch(:location)
-      end
-
-      PANDO = File.expand_path("../..", __dir__)
-
-      def ours?(location) = !location.nil? && location.start_with?("#{PANDO}/")
     end
   end
 end

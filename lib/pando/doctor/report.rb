@@ -109,11 +109,11 @@ module Pando
       # @return [Hash{Symbol => Object}] values that JSON knows
       def to_h
         { schema: SCHEMA, pando: VERSION, application: application, seconds: seconds.round(2),
-          requests: requests.map(&:to_s), generations: generations, summary: summary,
-          findings: findings.map { |one| one.to_h.merge(fingerprint: one.fingerprint, known: known?(one)) },
+          requests: requests.map(&:to_s), statuses: statuses, generations: generations, summary: summary,
+          findings: findings.map { |one| judged(one) },
           memory: memory.map(&:to_h), descriptors: descriptors, threads: threads, libraries: libraries,
           features: features, lazy_state: lazy_state, undone: undone.map(&:to_h),
-          limits: @evidence.limits.map(&:to_h) }
+          limits: limits.map(&:to_h) }
       end
 
       def application
@@ -171,6 +171,12 @@ module Pando
       # @return [Array<Evidence::Limited>] the checks that were made with some of the requests only
       def limits = @evidence.limits
 
+      # @return [Array<String>] lines about the responses, if not all requests got a 2xx
+      def responses = @evidence.responses.notes
+
+      # @return [Hash{Integer => Integer}] requests by the status of their first response
+      def statuses = @evidence.responses.statuses
+
       # @param format [String] text, json or html
       # @param verbose [Boolean] for text: with the notes about gems
       # @return [String]
@@ -185,6 +191,8 @@ module Pando
       end
 
       private
+
+      def judged(finding) = finding.to_h.merge(fingerprint: finding.fingerprint, known: known?(finding))
 
       # If several findings of a kind name one line, the gravest stays, and of equals the first, which has more details.
       def unite(findings)
@@ -237,8 +245,8 @@ module Pando
         end
 
         def to_s
-          [heading, *findings, *limits, *undone, "", *memory, "", *libraries, *features, "", verdict]
-            .join("\n").concat("\n")
+          [heading, *findings, *@report.responses, *limits, *undone,
+           "", *memory, "", *libraries, *features, "", verdict].join("\n").concat("\n")
         end
 
         private

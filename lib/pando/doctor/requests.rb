@@ -18,6 +18,17 @@ module Pando
         headers.flat_map(&:to_a).to_h { |name, value| [name.downcase, [name, value]] }.values.to_h
       end
 
+      # @param more [Hash{String => String}] headers of all requests; its own come before them
+      # @return [Request]
+      def with_headers(more) = Request.new(**to_h, headers: Request.merge(more, headers))
+
+      # @param location [String, nil] of a redirection
+      # @return [Boolean] whether it leads to the same address over TLS
+      def sent_to_tls?(location)
+        authority = location.to_s.b[%r{\Ahttps://[^/]+}n]
+        !authority.nil? && location.b.delete_prefix(authority) == target.b
+      end
+
       # @return [String] as sent: one request a connection
       def to_http
         fields = Request.merge(Request::DEFAULTS, headers).reject { |name, _| Request::FRAMING.include?(name.downcase) }
@@ -30,6 +41,8 @@ module Pando
     end
 
     Request::DEFAULTS = { "Host" => "localhost", "User-Agent" => "pando doctor", "Accept" => "*/*" }.freeze
+    # The header by which a TLS proxy satisfies an application that insists on TLS.
+    Request::TLS = { "X-Forwarded-Proto" => "https" }.freeze
     # Headers that the doctor sets by itself, or leaves out: its own framing of the body holds.
     Request::FRAMING = %w[connection content-length transfer-encoding].freeze
 

@@ -237,13 +237,15 @@ module Pando
 
     # Sends one worker requests and questions (see Subject::Handler). Runs in the command's process.
     class Conversation
-      # The outcome of a request: its status, nil if the connection was closed without one. If no answer came in time:
-      # the worker's stack, `stuck_in` (:sleep, :lock, nil for anything else), and the pid that was killed.
-      Answer = Struct.new(:status, :stack, :stuck_in, :killed, keyword_init: true) do
+      # The outcome of a request: its status, nil if the connection was closed without one, and the location of a
+      # redirection. If no answer came in time: the worker's stack, `stuck_in` (:sleep, :lock, nil for anything else),
+      # and the pid that was killed.
+      Answer = Struct.new(:status, :location, :stack, :stuck_in, :killed, keyword_init: true) do
         def stuck? = !stack.nil?
       end
 
       CHUNK = 65_536
+      LONGEST_HEAD = 16_384 # bytes; of a longer one, only the beginning is read
       STACK_WITHIN = 1.0 # seconds
       C_METHOD = /\Ain /
       # Numbers of the system call futex(2), in which locks wait, by CPU.
@@ -262,7 +264,7 @@ module Pando
         head = read(socket, deadline) if write(socket, request.to_http, deadline)
         return stuck unless head
 
-        Answer.new(status: head[%r{\AHTTP/1\.\d (\d{3})}, 1]&.to_i)
+        Answer.new(status: head[%r{\AHTTP/1\.\d (\d{3})}, 1]&.to_i, location: head[/\r\nlocation:[ \t]*(\S+)/i, 1])
       rescue SystemCallError
         Answer.new
       ensure
@@ -297,17 +299,17 @@ module Pando
         true
       end
 
-      # @return [String, nil] the beginning of the answer, which is read to its end; nil: not in time
+      # @return [String, nil] the head of the answer, which is read to its end; nil: not in time
       def read(socket, deadline)
         head = +""
         loop do
           return unless in_time?(deadline) { |left| socket.wait_readable(left) }
 
           part = socket.readpartial(CHUNK)
-          head << part if head.bytesize < 100
+          head << part if head.bytesize < LONGEST_HEAD
         end
       rescue EOFError, Errno::ECONNRESET
-        head || ""
+        head.to_s.partition("\r\n\r\n").first
       end
 
       def in_time?(deadline)

@@ -113,9 +113,6 @@ module Pando
     class Rehearsal
       include Wording
 
-      # The header by which a TLS proxy satisfies an application that insists on TLS.
-      TLS = { "X-Forwarded-Proto" => "https" }.freeze
-
       # The headers of each request, the remaining requests (a Selection), and how many were answered with a
       # redirection.
       attr_reader :headers, :selection, :redirected
@@ -132,7 +129,8 @@ module Pando
       def call
         answers = ask_all
         if answers.each_value.any? { |given| given.any? { |answer| sent_to_tls?(answer) } }
-          @headers = TLS.merge(headers)
+          @tls = true
+          @headers = Doctor::Request.merge(Doctor::Request::TLS, headers)
           answers = ask_all
         end
         @redirected = answers.values.first.count(&:redirected?)
@@ -144,7 +142,7 @@ module Pando
       end
 
       # Whether requests have the header of a TLS proxy.
-      def tls? = headers.key?(TLS.keys.first)
+      def tls? = @tls == true
 
       private
 
@@ -172,10 +170,7 @@ module Pando
         known.empty? ? "See its output or its log for the reason." : known.join(" ")
       end
 
-      # A redirection to the same address over TLS.
-      def sent_to_tls?(answer)
-        answer.redirected? && answer.location.to_s.match?(%r{\Ahttps://[^/]+#{Regexp.escape(answer.request.target)}\z})
-      end
+      def sent_to_tls?(answer) = answer.redirected? && answer.request.sent_to_tls?(answer.location)
 
       def reasons(answers)
         troubles = answers.flat_map do |subject, given|

@@ -136,6 +136,51 @@ class DoctorTest < Minitest::Test
     end
   end
 
+  # Only middleware has run: nothing is known of the application.
+  def test_requests_that_are_all_redirected_show_nothing
+    write("requests", "/a\n/b\n/gone\n")
+    app = "run ->(env) { env['PATH_INFO'] == '/gone' ? [404, {}, []] : [302, { 'location' => '/login' }, []] }"
+    run = doctor(app, "--requests", "requests")
+    outcome = "2 of 3 requests were redirected, 1 was answered with 404"
+
+    assert_equal(3, run.status, run.err)
+    assert_includes(run.out, "could not be done: requests: none was answered with 2xx: #{outcome}")
+  end
+
+  def test_requests_that_are_redirected_are_told
+    app = "run ->(env) { env['PATH_INFO'] == '/a' ? [200, {}, []] : [302, { 'location' => '/login' }, []] }"
+    write("requests", "/a\n/b\n")
+    run = doctor(app, "--requests", "requests", "--format", "json")
+    text = doctor(app, "--requests", "requests").out
+
+    assert_equal([0, { "200" => 1, "302" => 1 }], [run.status, run.report["statuses"]])
+    assert_match(/^responses: 1 of 2 requests was redirected$/, text)
+  end
+
+  def test_headers_reach_the_application
+    app = "run ->(env) { env['HTTP_COOKIE'] == 'a=b' ? [200, {}, []] : [302, { 'location' => '/login' }, []] }"
+
+    assert_equal([3, 0], [doctor(app), doctor(app, "--header", "Cookie: a=b")].map(&:status))
+  end
+
+  # As behind a TLS proxy.
+  def test_an_application_that_insists_on_tls_is_served
+    write("requests", "/a\n/b\n/up\n")
+    app = <<~RUBY
+      run lambda { |env|
+        path = env["PATH_INFO"]
+        next [301, { "location" => "https://localhost\#{path}" }, []] if path != "/up" && env["HTTP_X_FORWARDED_PROTO"] != "https"
+
+        [200, {}, []]
+      }
+    RUBY
+    run = doctor(app, "--requests", "requests")
+
+    assert_equal(0, run.status, run.out)
+    assert_match(/^2 requests had the header X-Forwarded-Proto: https, since the app.* redirects plain HTTP$/, run.out)
+    assert_equal({ "200" => 3 }, doctor(app, "--requests", "requests", "--format", "json").report["statuses"])
+  end
+
   def test_hooks_and_settings_of_the_config_file_hold
     write("config/pando.rb", <<~RUBY)
       workers 7

@@ -80,6 +80,14 @@ class DoctorCommandTest < Minitest::Test
     assert_match(/--fail-on: must be error or warning, but is "note"/, @err)
   end
 
+  def test_headers_are_passed_on
+    examined("--header", "Cookie: a=b; c=d", "--header", "Host:x")
+
+    assert_equal({ "Cookie" => "a=b; c=d", "Host" => "x" }, @headers)
+    assert_equal([nil, 2], [examined("--header", "Cookie"), @status])
+    assert_match(/--header: must be like/, @err)
+  end
+
   private
 
   def finding(kind) = Pando::ForkSafety::Finding.new(kind, subject: "it", message: "it is so")
@@ -92,8 +100,9 @@ class DoctorCommandTest < Minitest::Test
   # @return [Array, nil] the environment and the requests of the examination; nil if there was none
   def examined(*arguments, env: {})
     seen = nil
-    examine = lambda do |config, requests:, **|
+    examine = lambda do |config, requests:, headers:, **|
       seen = [config.environment, requests]
+      @headers = headers
       Doctor::Report.new(@evidence, config, @findings, [Doctor::Request.root], 1.0)
     end
     out, err = Array.new(2) { StringIO.new }

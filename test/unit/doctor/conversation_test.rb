@@ -53,6 +53,19 @@ class DoctorConversationTest < Minitest::Test
     assert_equal body, worker.value
   end
 
+  def test_a_redirection_is_known_with_its_target
+    worker = Thread.new do
+      client = @listener.accept
+      client.gets("\r\n\r\n")
+      client.write("HTTP/1.1 302 Found\r\nset-cookie: #{"a" * 1000}\r\n", "Location: /login\r\n\r\nlocation: /other")
+      client.close
+    end
+    answer = answer_to(body: "", patience: WITHIN)
+    worker.join
+
+    assert_equal [302, "/login"], answer.to_h.values_at(:status, :location)
+  end
+
   # Each CPU has its own numbers of system calls.
   def test_only_where_its_number_is_known_futex_is_waiting_for_a_lock
     cpu = RbConfig::CONFIG["host_cpu"]

@@ -142,11 +142,23 @@ class DoctorReportTest < Minitest::Test
     add(:shared_socket, location: "#{@folder}/a.rb:1")
     known = JSON.parse(report.write("json"))
 
-    assert_equal(%w[schema pando application seconds requests generations summary findings memory descriptors threads
-                    libraries features lazy_state undone limits], known.keys)
+    assert_equal(%w[schema pando application seconds requests statuses generations summary findings memory descriptors
+                    threads libraries features lazy_state undone limits], known.keys)
     assert_equal(%w[kind severity subject location message advice details fingerprint known],
                  known["findings"].first.keys)
     assert_equal(["GET /"], known["requests"])
+  end
+
+  def test_responses_that_are_no_2xx_are_told
+    answers = [302, 200].map { |status| Doctor::Conversation::Answer.new(status: status) }
+    answers.each_with_index do |answer, at|
+      request = Doctor::Request.new(verb: "GET", target: "/#{at}", headers: {}, body: nil)
+      @evidence.sent << Doctor::Evidence::Sent.new(request: request, generation: 0, slot: 0, answer: answer)
+    end
+
+    assert_match(/^responses: 1 of 2 requests was redirected$/, report.write("text"))
+    assert_includes(report.write("html"), "<p>responses: 1 of 2 requests was redirected</p>")
+    assert_equal({ "200" => 1, "302" => 1 }, JSON.parse(report.write("json"))["statuses"])
   end
 
   def test_what_came_of_what_kernel_and_ruby_can_do

@@ -14,6 +14,21 @@ class DoctorRequestTest < Minitest::Test
                  env.values_at("HTTP_HOST", "HTTP_USER_AGENT", "HTTP_ACCEPT", "CONTENT_LENGTH")
   end
 
+  def test_its_own_headers_come_before_those_of_all_requests
+    request = Pando::Doctor::Request.new(verb: "GET", target: "/a", headers: { "cookie" => "own" }, body: nil)
+
+    assert_equal({ "cookie" => "own", "X-A" => "b" }, request.with_headers("Cookie" => "all", "X-A" => "b").headers)
+    assert_equal({ "cookie" => "own" }, request.headers)
+  end
+
+  def test_only_the_same_address_over_tls_is_sent_to_tls
+    request = Pando::Doctor::Request.new(verb: "GET", target: "/a?b=\u00e9", headers: {}, body: nil)
+    elsewhere = ["http://x/a?b=\u00e9", "https://x/", "/a?b=\u00e9", "https://x/a?b=\xE9", nil]
+
+    assert request.sent_to_tls?("https://x:8443/a?b=\u00e9".b)
+    elsewhere.each { |location| refute request.sent_to_tls?(location), location.inspect }
+  end
+
   # The doctor frames the body and ends the connection.
   def test_headers_about_the_connection_are_the_doctors_own
     hers = { "connection" => "keep-alive", "content-length" => "99", "Transfer-Encoding" => "chunked" }

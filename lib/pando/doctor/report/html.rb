@@ -45,7 +45,7 @@ module Pando
             "Shared descriptors" => descriptors,
             "Threads where forks were made" => threads,
             "Lazily loaded state" => @report.lazy_state&.then { |figures| LazyStateSection.render(figures) },
-            "Libraries" => Table.new([], libraries).html, "Requests" => HtmlPage.code_list(@report.requests),
+            "Libraries" => Table.new([], libraries).html, "Requests" => requests,
             "Kernel and Ruby" => Table.new([], @report.features.to_a).html }
         end
 
@@ -78,6 +78,11 @@ module Pando
             [one[:process], "#{one[:name]}#{" (native)" if one[:native]}", HtmlPage.code(one[:location])]
           end
           Table.new(["process", "thread", "started at"], rows).html
+        end
+
+        def requests
+          notes = @report.responses.map { |one| "<p>#{h(one)}</p>" }.join
+          "#{notes}#{HtmlPage.code_list(@report.requests)}"
         end
 
         def libraries = @report.libraries.map { |one| one.values_at(:name, :version, :verdict, :note) }
