@@ -20,7 +20,6 @@ module Pando
       LISTED_WRITES = "only GET and HEAD are sent without --writes"
       UNREADABLE = "not a request that can be sent"
       RARE = "not among the #{DIFFERENT} most frequent requests".freeze
-      LATE = "after the first #{LONGEST} requests".freeze
       # Paths of GET requests that change something in many applications, although a GET should not.
       HAZARDOUS = /log_?out|sign_?out|delete|destroy|remove|unsubscribe|\breset/i
       HAZARD = "by its name it may do more than read; to send it, list it in --routes FILE"
@@ -32,16 +31,9 @@ module Pando
         # @param origin [String] where they come from, for the report
         # @param writes [Boolean] whether to include requests that do more than read
         def of_lines(lines, origin, writes: false)
-          omitted = Hash.new { |all, reason| all[reason] = [] }
-          requests = lines.filter_map do |text|
-            line = Doctor::RequestLine.new(text)
-            next if line.empty?
-
-            reason = objection(line, writes)
-            omitted[reason] << (line.request || line.text[0, 40]) if reason
-            line.request unless reason
-          end
-          new(requests, origin, omitted).bounded
+          reading = Reading.new(lines, writes)
+          origin = "the first #{LONGEST.to_s.sub(/\d{3}\z/, ',\0')} of #{origin}" if reading.cut?
+          new(reading.requests, origin, reading.omitted).without_rare
         end
 
         def of_routes(paths)
@@ -52,15 +44,6 @@ module Pando
         end
 
         def of_root = new([Doctor::Request.root], "only /, since you have given neither --routes nor --log", {})
-
-        private
-
-        def objection(line, writes)
-          return UNREADABLE unless line.request
-          return if writes || line.safe?
-
-          line.logged? ? WRITES : LISTED_WRITES
-        end
       end
 
       # The requests, and where they come from.
@@ -82,13 +65,11 @@ module Pando
         Selection.new(requests.reject { |request| failed.key?(request) }, origin, omitted.merge(more))
       end
 
-      # @return [Selection] within the limits
-      def bounded
-        late = requests.drop(LONGEST)
-        taken = requests.first(LONGEST)
-        rare = taken.tally.sort_by.with_index { |(_, times), place| [-times, place] }.drop(DIFFERENT).to_h
-        kept = rare.empty? ? taken : taken.reject { |request| rare.key?(request) }
-        Selection.new(kept, origin, omitted.merge(RARE => rare.keys, LATE => late))
+      # @return [Selection] with no more than {DIFFERENT} different requests
+      def without_rare
+        rare = requests.tally.sort_by.with_index { |(_, times), place| [-times, place] }.drop(DIFFERENT).to_h
+        kept = rare.empty? ? requests : requests.reject { |request| rare.key?(request) }
+        Selection.new(kept, origin, omitted.merge(RARE => rare.keys))
       end
 
       # That many from there on, starting over after the last.
@@ -108,6 +89,56 @@ module Pando
 
       def name(one) = one.respond_to?(:verb) ? "#{one.verb} #{one.path}" : one.to_s
       def repeated(name, times) = times > 1 ? "#{name} (#{times} times)" : name
+
+      # Reads the lines of a list or a log up to the last request that is taken. Owned by {of_lines}.
+      class Reading
+        include Wording
+
+        attr_reader :requests
+
+        def initialize(lines, writes)
+          @writes = writes
+          @requests = []
+          @omitted = Hash.new { |all, reason| all[reason] = [] }
+          @unreadable = []
+          lines.each.with_index(1) do |text, number|
+            take(Doctor::RequestLine.new(text), number)
+            break if cut?
+          end
+        end
+
+        # @return [Boolean] whether there may be more requests
+        def cut? = requests.size == LONGEST
+
+        # What an unreadable line says may be secret, so it is not told. In a log, such lines are no mistake: Rails
+        # writes several others for each request.
+        # @return [Hash{String => Array<Object>}] by reason, requests or their names
+        def omitted
+          return @omitted if @logged || @unreadable.empty?
+
+          lines = counted(@unreadable.size, "line")
+          first = @unreadable.one? ? "line #{@unreadable.first}" : "the first is line #{@unreadable.first}"
+          { **@omitted, UNREADABLE => ["#{lines}, #{first}"] }
+        end
+
+        private
+
+        def take(line, number)
+          return if line.empty?
+
+          @logged ||= line.logged?
+          return @unreadable << number unless line.request
+
+          reason = objection(line)
+          reason ? @omitted[reason] << line.request : requests << line.request
+        end
+
+        def objection(line)
+          return if @writes || line.safe?
+
+          line.logged? ? WRITES : LISTED_WRITES
+        end
+      end
     end
 
     # The routes of a Rails application. Another process loads the application to read them.

@@ -17,21 +17,38 @@ class MeasureSelectionTest < Minitest::Test
 
   def test_what_writes_is_left_out_and_named
     selection = of("/", 'Started POST "/posts?token=secret" for ::1 at 1', 'Started POST "/posts" for ::1 at 1',
-                   "DELETE /posts/1", "no request")
+                   "DELETE /posts/1")
 
     assert_equal(["GET /"], selection.requests.map(&:to_s))
-    assert_equal({ Selection::WRITES => ["POST /posts (2 times)"], Selection::LISTED_WRITES => ["DELETE /posts/1"],
-                   Selection::UNREADABLE => ["no request"] }, selection.left_out)
+    assert_equal({ Selection::WRITES => ["POST /posts (2 times)"], Selection::LISTED_WRITES => ["DELETE /posts/1"] },
+                 selection.left_out)
+  end
+
+  # What such a line has is not told: it may be secret.
+  def test_lines_of_a_list_that_are_no_requests_are_counted
+    selection = of("/", "", "password=secret", "GET", "POST /posts")
+
+    assert_equal({ Selection::UNREADABLE => ["2 lines, the first is line 3"],
+                   Selection::LISTED_WRITES => ["POST /posts"] }, selection.left_out)
+    assert_equal({ Selection::UNREADABLE => ["1 line, line 1"] }, of("hello", "/").left_out)
+  end
+
+  # A log of Rails has several other lines for each request.
+  def test_lines_of_a_log_that_are_no_requests_are_nothing
+    selection = of('Started GET "/posts?page=2" for ::1 at 1', "Processing by PostsController#index as HTML",
+                   '  Parameters: {"token"=>"secret"}', "Completed 200 OK in 5ms", "")
+
+    assert_equal([["GET /posts?page=2"], {}], [selection.requests.map(&:to_s), selection.left_out])
   end
 
   # The lines of a log are read in BINARY.
   def test_what_is_left_out_can_be_written_even_if_a_line_is_not_text
-    selection = of("/", "\xFFgarb\n".b, "caf\u00E9\n".b, "POST /caf\u00E9\n".b)
-    left_out = { Selection::UNREADABLE => ["?garb", "caf\u00E9"], Selection::LISTED_WRITES => ["POST /caf\u00E9"] }
+    selection = of("/", "POST /garb\xFF\n".b, "POST /caf\u00E9\n".b)
+    left_out = { Selection::LISTED_WRITES => ["POST /garb", "POST /caf\u00E9"] }
 
     assert_equal(left_out, selection.left_out)
     assert_equal(left_out, JSON.parse(JSON.generate(selection.left_out)))
-    assert_equal("?garb, caf\u00E9, POST /caf\u00E9", selection.left_out.values.flatten.join(", "))
+    assert_equal("POST /garb, POST /caf\u00E9", selection.left_out.values.flatten.join(", "))
   end
 
   def test_writes_if_the_user_wants_them
@@ -51,10 +68,13 @@ class MeasureSelectionTest < Minitest::Test
   end
 
   def test_of_a_long_log_the_beginning
-    selection = of(*["/a"] * Selection::LONGEST, "/b", "/b")
+    read = 0
+    lines = Enumerator.new { |log| 10_000_000.times { log << ((read += 1).even? ? "/a" : "# /b") } }
+    selection = Selection.of_lines(lines, "a log")
 
-    assert_equal([Selection::LONGEST, ["GET /b (2 times)"]],
-                 [selection.requests.size, selection.left_out[Selection::LATE]])
+    assert_equal([Selection::LONGEST, Selection::LONGEST * 2], [selection.requests.size, read])
+    assert_equal("20000 requests of 1 kind: the first 20,000 of a log", selection.title)
+    assert_empty(selection.left_out)
   end
 
   def test_routes_that_only_read_by_their_names
