@@ -211,7 +211,8 @@ module Pando
       SLICES = 40
       # Requests in a slice, at least: a percentile of fewer means nothing.
       SHORTEST = 20
-      # Bytes of memory that the machine must keep for other processes.
+      NO_MEMORY = "the kernel does not tell the memory of other processes: /proc/PID/smaps_rollup cannot be read"
+      # Bytes of memory that must be left for other processes.
       SPARE = 200 * 1_048_576
 
       # @return [Array<Side>] the other server first, Pando last
@@ -232,7 +233,7 @@ module Pando
 
       # @raise [NotMeasured]
       def call
-        sides.each { |side| look(side, 0) }
+        sides.each { |side| look_first(side) }
         done = 0
         while done < @plan.total && !cut_short
           count = [slice, @plan.total - done].min
@@ -257,6 +258,16 @@ module Pando
         raise side.subject.failure("the server ended under load") unless side.subject.alive?
 
         look(side, first + count)
+      end
+
+      # Otherwise its memory would be 0 in every reading.
+      def look_first(side)
+        look(side, 0)
+        return unless side.readings.first.last.processes.zero?
+
+        raise side.subject.failure("the server ended before the load") unless side.subject.alive?
+
+        raise NotMeasured, NO_MEMORY
       end
 
       def look(side, done)

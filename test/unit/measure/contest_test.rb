@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "socket"
 require "tmpdir"
-require "pando/measure/contest"
-require "pando/measure/selection"
+require "pando/measure"
 
 # The first pass, with servers of the test's own.
 class MeasureRehearsalTest < Minitest::Test
@@ -285,5 +285,58 @@ class MeasureClientTest < Minitest::Test
     when "/half" then socket.write(OK.chop) && socket.close
     else socket.write("HTTP/1.1 301 x\r\nLocation: https://127.0.0.1/\r\nContent-Length: 0\r\n\r\n")
     end
+  end
+end
+
+# The load, against a server of the test's own, which is this process.
+class MeasureContestTest < Minitest::Test
+  Measure = Pando::Measure
+  # A subject that lives as long as the test.
+  Subject = Struct.new(:name, :port, :tree) do
+    def alive? = true
+    def facts = {}
+  end
+
+  def setup
+    @listener = TCPServer.new("127.0.0.1", 0)
+    @server = Thread.new { loop { Thread.new(@listener.accept) { |socket| serve(socket) } } }
+    @server.report_on_exception = false
+  end
+
+  def teardown
+    @server.kill.join
+    @listener.close
+  end
+
+  def test_all_requests_are_sent
+    contest = contest().call
+
+    assert_nil(contest.cut_short)
+    assert_equal([[40, [200]]], contest.sides.map { |side| [side.answers.size, side.answers.map(&:status).uniq] })
+  end
+
+  # A kernel without that file, or one that keeps it secret: 0 MiB would be a figure.
+  def test_without_the_memory_of_other_processes_nothing_is_measured
+    error = Pando::Sys::Memory.stub(:usage, nil) { assert_raises(Measure::NotMeasured) { contest.call } }
+
+    assert_match(%r{the kernel does not tell the memory of other processes: /proc/PID/smaps_rollup}, error.message)
+  end
+
+  private
+
+  # Two workers' requests in two slices.
+  def contest
+    plan = Measure::Plan.new(workers: 2, requests: 20, clients: 2, headers: {}, against: :none)
+    rehearsal = Struct.new(:selection, :headers).new(Measure::Selection.of_root, {})
+    subject = Subject.new("Pando", @listener.addr[1], Measure::ProcessTree.new(Process.pid, //))
+    Measure::Contest.new([subject], rehearsal, plan, proc {})
+  end
+
+  def serve(socket)
+    socket.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") while socket.gets("\r\n\r\n")
+  rescue SystemCallError
+    nil
+  ensure
+    socket.close
   end
 end
