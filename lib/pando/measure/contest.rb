@@ -5,6 +5,7 @@ require "pando/doctor/requests"
 require "pando/measure/figures"
 require "pando/measure/subject"
 require "pando/sys"
+require "pando/sys/memory"
 require "pando/wording"
 
 module Pando
@@ -275,10 +276,8 @@ module Pando
       end
 
       def check_memory
-        free = File.read("/proc/meminfo")[/^MemAvailable: +(\d+) kB$/, 1]
-        return if free.nil? || free.to_i * 1024 >= SPARE
-
-        @cut_short = "the machine had only #{free.to_i / 1024} MiB of memory left"
+        left = Sys::Memory.left
+        @cut_short = "only #{left / 1_048_576} MiB of memory were left" if left && left < SPARE
       end
     end
   end

@@ -20,6 +20,7 @@ module Pando
       # kills.
       Memory = Struct.new(:used, :limit) do
         def percent = used * 100.0 / limit
+        def left = [limit - used, 0].max
       end
 
       # @param root [String] where control groups are mounted

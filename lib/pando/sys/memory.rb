@@ -53,6 +53,14 @@ module Pando
           [group.memory_limit, total(machine)].compact.min
         end
 
+        # The memory that is left: of the control group, or of the machine, whichever has less. A group's inactive files
+        # count as free, and so does what the kernel estimates that the machine can free.
+        #
+        # @return [Integer, nil] bytes
+        def left(group: ControlGroup.new, machine: "/proc/meminfo")
+          [group.memory&.left, available(machine)].compact.min
+        end
+
         # The share of the last ten seconds in which a process waited for memory (PSI, Linux' psi.rst): in the control
         # group, or anywhere on the machine, because the machine's OOM killer may pick our processes as well.
         #
@@ -62,6 +70,12 @@ module Pando
         end
 
         private
+
+        def available(machine)
+          File.read(machine)[/^MemAvailable: +(\d+) kB$/, 1]&.then { |kib| kib.to_i * 1024 }
+        rescue SystemCallError
+          nil
+        end
 
         # Without the file, as under systemd's ProcSubset=pid and on other systems, the C library may know the number of
         # pages.

@@ -291,6 +291,8 @@ end
 # The load, against a server of the test's own, which is this process.
 class MeasureContestTest < Minitest::Test
   Measure = Pando::Measure
+  MIB = 1 << 20
+  Group = Struct.new(:memory)
   # A subject that lives as long as the test.
   Subject = Struct.new(:name, :port, :tree) do
     def alive? = true
@@ -320,6 +322,14 @@ class MeasureContestTest < Minitest::Test
     error = Pando::Sys::Memory.stub(:usage, nil) { assert_raises(Measure::NotMeasured) { contest.call } }
 
     assert_match(%r{the kernel does not tell the memory of other processes: /proc/PID/smaps_rollup}, error.message)
+  end
+
+  def test_the_load_ends_before_the_memory_of_the_container_does
+    group = Group.new(Pando::Sys::ControlGroup::Memory.new(412 * MIB, 512 * MIB))
+    contest = Pando::Sys::ControlGroup.stub(:new, group) { contest().call }
+
+    assert_equal("only 100 MiB of memory were left", contest.cut_short)
+    assert_equal([20], contest.sides.map { |side| side.answers.size })
   end
 
   private

@@ -111,6 +111,18 @@ class SysMemoryTest < Minitest::Test
     end
   end
 
+  def test_what_is_left_is_the_least_of_what_the_group_and_the_machine_have
+    machine = write("machine", "MemTotal: 4194304 kB\nMemFree: 1 kB\nMemAvailable:   307200 kB\n")
+    group = ->(memory) { Group.new(nil, nil, memory) }
+    full = Pando::Sys::ControlGroup::Memory.new(412 * MIB, 512 * MIB)
+
+    { nil => 300, full => 100, Pando::Sys::ControlGroup::Memory.new(0, 512 * MIB) => 300 }.each do |memory, expected|
+      assert_equal(expected * MIB, Memory.left(group: group.call(memory), machine: machine))
+    end
+    assert_equal(100 * MIB, Memory.left(group: group.call(full), machine: "/nowhere"))
+    assert_nil(Memory.left(group: group.call(nil), machine: "/nowhere"))
+  end
+
   def test_pressure_is_the_groups_or_the_machines_whichever_is_more
     machine = write("pressure", "some avg10=1.50 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.10 avg60=0.00 total=0\n")
 
@@ -123,7 +135,7 @@ class SysMemoryTest < Minitest::Test
   private
 
   # Stands for a control group.
-  Group = Struct.new(:memory_limit, :memory_pressure)
+  Group = Struct.new(:memory_limit, :memory_pressure, :memory)
 
   def write(name, text) = File.join(@folder, name).tap { |path| File.write(path, text) }
 end
