@@ -12,7 +12,7 @@ module Pando
   # its Result; all else in Doctor is internal.
   module Doctor
     # @param config [Config]
-    # @param requests [Array<Request>, :routes] @param reforks [Integer]
+    # @param requests [Array<Request>, RequestList, :routes] @param reforks [Integer]
     # @param patience [Float] seconds for one answer @param headers [Hash{String => String}] of each request
     # @return [Report]
     # @raise [NotExamined] the application does not boot

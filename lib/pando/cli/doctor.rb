@@ -91,7 +91,7 @@ module Pando
         case wanted = flags[:requests]
         when nil then [Pando::Doctor::Request.root]
         when Pando::Doctor::RequestList::ROUTES then :routes
-        else Pando::Doctor::RequestList.read(wanted).requests
+        else Pando::Doctor::RequestList.read(wanted)
         end
       end
     end

@@ -3,6 +3,7 @@
 require "forwardable"
 require "pando/doctor/app_folder"
 require "pando/doctor/responses"
+require "pando/wording"
 
 module Pando
   module Doctor
@@ -23,7 +24,26 @@ module Pando
       # A check that could not be made, and why.
       Undone = Struct.new(:check, :reason)
       # A check that was made with some of the requests only.
-      Limited = Struct.new(:check, :requests, :of)
+      Limited = Struct.new(:check, :requests, :of) do
+        include Wording
+
+        def to_s
+          "#{check} was measured with #{requests} of #{counted(of, "request")}, because it takes long. Of a shorter " \
+            "list (--requests) it uses each answered request, once for each path."
+        end
+      end
+      # A list of requests some lines of which hold none; `lines` are the numbers of these.
+      Unread = Struct.new(:check, :requests, :of, :lines) do
+        include Wording
+
+        def to_s
+          outcome = lines.one? ? "is not a request: line" : "are not requests: lines"
+          more = lines.size - SHOWN
+          "#{lines.size} of #{counted(of, "line")} #{outcome} #{lines.first(SHOWN).join(", ")}" \
+            "#{" and #{more} more" if more.positive?}"
+        end
+      end
+      SHOWN = 5
 
       attr_reader :generations, :counts, :memory, :undone, :limits
       # @return [Array<Sent>]
@@ -66,6 +86,12 @@ module Pando
 
       # Notes that a check saw some of the requests only.
       def limited(check, requests, all) = @limits << Limited.new(check, requests, all)
+
+      # Notes the lines of a list that hold no request.
+      # @param list [RequestList]
+      def unread(list)
+        limits << Unread.new("requests", list.lines - list.unread.size, list.lines, list.unread) if list.unread.any?
+      end
 
       # @param moment [Symbol] :fork, :served
       def snapshots(moment) = facts.select { |fact| fact[:snapshot] == moment.to_s }

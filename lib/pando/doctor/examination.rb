@@ -26,7 +26,7 @@ module Pando
 
       attr_reader :requests
 
-      # @param config [Config] @param requests [Array<Request>, :routes] @param reforks [Integer]
+      # @param config [Config] @param requests [Array<Request>, RequestList, :routes] @param reforks [Integer]
       # @param patience [Float] seconds for any one answer @param headers [Hash{String => String}] of each request
       def initialize(config, requests:, reforks:, patience:, headers: {})
         @config = config
@@ -43,7 +43,7 @@ module Pando
         Stage.open(@config, patience: @patience) do |stage|
           @stage = stage
           @evidence.facts = stage.facts
-          @requests = (@wanted == :routes ? routes : @wanted).map { |request| request.with_headers(@headers) }
+          @requests = wanted.map { |request| request.with_headers(@headers) }
           examine_generations
           @evidence.could_not("libraries", "no mold reported them") if stage.reports(:section).empty?
           stage.stop
@@ -59,6 +59,14 @@ module Pando
       def judge_responses
         responses = @evidence.responses
         @evidence.could_not("requests", "none was answered with 2xx: #{responses}") unless responses.served?
+      end
+
+      def wanted
+        return routes if @wanted == :routes
+        return @wanted unless @wanted.is_a?(RequestList)
+
+        @evidence.unread(@wanted)
+        @wanted.requests
       end
 
       def routes

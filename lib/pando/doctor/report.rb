@@ -168,7 +168,7 @@ module Pando
         error ? @evidence.undone + [Evidence::Undone.new("libraries", error)] : @evidence.undone
       end
 
-      # @return [Array<Evidence::Limited>] the checks that were made with some of the requests only
+      # @return [Array<Evidence::Limited, Evidence::Unread>] what was done with some of the requests only
       def limits = @evidence.limits
 
       # @return [Array<String>] lines about the responses, if not all requests got a 2xx
@@ -274,12 +274,7 @@ module Pando
           lines.join("\n")
         end
 
-        def limits
-          @report.limits.map do |one|
-            "limited: #{one.check} was measured with #{one.requests} of #{counted(one.of, "request")}, because it " \
-              "takes long. Of a shorter list (--requests) it uses each answered request, once for each path."
-          end
-        end
+        def limits = @report.limits.map { |one| "limited: #{one}" }
 
         def undone = @report.undone.map { |one| "could not be done: #{Table.printable("#{one.check}: #{one.reason}")}" }
 

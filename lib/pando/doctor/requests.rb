@@ -103,7 +103,7 @@ module Pando
       end
 
       def from_json
-        fields = JSON.parse(text)
+        fields = JSON.parse(text).compact
         verb = fields.values_at(*VERBS).compact.first || "GET"
         target = fields.values_at(*TARGETS).compact.first
         return unless [verb, target, fields.fetch("body", "")].all?(String)
@@ -126,6 +126,36 @@ module Pando
         request.target.start_with?("/", "*") && !request.target.b.match?(FORBIDDEN) &&
           request.verb.match?(/\A#{METHOD}\z/o) && request.headers.all? { |field| RequestLine.field?(*field) }
       end
+    end
+
+    # The lines of a list or a log that hold a request. Notes the numbers of the others, and not what they say, which
+    # may be secret. Owned by what reads a file of requests, in the command's process.
+    class RequestLines
+      # @return [Integer] lines that were read, without blank ones and comments
+      attr_reader :read
+
+      # @param lines [Enumerable<String>]
+      def initialize(lines)
+        @lines = lines
+        @read = 0
+        @unread = []
+      end
+
+      # @yieldparam line [RequestLine]
+      def each
+        @lines.each.with_index(1) do |text, number|
+          line = RequestLine.new(text)
+          next if line.empty?
+
+          @read += 1
+          @logged ||= line.logged?
+          line.request ? yield(line) : @unread << number
+        end
+      end
+
+      # In a log they are no mistake: Rails writes several other lines for each request.
+      # @return [Array<Integer>] the numbers of the lines that hold no request, if no line is from a log
+      def unread = @logged ? [] : @unread
     end
 
     # The requests of a file whose lines {RequestLine} understands, each once and at most {LIMIT}. From a log only GET
@@ -153,10 +183,20 @@ module Pando
 
       # @param lines [Enumerable<String>]
       def initialize(lines)
-        @requests = lines.lazy.map { |text| RequestLine.new(text) }
-                         .select { |line| line.request && (line.safe? || !line.logged?) }
-                         .map(&:request).uniq.first(LIMIT)
+        @read = RequestLines.new(lines)
+        found = {}
+        @read.each do |line|
+          found[line.request] = true if line.safe? || !line.logged?
+          break if found.size == LIMIT
+        end
+        @requests = found.keys
       end
+
+      # @return [Array<Integer>] the numbers of the lines that hold no request, see {RequestLines}
+      def unread = @read.unread
+
+      # @return [Integer] lines that were read
+      def lines = @read.read
     end
   end
 end

@@ -100,37 +100,29 @@ module Pando
           @writes = writes
           @requests = []
           @omitted = Hash.new { |all, reason| all[reason] = [] }
-          @unreadable = []
-          lines.each.with_index(1) do |text, number|
-            take(Doctor::RequestLine.new(text), number)
-            break if cut?
-          end
+          @lines = Doctor::RequestLines.new(lines)
+          @lines.each { |line| take(line) || break }
         end
 
         # @return [Boolean] whether there may be more requests
         def cut? = requests.size == LONGEST
 
-        # What an unreadable line says may be secret, so it is not told. In a log, such lines are no mistake: Rails
-        # writes several others for each request.
         # @return [Hash{String => Array<Object>}] by reason, requests or their names
         def omitted
-          return @omitted if @logged || @unreadable.empty?
+          unread = @lines.unread
+          return @omitted if unread.empty?
 
-          lines = counted(@unreadable.size, "line")
-          first = @unreadable.one? ? "line #{@unreadable.first}" : "the first is line #{@unreadable.first}"
-          { **@omitted, UNREADABLE => ["#{lines}, #{first}"] }
+          first = unread.one? ? "line #{unread.first}" : "the first is line #{unread.first}"
+          { **@omitted, UNREADABLE => ["#{counted(unread.size, "line")}, #{first}"] }
         end
 
         private
 
-        def take(line, number)
-          return if line.empty?
-
-          @logged ||= line.logged?
-          return @unreadable << number unless line.request
-
+        # @return [Boolean] whether there is room for more
+        def take(line)
           reason = objection(line)
           reason ? @omitted[reason] << line.request : requests << line.request
+          !cut?
         end
 
         def objection(line)

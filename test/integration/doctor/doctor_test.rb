@@ -136,6 +136,14 @@ class DoctorTest < Minitest::Test
     end
   end
 
+  def test_a_line_that_is_no_request_is_told
+    write("requests", "/a\nget /b\n")
+    run = doctor(CLEAN, "--requests", "requests")
+
+    assert_equal(0, run.status, run.err)
+    assert_match(/^limited: 1 of 2 lines is not a request: line 2$/, run.out)
+  end
+
   # Only middleware has run: nothing is known of the application.
   def test_requests_that_are_all_redirected_show_nothing
     write("requests", "/a\n/b\n/gone\n")

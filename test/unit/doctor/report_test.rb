@@ -58,6 +58,16 @@ class DoctorReportTest < Minitest::Test
     assert_predicate(report, :complete?)
   end
 
+  def test_lines_that_are_no_requests_are_told
+    @evidence.unread(Doctor::RequestList.new(["/a", "get /notes", *["/search?q=a b"] * 5]))
+    @evidence.unread(Doctor::RequestList.new(["/a"]))
+
+    assert_match(/^limited: 6 of 7 lines are not requests: lines 2, 3, 4, 5, 6 and 1 more$/, report.write("text"))
+    assert_equal([{ "check" => "requests", "requests" => 1, "of" => 7, "lines" => [2, 3, 4, 5, 6, 7] }],
+                 JSON.parse(report.write("json"))["limits"])
+    assert_predicate(report, :complete?)
+  end
+
   def test_notes_about_what_gems_do_inside_are_one_line
     add(:lazy_memory, message: "a gem's memo", location: "#{Gem.path.first}/gems/redis-5.0.0/lib/redis.rb:3")
     add(:library_unknown, message: "an unknown gem")

@@ -122,6 +122,21 @@ class DoctorRequestListTest < Minitest::Test
     assert_includes(list(lines[2]).requests.first.to_http, "Content-Type: text/plain\r\n")
   end
 
+  def test_a_body_that_is_null_is_none
+    request = list('{"method":"GET","path":"/a","headers":{"X":"y"},"body":null}').requests.first
+
+    assert_equal(["GET /a", nil, { "X" => "y" }], [request.to_s, request.body, request.headers])
+  end
+
+  # The line of a list is a mistake; a log has other lines too.
+  def test_lines_of_a_list_that_are_no_requests_are_counted
+    list = list("/a", "", "# a comment", "get /notes", "https://example.com/notes", "/search?q=a b", "POST /b c")
+
+    assert_equal([5, [4, 5, 6]], [list.lines, list.unread])
+    assert_empty(list('1.1.1.1 - - [1] "GET /a HTTP/1.1" 200 1', "Completed 200 OK").unread)
+    assert_empty(list("/a").unread)
+  end
+
   def test_each_request_once_in_its_order_and_no_more_than_the_limit
     assert_equal(["GET /b", "GET /a"], texts("/b", "/a", "/b"))
     assert_equal(RequestList::LIMIT, list(*(1..500).map { |number| "/#{number}" }).requests.size)
