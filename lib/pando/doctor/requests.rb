@@ -57,6 +57,9 @@ module Pando
       LISTED = %r{\A(#{METHOD})\s+(/\S*|\*)(?:\s+(\S.*))?\z}
       VERBS = %w[method request_method verb http_method].freeze
       TARGETS = %w[path target uri request_uri url path_info].freeze
+      # Keys that only a log has, and those of a list, which a log may have too.
+      LOG_KEYS = %w[status duration time timestamp @timestamp].freeze
+      LIST_KEYS = %w[headers body].freeze
       SAFE = %w[GET HEAD].freeze
       # Bytes that would end the request line or the header.
       FORBIDDEN = /[\x00-\x20\x7f]/n
@@ -107,8 +110,7 @@ module Pando
         verb = fields.values_at(*VERBS).compact.first || "GET"
         target = fields.values_at(*TARGETS).compact.first
         return unless [verb, target, fields.fetch("body", "")].all?(String)
-        return replayed(verb.upcase, target) unless fields.key?("headers") || fields.key?("body")
-
+        @logged = fields.keys.intersect?(LOG_KEYS) || !fields.keys.intersect?(LIST_KEYS)
         headers = fields["headers"]
         build(verb.upcase, target, headers: headers.is_a?(Hash) ? headers : {}, body: fields["body"])
       rescue JSON::ParserError

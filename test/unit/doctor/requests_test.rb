@@ -114,6 +114,18 @@ class DoctorRequestListTest < Minitest::Test
     assert_empty(list.requests)
   end
 
+  # Such a line is from a log, whatever else the log records.
+  def test_of_a_log_of_json_with_headers_and_bodies_only_what_is_safe_is_replayed
+    %w[status duration time timestamp @timestamp].each do |key|
+      lines = [%({"method":"DELETE","path":"/a","headers":{"Accept":"text/html"},"#{key}":1}),
+               %({"method":"POST","path":"/a","body":"b=c","#{key}":1}),
+               %({"method":"GET","path":"/a","headers":{"Accept":"text/html"},"#{key}":1})]
+
+      assert_equal(["GET /a"], texts(*lines), key)
+      assert_equal({ "Accept" => "text/html" }, list(*lines).requests.first.headers)
+    end
+  end
+
   def test_lines_of_json
     lines = ['{"method":"get","path":"/a"}', '{"request_method":"GET","uri":"https://example.com/b?c=d","status":200}',
              '{"verb":"PUT","target":"/e","headers":{"Content-Type":"text/plain"},"body":"f"}', '{"url":"http://example.com"}']
