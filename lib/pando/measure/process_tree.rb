@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "etc"
+require "pando/sys/mapping"
 require "pando/sys/memory"
+require "pando/yjit"
 
 module Pando
   module Measure
@@ -40,14 +42,27 @@ module Pando
       end
 
       # @return [String, nil] the name of the malloc that replaces the C library's
-      def allocator
-        maps = File.read("/proc/#{workers.first || @root}/maps")
-        maps[/lib(jemalloc|tcmalloc|mimalloc)/, 1]
-      rescue SystemCallError
-        nil
+      def allocator = maps[/lib(jemalloc|tcmalloc|mimalloc)/, 1]
+
+      # Ruby names the memory of its compiler only on some kernels. Without a name, it belongs to the compiler that the
+      # command's Ruby can have.
+      # @return [String, nil] the name of the JIT that a worker runs with
+      def jit
+        text = maps
+        named = text[/\[anon:.*([yz]jit)/i, 1]
+        return named.upcase if named
+
+        (YJIT.displaced? ? "ZJIT" : "YJIT") if Sys::CodeRegion.all(text).any?
       end
 
       private
+
+      # @return [String] of a worker; empty if there is none any more
+      def maps
+        File.binread("/proc/#{workers.first || @root}/maps")
+      rescue SystemCallError
+        ""
+      end
 
       def entries
         all = Dir.each_child("/proc").grep(/\A\d+\z/).filter_map { |pid| entry(pid.to_i) }

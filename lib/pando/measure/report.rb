@@ -75,7 +75,7 @@ module Pando
         facts = side.facts
         ["#{side.name} #{facts[:version]}: #{facts[:config] || "no config file"}", threads(*facts[:threads]),
          (facts[:preloaded] ? "preloaded" : "each worker loads the application"),
-         facts[:allocator], ("refork #{facts[:refork]}" if facts[:refork])].compact.join(", ")
+         facts[:allocator], facts[:jit], ("refork #{facts[:refork]}" if facts[:refork])].compact.join(", ")
       end
 
       def threads(least, most)

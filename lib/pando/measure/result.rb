@@ -5,7 +5,6 @@ require "pando/measure/figures"
 require "pando/measure/report"
 require "pando/version"
 require "pando/wording"
-require "pando/yjit"
 
 module Pando
   module Measure
@@ -30,7 +29,7 @@ module Pando
       def other = (sides.first if sides.size > 1)
       def application = File.basename(@config.directory)
       def environment = @config.environment
-      def ruby = "ruby #{RUBY_VERSION}#{" with YJIT" if YJIT.enabled?}"
+      def ruby = "ruby #{RUBY_VERSION}"
       def selection = @rehearsal.selection
       # @return [String, nil] how the application is broken, so that the figures mean nothing; nil: it is not
       def broken = @rehearsal.broken
@@ -47,8 +46,8 @@ module Pando
       end
 
       def notes
-        [broken, cut_short, alone, development, allocators, *left_out, hurry, tls, redirected, *errors, few, short,
-         idle].compact
+        [broken, cut_short, alone, development, allocators, jits, *left_out, hurry, tls, redirected, *errors, few,
+         short, idle].compact
       end
 
       private
@@ -81,6 +80,15 @@ module Pando
         told = used.map { |name, library| "#{name} ran on #{library || "the C library's malloc"}" }
         "#{told.join(", ")}, by default. To run both on jemalloc, put " \
           "LD_PRELOAD=/path/to/libjemalloc.so.2 before the command."
+      end
+
+      # An application, or a config file, may enable it.
+      def jits
+        used = sides.to_h { |side| [side.name, side.facts[:jit]] }
+        return if used.values.uniq.size < 2
+
+        told = used.map { |name, jit| "#{name} ran #{jit ? "with #{jit}" : "without a JIT"}" }
+        "#{told.join(", ")}. To run both with YJIT, put RUBY_YJIT_ENABLE=1 before the command."
       end
 
       def left_out

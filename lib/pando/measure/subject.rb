@@ -146,7 +146,7 @@ module Pando
         said = output
         { version: said[/Puma version: (\S+)/, 1] || Gem.loaded_specs["puma"]&.version&.to_s, config: user_file,
           workers: said[/Workers: (\d+)/, 1]&.to_i || @workers, threads: threads(said),
-          preloaded: said.include?("Preloading application"), allocator: tree.allocator,
+          preloaded: said.include?("Preloading application"), allocator: tree.allocator, jit: tree.jit,
           left_out: said.scan(LEFT_OUT).flatten.uniq }
       end
 
@@ -200,7 +200,7 @@ module Pando
 
       def facts
         { version: VERSION, config: @config.config_file&.delete_prefix("#{@config.directory}/"), workers: @workers,
-          threads: threads, preloaded: true, allocator: tree.allocator, refork: refork, scale: scale,
+          threads: threads, preloaded: true, allocator: tree.allocator, jit: tree.jit, refork: refork, scale: scale,
           left_out: left_out, reforks: events("refork.finished"), discarded: events("generation.discarded") }
       end
 

@@ -54,7 +54,7 @@ class MeasureTest < Minitest::Test
     end
     write("config/puma.rb", "threads 2, 3\nport 9292\npidfile 'puma.pid'\nactivate_control_app 'unix://control'\n" \
                             "stdout_redirect 'puma.log'\n")
-    write("config/pando.rb", "listen 9292\npidfile 'pando.pid'\nmemory worker: 512.mb\nthreads 4\n" \
+    write("config/pando.rb", "listen 9292\npidfile 'pando.pid'\nmemory worker: 512.mb\nthreads 4\njit true\n" \
                              "service(:clock) { |service| service.wait(60) }\n")
     write("requests", "/a\n/tls\n/gone\nPOST /b\n")
   end
@@ -81,6 +81,7 @@ class MeasureTest < Minitest::Test
     assert_predicate(puma["cpu"] + pando["cpu"], :positive?)
     assert_includes(report["notes"].join("\n"), "Each request has the header X-Forwarded-Proto: https")
     refute_includes(report["notes"].join("\n"), "perhaps to a login")
+    check_jit(puma, pando, report["notes"].join("\n"))
     check_memory(puma["memory"])
     check_memory(pando["memory"])
     check_harmless
@@ -131,6 +132,14 @@ class MeasureTest < Minitest::Test
   end
 
   private
+
+  # The config file of one of them enables it.
+  def check_jit(puma, pando, notes)
+    return unless defined?(RubyVM::YJIT.enable)
+
+    assert_equal([nil, "YJIT"], [puma, pando].map { |one| one["facts"]["jit"] })
+    assert_includes(notes, "Puma ran without a JIT, Pando ran with YJIT.")
+  end
 
   def write(name, text)
     path = File.join(@folder, name)

@@ -64,6 +64,16 @@ class MeasureProcessTreeTest < Minitest::Test
     assert_includes(0.25..3, reading.cpu - before)
   end
 
+  def test_the_jit_of_a_worker_is_known_by_its_memory
+    assert_nil(@tree.jit)
+    skip "this Ruby has no YJIT" unless defined?(RubyVM::YJIT.enable)
+
+    IO.popen([RbConfig.ruby, "--yjit", "-e", "puts 1; $stdout.flush; gets"], "r+") do |compiled|
+      compiled.gets
+      assert_equal("YJIT", Pando::Measure::ProcessTree.new(compiled.pid, /no title/).jit)
+    end
+  end
+
   def test_nobody_is_there
     gone = Pando::Measure::ProcessTree.new((2**22) + 1, //)
 

@@ -34,6 +34,16 @@ class MeasureReportTest < Minitest::Test
     assert_operator(text.lines.map(&:size).max, :<=, 112)
   end
 
+  def test_the_jits_of_the_servers_are_named
+    text = report("text", jits: [nil, "YJIT"])
+
+    assert_match(/4 workers each, ruby #{RUBY_VERSION}$/, text)
+    assert_match(/^  Pando 0.1.0: no config file, 1 thread a worker, preloaded, jemalloc, YJIT, refork :auto$/, text)
+    assert_match(/^- Puma ran without a JIT, Pando ran with YJIT\. .*RUBY_YJIT_ENABLE=1\s/, text)
+    refute_match(/ran with YJIT|without a JIT/, report("text", jits: %w[YJIT YJIT]))
+    refute_includes(report("text"), "JIT")
+  end
+
   def test_json
     report = JSON.parse(report("json"))
 
@@ -142,9 +152,10 @@ class MeasureReportTest < Minitest::Test
   private
 
   def report(format, alone: false, workers: 4, broken: nil, requests: 40, redirected: 0, plan: {}, pando: 450,
-             done: 1000.0, left: { "answered with status 404" => ["GET /gone"] })
-    sides = [(side("Puma", PUMA, 900, 200, 0.02, requests, workers, done) unless alone),
-             side("Pando", PANDO, pando, 75, 0.018, requests, workers, done, "status 500")]
+             done: 1000.0, left: { "answered with status 404" => ["GET /gone"] }, jits: [])
+    puma_facts, pando_facts = [PUMA, PANDO].zip(jits).map { |facts, jit| { **facts, jit: jit } }
+    sides = [(side("Puma", puma_facts, 900, 200, 0.02, requests, workers, done) unless alone),
+             side("Pando", pando_facts, pando, 75, 0.018, requests, workers, done, "status 500")]
     contest = Struct.new(:sides, :cut_short).new(sides.compact, nil)
     Measure::Report.write(result(contest, left, broken, redirected, workers: workers, **plan), format)
   end

@@ -38,7 +38,7 @@ end
 
 # The server that is measured, and what is said of it.
 class MeasurePandoSubjectConfigTest < ConfigTestCase
-  Tree = Struct.new(:allocator)
+  Tree = Struct.new(:allocator, :jit)
 
   def test_the_threads_of_its_workers
     assert_equal([1, 1], threads(load_config("workers 2")))
