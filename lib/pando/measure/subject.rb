@@ -193,7 +193,7 @@ module Pando
         def node(*, **) = nil
         def service(*) = nil
         def admin(*, **) = nil
-        eval(File.read(%<path>s), binding, %<path>s, 1)
+        eval(File.read(%<path>s, encoding: Encoding::UTF_8), binding, %<path>s, 1)
       RUBY
 
       def name = "Pando"

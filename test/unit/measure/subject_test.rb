@@ -3,6 +3,7 @@
 require_relative "../config/config_test_case"
 require "json"
 require "minitest/mock"
+require "support/in_child"
 require "tmpdir"
 require "pando/measure/subject"
 
@@ -38,6 +39,8 @@ end
 
 # The server that is measured, and what is said of it.
 class MeasurePandoSubjectConfigTest < ConfigTestCase
+  include Support::InChild
+
   Tree = Struct.new(:allocator, :jit)
 
   def test_the_threads_of_its_workers
@@ -65,6 +68,17 @@ class MeasurePandoSubjectConfigTest < ConfigTestCase
 
       assert_equal([[], {}, [], 7.0], [config.admin, config.services, config.nodes, config.timeout], line)
     end
+  end
+
+  # As under LC_ALL=C, where files are read as ASCII unless the reader says otherwise.
+  def test_a_file_with_umlauts_is_read_in_any_locale
+    timeout = in_child do
+      Warning[:deprecated] = $VERBOSE = nil
+      Encoding.default_external = Encoding::US_ASCII
+      measured(load_config("timeout 7 # Gr\u00FC\u00DFe\nservice(:clock) { \"\u00DChr\" }")).timeout
+    end
+
+    assert_in_delta(7.0, timeout)
   end
 
   def test_a_file_with_none_of_them_is_taken_as_it_is
