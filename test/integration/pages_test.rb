@@ -17,6 +17,7 @@ class PagesTest < Minitest::Test
       case env["PATH_INFO"]
       when "/write" then 1.upto(#{PAGES}) { |page| TEXT.setbyte((page * 4096) - 1, 66) }
       when "/gc" then GC.start
+      when "/fork" then next [200, {}, [fork { sleep }.to_s]]
       end
       [200, {}, [Process.pid.to_s]]
     }
@@ -63,6 +64,19 @@ class PagesTest < Minitest::Test
     assert_equal [0, ""], [status, complaint]
     assert_equal ["GET /"] * 20, report["requests"].map { |one| one["request"] }.first(20)
     assert_empty @server.complaints
+  end
+
+  # The child has the worker's pipe to the command too, so that the pipe does not end.
+  def test_a_recording_ends_although_the_application_has_forked
+    child = nil
+    report, complaint, status = recorded(%w[/fork /]) do |paths|
+      child = paths.map { |path| @server.get(path).body }.first.to_i
+    end
+
+    assert_equal [0, ""], [status, complaint]
+    assert_equal(["GET /fork", "GET /"], report["requests"].map { |one| one["request"] }.first(2))
+  ensure
+    Process.kill("KILL", child) if child
   end
 
   def test_a_recording_ends_with_a_promotion_and_with_its_worker

@@ -56,8 +56,8 @@ module Pando
           reader, writer = IO.pipe
           ask_worker(file, writer)
           writer.close
-          wait(reader)
-          Pando::Pages::Recording.read(file.tap(&:rewind))
+          over = wait(reader)
+          read(file.tap(&:rewind), over)
         ensure
           [reader, writer].compact.each(&:close)
         end
@@ -71,17 +71,28 @@ module Pando
         end
       end
 
-      # The worker writes a byte to the pipe after each request, and closes it with the recording or when it ends.
+      # The worker writes a byte to the pipe after each request, and another one when the recording is over. The pipe
+      # ends with the worker, unless a child of the application's holds it open.
+      # @return [Boolean] whether it was over in time
       def wait(progress)
         deadline = now + patience + GRACE
         seen = 0
         while progress.wait_readable([deadline - now, 0].max)
-          seen += progress.read_nonblock(4096).bytesize
-          progress_to(seen)
+          news = progress.read_nonblock(4096)
+          progress_to(seen += news.count(Pando::Pages::Recorder::STEP))
+          return true if news.include?(Pando::Pages::Recorder::OVER)
         end
-        raise ControlClient::Silent, "the worker did not answer in time"
+        false
       rescue EOFError
-        nil
+        true
+      end
+
+      def read(file, over)
+        Pando::Pages::Recording.read(file)
+      rescue Pando::Pages::Recording::Broken
+        raise if over
+
+        raise ControlClient::Silent, "the worker did not answer in time"
       end
 
       def progress_to(seen)

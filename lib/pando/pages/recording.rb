@@ -15,10 +15,14 @@ module Pando
     class Recorder
       JOBS = (0..1000)
       SECONDS = (0..3600)
+      # What the pipe to the command gets after each job, and at the end: a child that the application has forked may
+      # hold the pipe open.
+      STEP = "."
+      OVER = "!"
 
       # @param order [String] a record: jobs, seconds
       # @param descriptors [Array<Integer>] of the file that takes the recording, and of a pipe that gets a byte for
-      #   each job and ends with the recording. The recorder closes both.
+      #   each job and one when the recording is over. The recorder closes both.
       # @return [Recorder, nil] nil: it is over already
       def self.start(worker, order, descriptors)
         _, wanted = Cluster::Control::Line.decode(order)
@@ -95,7 +99,7 @@ module Pando
         before = @blocks
         @blocks = compiled_blocks
         @jobs << { request: request.to_a.join(" "), compiled: (@blocks - before if @yjit) }
-        @progress.write_nonblock(".", exception: false)
+        @progress.write_nonblock(STEP, exception: false)
       end
 
       def hand_over(cut_short = nil)
@@ -137,9 +141,15 @@ module Pando
         close
       end
 
+      # The command reads the file once it has the last byte.
       def close
-        [@file, @progress].each(&:close)
+        @file.close
+        @progress.write_nonblock(OVER, exception: false)
         nil
+      rescue Errno::EPIPE # the command has gone
+        nil
+      ensure
+        @progress.close
       end
     end
 

@@ -253,7 +253,8 @@ class PagesRecorderTest < Minitest::Test
         recorder.nil?
       end
       writer.close
-      assert_equal "", reader.read.delete(".") # the waiting process is told of the end
+      # The waiting process is told of the end, also if somebody else has the pipe.
+      assert_equal Pando::Pages::Recorder::OVER, reader.read.delete(Pando::Pages::Recorder::STEP)
       Pando::Pages::PrivatePages.new(Pando::Pages::Recording.read(file.tap(&:rewind)))
     ensure
       reader&.close
