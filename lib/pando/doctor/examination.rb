@@ -58,7 +58,10 @@ module Pando
       # Middleware that redirects or refuses all requests is not the application.
       def judge_responses
         responses = @evidence.responses
-        @evidence.could_not("requests", "none was answered with 2xx: #{responses}") unless responses.served?
+        return if responses.served?
+
+        outcome = ": #{responses}" if @evidence.sent.any?
+        @evidence.could_not("requests", "none was answered with 2xx#{outcome}")
       end
 
       def wanted

@@ -110,6 +110,7 @@ module Pando
         verb = fields.values_at(*VERBS).compact.first || "GET"
         target = fields.values_at(*TARGETS).compact.first
         return unless [verb, target, fields.fetch("body", "")].all?(String)
+
         @logged = fields.keys.intersect?(LOG_KEYS) || !fields.keys.intersect?(LIST_KEYS)
         headers = fields["headers"]
         build(verb.upcase, target, headers: headers.is_a?(Hash) ? headers : {}, body: fields["body"])
