@@ -11,10 +11,49 @@
 #define SPAWN_FDS_MAX 128
 #define FIRST_FD 3
 
+/* For one thread: fork_sibling runs, and the next fork makes the sibling. */
+static _Thread_local int sibling_wanted;
+
+static VALUE call_hooks_and_fork(VALUE unused)
+{
+    sibling_wanted = 1;
+    return rb_funcall(rb_mProcess, rb_intern("_fork"), 0);
+}
+
 static VALUE call_fork(VALUE unused)
 {
+    return rb_call_super(0, NULL);
+}
+
+static VALUE disarm(VALUE unused)
+{
+    pando_double_fork_disarm();
+    return Qnil;
+}
+
+/* Process._fork beneath the hooks of libraries, which are prepended later. A hook may run a command, and Ruby does so
+ * with fork(2) in a process of root's. So the double fork is armed only here. */
+static VALUE fork_beneath_hooks(VALUE self)
+{
+    if (!sibling_wanted) return call_fork(Qnil);
     pando_double_fork_arm();
-    return rb_funcall(rb_mProcess, rb_intern("_fork"), 0);
+    VALUE pid = rb_ensure(call_fork, Qnil, disarm, Qnil);
+    if (NUM2PIDT(pid) == 0) sibling_wanted = 0;
+    return pid;
+}
+
+static VALUE want_sibling(VALUE wanted)
+{
+    sibling_wanted = RTEST(wanted);
+    return Qnil;
+}
+
+/* Forks in the block are ordinary ones, also while this thread makes a sibling. */
+static VALUE fork_plainly(VALUE self)
+{
+    VALUE wanted = sibling_wanted ? Qtrue : Qfalse;
+    sibling_wanted = 0;
+    return rb_ensure(rb_yield, Qnil, want_sibling, wanted);
 }
 
 /* Forks a sibling: true in the forker, false in the new process. Goes through Process._fork, so that the fork hooks
@@ -23,16 +62,16 @@ static VALUE fork_sibling(VALUE self)
 {
     int state;
     pid_t forker = pando_pid();
-    unsigned copies = pando_copies();
-    VALUE middle = rb_protect(call_fork, Qnil, &state);
+    VALUE middle = rb_protect(call_hooks_and_fork, Qnil, &state);
+    sibling_wanted = 0;
     if (state) {
         /* A hook has raised in the forker after the fork. Reap the middle process; the final child is an orphan. */
-        pid_t orphan = pando_pid() == forker && pando_copies() != copies ? pando_announced_middle() : 0;
-        pando_double_fork_disarm();
+        pid_t orphan = pando_pid() == forker ? pando_announced_middle() : 0;
+        pando_forget_middle();
         if (orphan) pando_middle_wait(orphan);
         rb_jump_tag(state);
     }
-    pando_double_fork_disarm();
+    pando_forget_middle();
     if (NUM2PIDT(middle) == 0) return Qfalse;
     int failure = pando_middle_wait(NUM2PIDT(middle));
     if (failure) rb_syserr_fail(failure, "fork (of the middle process)");
@@ -138,7 +177,11 @@ void pando_init_fork(void)
 {
     int failure = pando_fork_setup();
     if (failure) rb_syserr_fail(failure, "pthread_atfork");
+    VALUE beneath = rb_define_module_under(pando_mSys, "BeneathHooks");
+    rb_define_method(beneath, "_fork", fork_beneath_hooks, 0);
+    rb_prepend_module(rb_singleton_class(rb_mProcess), beneath);
     rb_define_singleton_method(pando_mSys, "fork_sibling", fork_sibling, 0);
+    rb_define_singleton_method(pando_mSys, "fork_plainly", fork_plainly, 0);
     rb_define_singleton_method(pando_mSys, "probe_fork", probe_fork, 0);
     rb_define_singleton_method(pando_mSys, "spawn", spawn, -1);
     rb_define_singleton_method(pando_mSys, "forks", forks, 0);

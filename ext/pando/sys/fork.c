@@ -20,9 +20,8 @@ static pid_t current;
  * process, for one fork only. NULL: the kernel had no page for it. */
 static volatile pid_t *announced;
 static unsigned forks;
-static unsigned copies;
 
-static void forget_announcement(void)
+void pando_forget_middle(void)
 {
     if (announced) munmap((void *)announced, sizeof *announced);
     announced = NULL;
@@ -34,7 +33,6 @@ static void forget_announcement(void)
 static void split_in_child(void)
 {
     forks++;
-    copies = 0;
     current = getpid();
     if (!armed) return;
     armed = 0;
@@ -43,21 +41,16 @@ static void split_in_child(void)
     pid_t pid = _Fork(); /* no atfork handlers: those that follow run in the final child only */
     if (pid == 0) {
         current = getpid();
-        forget_announcement();
+        pando_forget_middle();
         return;
     }
     _exit(pid < 0 ? errno : 0);
 }
 
-static void count_in_parent(void)
-{
-    copies++;
-}
-
 int pando_fork_setup(void)
 {
     current = getpid();
-    return pthread_atfork(NULL, count_in_parent, split_in_child);
+    return pthread_atfork(NULL, NULL, split_in_child);
 }
 
 pid_t pando_pid(void)
@@ -67,6 +60,7 @@ pid_t pando_pid(void)
 
 void pando_double_fork_arm(void)
 {
+    pando_forget_middle();
     void *page = mmap(NULL, sizeof *announced, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     announced = page == MAP_FAILED ? NULL : page;
     armed = 1;
@@ -75,7 +69,6 @@ void pando_double_fork_arm(void)
 void pando_double_fork_disarm(void)
 {
     armed = 0;
-    forget_announcement();
 }
 
 /* The middle process may not have announced itself yet: wait up to a second. */
@@ -89,11 +82,6 @@ pid_t pando_announced_middle(void)
 unsigned pando_forks(void)
 {
     return forks;
-}
-
-unsigned pando_copies(void)
-{
-    return copies;
 }
 
 pid_t pando_middle_pid(void)

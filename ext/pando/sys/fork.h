@@ -11,9 +11,10 @@ int pando_fork_setup(void);
  * once, the final child gets 0. */
 void pando_double_fork_arm(void);
 void pando_double_fork_disarm(void);
-/* In the forker, between the two: the pid of the middle process, if fork(2) did not get to return it. 0: there was
+/* In the forker, since it was armed: the pid of the middle process, if fork(2) did not get to return it. 0: there was
  * none. */
 pid_t pando_announced_middle(void);
+void pando_forget_middle(void);
 /* In the final child: the pid of the middle process, its parent until that exits. */
 pid_t pando_middle_pid(void);
 /* This process's pid, without a system call. Correct after the C library's fork(2) and daemon(3), and in an exec'd
@@ -21,8 +22,6 @@ pid_t pando_middle_pid(void);
 pid_t pando_pid(void);
 /* Number of forks between the first process with this library and this one: another number means another process. */
 unsigned pando_forks(void);
-/* Number of forks that this process has made: so many others may hold copies of its descriptors. */
-unsigned pando_copies(void);
 /* Reaps the middle process. 0, or the errno of its own fork. */
 int pando_middle_wait(pid_t middle);
 /* Whether this process can have two more (a middle process and its child). 0 or an errno. */

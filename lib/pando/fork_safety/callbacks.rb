@@ -79,7 +79,7 @@ module Pando
     # server. Lives in every process that has loaded it; a child inherits everything.
     #
     # Forks take turns, from the first callback before to the last one after. A fork that a
-    # callback makes runs no callbacks.
+    # callback makes runs no callbacks, and makes an ordinary child even around the fork of a sibling.
     module Callbacks
       # The callbacks of one library around each fork. A value.
       class Entry
@@ -260,7 +260,7 @@ module Pando
           begun = []
           entries.reverse_each do |entry|
             begun.unshift(entry) # before the call, so that it can be undone whatever interrupts it
-            entry.before
+            Sys.fork_plainly { entry.before }
           end
           complete = true
         rescue ForkRefused
@@ -286,7 +286,7 @@ module Pando
         # Runs all of them, even if one ends the thread.
         def run_all(entries, side, failures = [])
           entry, *others = entries
-          failure = entry&.after(side)
+          failure = entry && Sys.fork_plainly { entry.after(side) }
           failures << failure if failure
           failures
         ensure

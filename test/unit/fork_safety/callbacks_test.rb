@@ -47,6 +47,19 @@ class ForkCallbacksTest < Minitest::Test
 
   def fork_and_wait = Process.wait(fork { leave })
 
+  # The block runs in a child of a subreaper.
+  # @yieldparam tell [#call] takes what this method returns, from any process @return [Array] sorted
+  def forker_tells
+    in_child do
+      Pando::Sys.subreaper!
+      reader, writer = IO.pipe
+      fork { yield(->(*words) { writer.syswrite(words.map { |word| "#{word.to_json}\n" }.join) }) && leave }
+      writer.close
+      [Process.wait, Process.wait]
+      reader.each_line.map { |line| JSON.parse(line) }.sort_by(&:to_s)
+    end
+  end
+
   # Which callbacks ran here, and in the one child.
   def sides(notes)
     all = notes.take
@@ -110,6 +123,31 @@ class ForkCallbacksTest < Minitest::Test
     end
 
     assert_equal [["before a", "parent a"], ["child a"]], result
+  end
+
+  # Ruby runs a command with vfork(2), but with fork(2) in a process of root's.
+  def test_around_the_fork_of_a_sibling_they_fork_ordinary_children_and_run_commands
+    told = forker_tells do |tell|
+      command = -> { system("exit 7") || Process.last_status.exitstatus }
+      work = -> { tell.call(Process.wait2(fork { leave(7) }).last.exitstatus, command.call) }
+      Pando::ForkSafety.register(:a, before: work, parent: work, child: work)
+      Pando::Sys.fork_sibling || leave
+      tell.call(error_of { Process.wait })
+    end
+
+    assert_equal [*[7] * 6, "Errno::ECHILD"], told
+  end
+
+  # A hook of another library, which runs around Pando's.
+  def test_around_the_fork_of_a_sibling_another_hook_runs_commands
+    told = forker_tells do |tell|
+      work = -> { tell.call(system("exit 7") || Process.last_status.exitstatus) }
+      Process.singleton_class.prepend(Module.new { define_method(:_fork) { work.call && super().tap { work.call } } })
+      Pando::Sys.fork_sibling || leave
+      tell.call(error_of { Process.wait })
+    end
+
+    assert_equal [*[7] * 3, "Errno::ECHILD"], told
   end
 
   def test_a_child_that_is_held_runs_them_when_it_is_told
