@@ -6,6 +6,7 @@ require "pando/fork_safety/audit/judge"
 require "pando/fork_safety/audit/live_thread"
 require "pando/fork_safety/audit/native_thread"
 require "pando/fork_safety/audit/sites"
+require "pando/fork_safety/audit/timer_task"
 require "pando/fork_safety/descriptors"
 require "pando/sys"
 
@@ -101,7 +102,7 @@ module Pando
 
         # @return [Array(Array<LiveThread, NativeThread>, Array<Array(Finding, Object)>)]
         def lost_threads
-          threads = LiveThread.all + NativeThread.all
+          threads = LiveThread.all + TimerTask.all + NativeThread.all
           [threads, threads.filter_map { |thread| (finding = thread.finding) && [finding, thread] }]
         end
 

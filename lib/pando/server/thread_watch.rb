@@ -2,11 +2,13 @@
 
 require "pando/errors"
 require "pando/fork_safety/audit/live_thread"
+require "pando/fork_safety/audit/timer_task"
 require "pando/sys"
 
 module Pando
   class Server
-    # Finds threads that a refork would lose, and whether they come back in forked processes by themselves.
+    # Finds threads that a refork would lose, and whether they come back in forked processes by themselves. A running
+    # Concurrent::TimerTask counts as a thread.
     #
     # A process inherits from its forker the list of threads that lived there. A thread that lives or begins again in a
     # worker of that lineage has come back, and is no reason against a later refork. Only threads that were in no forker
@@ -72,7 +74,7 @@ module Pando
         return promote(role) if role.role == :worker && of == :mold
         return unless @loaded
 
-        lost = @loaded.select { |one| one.thread.alive? }
+        lost = @loaded.select(&:alive?)
         @loaded = nil
         await(lost.to_h { |one| [one.key, Awaited.new(one.origin, one.advice, @least * GENERATION_0_FACTOR)] })
       end
@@ -136,7 +138,7 @@ module Pando
       def current
         return [] if @policy == :allow
 
-        ForkSafety::Audit::LiveThread.all.reject { |one| excused?(one) }.uniq(&:key)
+        all.reject { |one| excused?(one) }.uniq(&:key)
       end
 
       def excused?(thread) = !thread.excuse.nil? || @allowed.any? { |pattern| thread.origin.match?(pattern) }
@@ -164,13 +166,15 @@ module Pando
       end
 
       def report_missing(worker)
-        requests = worker.requests
-        late = @awaited.select { |_, one| requests >= one.requests }
-        return if late.empty?
+        return if late(worker).empty?
 
-        late.each_key { |key| @awaited.delete(key) }
-        report(worker, :thread_missing, *late.each_value)
+        ForkSafety::Audit::TimerTask.all.each { |one| come_back(worker, one.key) } # nothing tells that one begins
+        missing = late(worker)
+        missing.each_key { |key| @awaited.delete(key) }
+        report(worker, :thread_missing, *missing.each_value)
       end
+
+      def late(worker) = @awaited.select { |_, one| worker.requests >= one.requests }
 
       # Reports to the monitor which refused threads have come or gone.
       def compare(worker)
@@ -185,7 +189,9 @@ module Pando
         end
       end
 
-      def living = ForkSafety::Audit::LiveThread.all.map(&:key).uniq
+      def living = all.map(&:key).uniq
+
+      def all = ForkSafety::Audit::LiveThread.all + ForkSafety::Audit::TimerTask.all
 
       def report(role, kind, *threads)
         threads.each do |one|

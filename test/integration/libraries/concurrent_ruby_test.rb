@@ -3,10 +3,13 @@
 require "test_helper"
 require "json"
 require "open3"
+require "support/servers"
 require_relative "../../../bench/support/bundle"
 
-# What is found of the real concurrent-ruby's queues. Each script is a Ruby of its own.
+# What is found of the real concurrent-ruby's queues and timer tasks. Each script is a Ruby of its own.
 class ConcurrentRubyTest < Minitest::Test
+  include Support::Servers
+
   LIBRARIES = %w[activejob concurrent-ruby sucker_punch].freeze
   GEMFILE = File.expand_path("../../fixtures/apps/queued/Gemfile", __dir__)
   BEGINNING = <<~RUBY
@@ -30,9 +33,37 @@ class ConcurrentRubyTest < Minitest::Test
     told = []
   RUBY
 
+  # How many findings there are in a line.
+  LINES = <<~'RUBY'
+    require "pando/fork_safety/audit"
+    def lines
+      found = Pando::ForkSafety::Audit.threads.findings.map(&:location).tally
+      found.map { |location, count| location == "-e:#{LINE}" ? count : location }
+    end
+  RUBY
+  # The task starts with the app or with a request.
+  APP = <<~RUBY
+    require "concurrent-ruby"
+    module Tasks
+      def self.start
+        Concurrent::TimerTask.execute(execution_interval: 0.1) { nil }
+        @pid = Process.pid
+      end
+      def self.check = @pid == Process.pid || start
+    end
+    Tasks.start if ENV["AT_LOAD"]
+    run lambda { |env|
+      Tasks.start if env["PATH_INFO"] == "/start"
+      Tasks.check if env["PATH_INFO"] == "/checked"
+      [200, {}, []]
+    }
+  RUBY
+  LOST = /\ANo forked process has the timer task of the application that config\.ru:4 starts: its work silently stops /
+
+  def bundle = @bundle ||= Bench::Bundle.new("queued", GEMFILE).prepare
+
   # @return [Array] what the script has told
   def run_ruby(script)
-    bundle = Bench::Bundle.new("queued", GEMFILE).prepare
     output, status = Open3.capture2e(bundle.environment, "timeout", "60", RbConfig.ruby, "-W0", "-e",
                                      "#{BEGINNING}#{script}\nputs JSON.generate(told)")
     assert_predicate status, :success?, output
@@ -127,5 +158,83 @@ class ConcurrentRubyTest < Minitest::Test
       pool.executor.post { block }
       told << Executors.count(now + 700) << Executors.names
     RUBY
+  end
+
+  def test_a_child_lacks_a_timer_task_until_it_starts_one_itself
+    assert_equal [[1], [], [], [1]], run_ruby(<<~RUBY)
+      #{LINES}
+      def task
+        Concurrent::TimerTask.execute(execution_interval: 60) { nil }
+      end
+      LINE = __LINE__ - 2
+      task
+      told << lines
+      told += in_child do
+        copy = lines
+        Concurrent::ScheduledTask.execute(600) { nil }
+        [copy, lines, task && lines]
+      end
+    RUBY
+  end
+
+  def test_a_timer_task_that_is_doing_its_work_or_has_been_shut_down
+    assert_equal [[1], []], run_ruby(<<~RUBY)
+      #{LINES}
+      LINE = __LINE__ + 1
+      task = Concurrent::TimerTask.execute(execution_interval: 0.01) { block }
+      wait_until { GATE.num_waiting == 1 }
+      told << lines
+      task.shutdown
+      told << lines
+    RUBY
+  end
+
+  def test_a_timer_task_of_a_library_that_starts_it_again_is_no_finding
+    assert_equal [["bugsnag starts it again in each child"]], run_ruby(<<~RUBY)
+      require "pando/fork_safety/audit"
+      module Bugsnag; class Configuration; end; end
+      eval("Concurrent::TimerTask.execute(execution_interval: 60) { nil }", binding, "/lib/bugsnag/sessions.rb")
+      report = Pando::ForkSafety::Audit.threads
+      told << report.threads.grep(Pando::ForkSafety::Audit::TimerTask).map(&:excuse)
+      told.concat(report.findings)
+    RUBY
+  end
+
+  def test_a_timer_task_of_the_app_that_no_worker_has_is_reported
+    server = serve_app("workers 1", "AT_LOAD" => "1")
+    found = nil
+    under_requests(server, "/") { found = server.wait_past("finding.reported", kind: "lost_thread") }
+
+    assert_match LOST, found["reason"]
+    assert_equal "#{server.folder}/config.ru:4", found["location"]
+  end
+
+  def test_a_timer_task_that_a_worker_has_started_refuses_the_refork
+    server = serve_app("workers 1")
+    server.get("/start")
+    refused = nil
+    under_requests(server, "/") { refused = server.wait_for("generation.refused") { server.signal("USR2") } }
+
+    assert_match LOST, refused["reason"]
+  end
+
+  def test_a_timer_task_that_a_hook_starts_is_no_obstacle
+    server = serve_app("workers 1\nafter_worker_fork { Tasks.start }", "AT_LOAD" => "1")
+    under_requests(server, "/") { 2.times { server.refork } }
+
+    assert_empty server.complaints
+  end
+
+  def test_a_timer_task_that_the_app_starts_again_is_tried_out_and_no_obstacle
+    server = serve_app("workers 1")
+    under_requests(server, "/checked") { 2.times { server.refork } }
+
+    assert_empty server.complaints
+  end
+
+  private
+
+  def serve_app(config, environment = {})
+    serve(app: APP, config: "refork :manual\n#{config}", env: bundle.environment.merge(environment))
   end
 end

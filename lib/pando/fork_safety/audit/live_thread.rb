@@ -32,11 +32,13 @@ module Pando
         # @return [String, nil] as the app named the thread
         attr_reader :name
 
+        # @param kind [String] what it is, in messages
         # @param directory [String] the app's
-        def initialize(location, name = nil, directory: Dir.pwd)
+        def initialize(location, name = nil, kind: "thread", directory: Dir.pwd)
           @key = self.class.key(location, name)
           @location = location
           @name = name
+          @kind = kind
           @directory = directory
           @specification = specification
           @gem_name = @specification&.name
@@ -61,7 +63,7 @@ module Pando
         # @return [String] what was found and why it matters, without a full stop
         def message
           called = " (#{name.inspect})" if name
-          "No forked process has the thread#{called} of #{owner} that #{place} starts: " \
+          "No forked process has the #{@kind}#{called} of #{owner} that #{place} starts: " \
             "its work silently stops there"
         end
 
@@ -113,11 +115,10 @@ module Pando
 
         # @return [String, nil] "file:line" of the block it runs; nil for a thread of C code
         attr_reader :location
-        attr_reader :thread, :name
+        attr_reader :thread
 
         def initialize(thread)
           @thread = thread
-          @name = thread.name
           @location = self.class.site(thread)
         end
 
@@ -128,16 +129,18 @@ module Pando
           return "it is registered, or Pando's own" if location.to_s.b.start_with?(OURS)
           return "its thread variable fork_safe is set" if thread.thread_variable_get(:fork_safe) # as Puma reads it
 
-          library = location && Libraries.reviving(location)
-          "#{library} starts it again in each child" if library
+          revival
         end
+
+        def name = thread.name
+        def alive? = thread.alive?
 
         def origin = @origin ||= ThreadOrigin.new(location, name)
 
         # @return [String] see {ThreadOrigin.key}
         def key = ThreadOrigin.key(location, name)
 
-        def advice = origin.advice(origin.gem_name && Libraries.advice(origin.gem_name))
+        def advice = origin.advice(library_advice)
 
         # @return [String] the same in each run
         def label = name ? "thread #{name.inspect}" : "a thread"
@@ -151,6 +154,15 @@ module Pando
 
         # @return [Hash{Symbol => Object}] for JSON
         def to_h = { type: :ruby, name: name, location: location, status: thread.status.to_s, excuse: excuse }.compact
+
+        private
+
+        def revival
+          library = location && Libraries.reviving(location)
+          "#{library} starts it again in each child" if library
+        end
+
+        def library_advice = origin.gem_name && Libraries.advice(origin.gem_name)
       end
     end
   end

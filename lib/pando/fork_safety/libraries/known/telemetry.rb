@@ -245,7 +245,7 @@ Pando::ForkSafety::Libraries::Known.define do
                   "again. The parent writes what was queued. The same holds for rails_semantic_logger.",
             source: "https://logger.rocketjob.io/forking.html"
     in_child { SemanticLogger.reopen }
-    revives_threads at: %r{/lib/semantic_logger/(?:appender/async\w*|queue_processor)\.rb:\d+\z}
+    revives_threads at: %r{/lib/semantic_logger/(?:appender/(?:async\w*|cloudwatch_logs)|queue_processor)\.rb:\d+\z}
   end
 
   describe "logtail", constant: "Logtail::LogDevices::HTTP", tested: true do
