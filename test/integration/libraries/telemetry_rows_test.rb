@@ -59,6 +59,16 @@ class TelemetryRowsTest < Minitest::Test
   def test_metrics_and_flags = report_from_the_third_generation(METRICS_AND_FLAGS)
   def test_logs_and_events = report_from_the_third_generation(LOGS_AND_EVENTS)
 
+  # The sink gives the flag another variant each time.
+  def test_the_third_generation_asks_for_the_flags_of_posthog_again
+    start(%w[posthog-ruby])
+    first = third_generation_uses(%w[posthog-ruby]).first["result"]["variant"]
+
+    assert_match(/\Afetched-\d+\z/, first)
+    wait_until { use("posthog-ruby")["result"]["variant"] != first }
+    assert_empty @server.events("finding.reported")
+  end
+
   def test_a_worker_that_leaves_sends_the_events_of_segment_that_wait = leave_with("analytics-ruby")
   def test_a_worker_that_leaves_sends_the_events_of_posthog_that_wait = leave_with("posthog-ruby")
 
@@ -125,9 +135,18 @@ class TelemetryRowsTest < Minitest::Test
       %r{\A/agent_listener/} => '{"return_value":null}',
       %r{\A/(?:v1/\w+|batch)} => ->(_record, _socket) { @hold&.pop || "{}" },
       %r{\A/all} => method(:stream_flags),
+      %r{\A/flags/definitions} => method(:next_variant),
       %r{\A/flipper/features} => FLIPPER,
       %r{\A/info} => '{"endpoints":["/v0.4/traces"],"version":"7.50.0"}'
     }
+  end
+
+  # PostHog's flags.
+  def next_variant(_record, _socket)
+    variant = "fetched-#{@variants = @variants.to_i + 1}"
+    filters = { groups: [{ rollout_percentage: 100, variant: variant }],
+                multivariate: { variants: [{ key: variant, rollout_percentage: 100 }] } }
+    JSON.generate(flags: [{ id: 1, key: "row", active: true, filters: filters }], group_type_mapping: {}, cohorts: {})
   end
 
   # LaunchDarkly's stream of flags: one event, and no end.

@@ -270,13 +270,25 @@ Pando::ForkSafety::Libraries::Known.define do
     revives_threads at: %r{/lib/segment/analytics/client\.rb:\d+\z}
   end
 
+  # The copy of a timer task says that it runs, so `execute` alone does nothing.
+  run_again = lambda do |task|
+    next unless task&.running?
+
+    task.instance_variable_get(:@running).make_false
+    task.execute
+  end
+
   describe "posthog-ruby", constant: "PostHog::Client", tested: true do
     handled note: "A child drops its parent's connection, and its thread starts again with the next event. Parent " \
                   "and child both send what is queued at the fork, with one `uuid`, so that PostHog recognizes it as " \
-                  "one event.",
+                  "one event. In each child, Pando starts the task again that asks for new feature flags.",
             source: "https://github.com/PostHog/posthog-ruby/blob/main/lib/posthog/client.rb"
-    in_child { forget.call(PostHog::Transport) }
+    in_child do
+      forget.call(PostHog::Transport)
+      pollers = Pando::ForkSafety::Libraries::Constants.find("PostHog::FeatureFlagsPoller")
+      ObjectSpace.each_object(pollers) { |one| run_again.call(one.instance_variable_get(:@task)) } if pollers
+    end
     flush { |_seconds| ObjectSpace.each_object(PostHog::Client).to_a.each(&:flush) }
-    revives_threads at: %r{/lib/posthog/(?:client|send_worker|transport)\.rb:\d+\z}
+    revives_threads at: %r{/lib/posthog/(?:client|feature_flags|send_worker|transport)\.rb:\d+\z}
   end
 end
