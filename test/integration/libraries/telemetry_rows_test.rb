@@ -72,7 +72,27 @@ class TelemetryRowsTest < Minitest::Test
   def test_a_worker_that_leaves_sends_the_events_of_segment_that_wait = leave_with("analytics-ruby")
   def test_a_worker_that_leaves_sends_the_events_of_posthog_that_wait = leave_with("posthog-ruby")
 
+  def test_the_parent_alone_sends_the_events_of_segment_that_wait_at_a_fork = fork_with("analytics-ruby")
+  def test_the_parent_alone_sends_the_events_of_posthog_that_wait_at_a_fork = fork_with("posthog-ruby")
+  def test_a_child_does_not_wait_for_what_its_parent_sends = fork_with("analytics-ruby", waiting: 0)
+
   private
+
+  # The sink does not answer to the first event until there is a next generation, so other ones wait.
+  def fork_with(row, waiting: 1)
+    @hold = Queue.new
+    start([row])
+    word = SAID.call(use(row)).first
+    @sink.wait_for(word)
+    waiting.times { use(row) }
+    @server.refork
+    @hold.close
+    @server.wait_for_leavers
+    assert_predicate @server.stop, :success?
+
+    assert_equal(1 + waiting, @sink.records.sum { |record| record.body.scan(word).size })
+    assert_empty @server.events("work.dropped")
+  end
 
   # The sink does not answer to the first event until the worker has been told to leave, so the second one waits.
   def leave_with(row)
