@@ -13,7 +13,7 @@ class TelemetryRowsTest < Minitest::Test
   SAID = ->(use) { ["#{use["row"]}-in-#{use["worker"]}-said"] }
   ERROR_TRACKERS = {
     "sentry-ruby" => SAID,
-    "honeybadger" => ->(use) { SAID.call(use) + ["#{SAID.call(use).first} as an event"] },
+    "honeybadger" => ->(use) { ["", " as an event", " as a metric"].map { |kind| SAID.call(use).first + kind } },
     "bugsnag" => SAID,
     "airbrake-ruby" => SAID,
     "rollbar" => SAID

@@ -80,9 +80,17 @@ Pando::ForkSafety::Libraries::Known.define do
   end
 
   describe "honeybadger", constant: "Honeybadger::Agent", tested: true do
-    fine since: "4.0.0",
-         note: "Its threads start again in a child as soon as there is something to send.",
-         source: "https://github.com/honeybadger-io/honeybadger-ruby/blob/v4.0.0/lib/honeybadger/worker.rb"
+    handled since: "4.0.0",
+            note: "Its threads start again in a child as soon as there is something to send. In each child, Pando " \
+                  "starts the thread again that collects the metrics of Insights.",
+            source: "https://github.com/honeybadger-io/honeybadger-ruby/blob/v4.0.0/lib/honeybadger/worker.rb"
+    # Its queue has the collectors, which nothing else brings back to life. The parent reports the former counts.
+    in_child do
+      agent = Honeybadger::Agent.instance
+      worker = agent.instance_variable_get(:@metrics_worker)
+      agent.instance_variable_get(:@registry)&.flush
+      worker.start if worker&.instance_variable_get(:@thread)
+    end
     revives_threads at: %r{/lib/honeybadger/\w+\.rb:\d+\z}
   end
 
