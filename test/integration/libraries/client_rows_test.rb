@@ -23,6 +23,12 @@ class ClientRowsTest < Minitest::Test
     assert_empty(@lock.synchronize { @heard }.group_by(&:last).select { |_, heard| speakers(heard).size > 1 })
   end
 
+  def test_rack_mini_profiler_with_files_works_in_the_third_generation
+    start(["rack-mini-profiler-with-files"])
+
+    assert third_generation_uses(["rack-mini-profiler-with-files"]).first["result"]["said"]
+  end
+
   def test_a_worker_that_has_used_ethon_is_not_promoted
     start(%w[typhoeus])
     assert use("typhoeus")["result"]["said"]
@@ -45,7 +51,7 @@ class ClientRowsTest < Minitest::Test
   end
 
   def clean_up = @redis&.stop
-  def environment = { "APP_REDIS" => @redis.socket_path }
+  def environment = { "APP_REDIS" => @redis.socket_path, "APP_FOLDER" => @folder }
   def connections(uses) = uses.filter_map { |use| use["result"]["connection"] }
 
   # @return [Array<String>] pids, or what was said while the application was loaded

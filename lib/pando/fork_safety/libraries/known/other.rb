@@ -66,7 +66,11 @@ Pando::ForkSafety::Libraries::Known.define do
                     "memory_store.rb"
     in_child do
       store = Rack::MiniProfiler.config.storage_instance
-      store.initialize_cleanup_thread if store.respond_to?(:initialize_cleanup_thread)
+      if store.respond_to?(:initialize_cleanup_thread)
+        store.initialize_cleanup_thread
+      elsif store.is_a?(Rack::MiniProfiler::FileStore) # its files stay
+        store.send(:initialize, Rack::MiniProfiler.config.storage_options)
+      end
     end
     revives_threads at: %r{/lib/mini_profiler/(?:storage/\w+|snapshots_transporter)\.rb:\d+\z}
   end
