@@ -69,6 +69,16 @@ class TelemetryRowsTest < Minitest::Test
     assert_empty @server.events("finding.reported")
   end
 
+  def test_a_client_of_launch_darkly_that_is_closed_before_a_fork_stays_closed
+    @config = "before_fork { LAUNCH_DARKLY.close }"
+    start(%w[launchdarkly-server-sdk])
+
+    assert_empty use("threads")["result"].grep(/launchdarkly|ld-eventsource/)
+    @server.refork
+    assert_empty use("threads")["result"].grep(/launchdarkly|ld-eventsource/)
+    assert_empty troubles
+  end
+
   def test_a_worker_that_leaves_sends_the_events_of_segment_that_wait = leave_with("analytics-ruby")
   def test_a_worker_that_leaves_sends_the_events_of_posthog_that_wait = leave_with("posthog-ruby")
 
@@ -133,6 +143,7 @@ class TelemetryRowsTest < Minitest::Test
   end
 
   def group = "telemetry"
+  def config = @config.to_s
 
   def assert_result(use)
     result = use["result"]

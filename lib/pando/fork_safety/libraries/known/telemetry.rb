@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/fork_safety/libraries/launch_darkly_clients"
+
 module Pando
   module ForkSafety
     module Libraries
@@ -225,15 +227,20 @@ Pando::ForkSafety::Libraries::Known.define do
     revives_threads at: %r{/lib/datadog/statsd/\w+\.rb:\d+\z}, since: "5.3.0"
   end
 
+  clients = Pando::ForkSafety::Libraries::LaunchDarklyClients
+
   describe "launchdarkly-server-sdk", constant: "LaunchDarkly::LDClient", tested: true do
     handled since: "8.10.0",
-            note: "In each child, Pando calls the client's `postfork`, which waits up to 5 s for the flags.",
+            note: "In each child, Pando calls the `postfork` of clients that are not closed, and waits up to 5 s for " \
+                  "their flags.",
             source: "https://github.com/launchdarkly/ruby-server-sdk/pull/319"
     refused before: "8.10.0", used: -> { false },
             note: "A child lacks its threads, so it sees no change of a flag.",
             advice: "Update launchdarkly-server-sdk to 8.10.0, or make the client in after_worker_fork.",
             source: "https://github.com/launchdarkly/ruby-server-sdk/pull/319"
-    in_child { ObjectSpace.each_object(LaunchDarkly::LDClient).to_a.each(&:postfork) }
+    watch { clients.watch }
+    before_fork { clients.watch } # the library may have been loaded late
+    in_child { clients.start }
     revives_threads at: %r{/lib/(?:ldclient-rb|ld-eventsource)/\S+\.rb:\d+\z}, since: "8.10.0"
   end
 
