@@ -59,6 +59,14 @@ class TelemetryRowsTest < Minitest::Test
   def test_metrics_and_flags = report_from_the_third_generation(METRICS_AND_FLAGS)
   def test_logs_and_events = report_from_the_third_generation(LOGS_AND_EVENTS)
 
+  def test_native_threads_that_datadog_ends_before_a_fork_are_no_finding
+    @config = "fork_safety native_threads: :refuse"
+    start(%w[datadog-with-native-transport])
+    @sink.wait_for(SAID.call(third_generation_uses(%w[datadog-with-native-transport]).first).first)
+
+    refute_includes(@server.events("finding.reported").map { |event| event["kind"] }, "native_thread")
+  end
+
   # The sink gives the flag another variant each time.
   def test_the_third_generation_asks_for_the_flags_of_posthog_again
     start(%w[posthog-ruby])

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/fork_safety/finding"
+require "pando/fork_safety/libraries"
 require "pando/sys/mapping"
 require "rbconfig"
 
@@ -161,7 +162,11 @@ module Pando
         def library = @known&.name || (object && File.basename(object))
 
         # @return [String, nil] why its loss is harmless
-        def excuse = @known&.excuse
+        def excuse
+          return @known.excuse if @known&.excuse
+
+          "#{library} ends it before a fork" if Libraries.ends_native_thread?(library, comm)
+        end
 
         def label = ["native thread #{comm.sub(/\d+\z/, "").inspect}", *("of #{library}" if library)].join(" ")
 

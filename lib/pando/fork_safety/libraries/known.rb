@@ -106,6 +106,15 @@ module Pando
           @revived_since = since && Gem::Version.new(since)
         end
 
+        # Its own fork hooks end these native threads and start them again on both sides.
+        #
+        # @param names [Regexp] see {Audit::NativeThread#comm}
+        # @param since [String] the first version in which they do
+        def ends_native_threads(names, since:)
+          @ended_threads = names
+          @ended_since = Gem::Version.new(since)
+        end
+
         # The first call of this method makes a process unsafe to fork.
         # @param before [String, nil] the first version in which it does not
         def unsafe_after(constant, method_name, because:, singleton: false, before: nil)
@@ -143,17 +152,20 @@ module Pando
         def handled? = @steps.any? && %i[handled limits_reforking].include?(rule&.verdict)
 
         # @return [Boolean] whether that thread belongs to the library and comes back in each child
-        def revives?(location)
-          return false unless @revived_threads&.match?(location)
+        def revives?(location) = @revived_threads&.match?(location) ? since?(@revived_since) : false
 
-          version = self.version
-          @revived_since.nil? || version.nil? || version.release >= @revived_since
-        end
+        # @return [Boolean] whether it ends native threads of that name itself before a fork
+        def ends_native_thread?(name) = @ended_threads&.match?(name) ? since?(@ended_since) : false
 
         def unsafe_threads? = !@unsafe_threads.nil?
         def unsafe_thread?(name) = @unsafe_threads.match?(name)
 
         private
+
+        def since?(first)
+          version = self.version
+          first.nil? || version.nil? || version.release >= first
+        end
 
         # @param through [Array<String>] one of these libraries must be loaded too, or be ready to autoload
         # @param given [String] a condition, for people

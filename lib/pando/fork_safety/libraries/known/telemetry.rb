@@ -42,6 +42,8 @@ Pando::ForkSafety::Libraries::Known.define do
          note: "In a child, the tracer's threads start again, but the profiler does not.",
          source: "https://github.com/DataDog/dd-trace-rb/blob/v2.0.0/lib/datadog/core/workers/async.rb"
     revives_threads at: %r{/lib/datadog/(?:core|tracing|profiling|di|symbol_database|data_streams)/\S+\.rb:\d+\z}
+    # Those of its native transport, the default on Ruby 4.0.
+    ends_native_threads(/\Atokio-runtime-w/, since: "2.45.0")
   end
 
   describe "ddtrace", constant: "DDTrace::VERSION", tested: true do
