@@ -100,7 +100,7 @@ module Pando
         # @return [String, nil] the library that starts this thread again in each child
         def reviving(location) = Known.loaded.find { |library| library.revives?(location) }&.name
 
-        # @param library [String] @param thread [String] the name of one of its native threads
+        # @param library [String, nil] @param thread [String] the name of one of its native threads
         # @return [Boolean] whether the library ends this thread before each fork, and starts it again on both sides
         def ends_native_thread?(library, thread)
           Known.loaded.any? { |one| one.name == library && one.ends_native_thread?(thread) }
