@@ -136,6 +136,10 @@ module Pando
         "start" => "Write pando alone: it serves."
       }.freeze
 
+      ENVIRONMENT_VARIABLE = /ENV(?:\[|\.fetch[( ])\s*["'](?:RAILS|RACK|APP)_ENV["']/
+      ONLY_ENVIRONMENT = /\A(?:#{ENVIRONMENT_VARIABLE}\]?|["':]development\b["']?|\|\||\.to_s\b|[\s{}(),])*\z/
+      private_constant :ENVIRONMENT_VARIABLE, :ONLY_ENVIRONMENT
+
       # @return [String, nil] what to do instead
       def self.flag(name, value)
         %w[-b --bind].include?(name) && value&.start_with?("ssl://") ? NO_TLS : FLAGS[name]
@@ -143,6 +147,13 @@ module Pando
 
       # @return [String, nil] what to do instead
       def self.hint(name) = SETTINGS[name]
+
+      # @param expression [String] the value of a line `environment`
+      # @return [Boolean] whether Pando has that value without the line: the expression reads no other source than the
+      #   variables that Pando reads, and has no other default than Pando
+      def self.environment_followed?(expression)
+        expression.match?(ENVIRONMENT_VARIABLE) && expression.match?(ONLY_ENVIRONMENT)
+      end
     end
   end
 end

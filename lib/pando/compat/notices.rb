@@ -22,10 +22,10 @@ module Pando
       # A variable that Pando does not read.
       MAX_THREADS = /["']MAX_THREADS["']/
       PIDFILE = /["']PIDFILE["']/
-      FOLLOWED = { "environment" => /["'](?:RAILS|RACK)_ENV["']/, "fork_worker" => /\A\s*\z/,
-                   "max_threads" => THREADS, "min_threads" => THREADS, "threads" => THREADS, "pid" => PIDFILE,
-                   "pidfile" => PIDFILE, "plugin" => /\A[ (]*["':]tmp_restart/,
-                   "rackup" => /\A[ (]*DefaultRackup\b/, "worker_timeout" => //,
+      FOLLOWED = { "fork_worker" => /\A\s*\z/, "max_threads" => THREADS, "min_threads" => THREADS,
+                   "threads" => THREADS, "pid" => PIDFILE, "pidfile" => PIDFILE,
+                   "plugin" => /\A[ (]*["':]tmp_restart/, "rackup" => /\A[ (]*DefaultRackup\b/,
+                   "worker_timeout" => //,
                    "workers" => /nprocessors|processor_count\b|\A[ (]*["':]auto\b/ }.freeze
       SOLID_QUEUE = /\A[ (]*["':]solid_queue/
       BLANK = /\A\s*(?:#.*)?\z/
@@ -92,7 +92,7 @@ module Pando
         when "port" then port?(arguments)
         when "bind" then bound?(arguments)
         when "workers" then workers?(arguments)
-        when "environment" then arguments[/\w+/] == @config.environment
+        when "environment" then environment?(arguments)
         when /threads/ then threads?(arguments)
         when "rackup", "pidfile", "pid" then path(arguments) == @config.public_send(SETTINGS.fetch(name))
         when "plugin" then SOLID_QUEUE.match?(arguments) && jobs?
@@ -131,6 +131,13 @@ module Pando
         return true if number.to_i == @config.workers
 
         /["']WEB_CONCURRENCY["']/.match?(arguments) && ([nil, "1"].include?(number) || !@config.default?(:workers))
+      end
+
+      # A variable that is set comes before the default behind it.
+      def environment?(arguments)
+        return true if Names.environment_followed?(arguments)
+
+        [@config.environment, @config.source(:environment)].include?(arguments[/\b(?!ENV\b|fetch\b)\w+/])
       end
 
       def threads?(arguments)

@@ -46,11 +46,7 @@ module Pando
       NODE = "node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\""
       FOLLOWED = "Pando follows #{SolidQueue::VARIABLE} by itself: a node runs the jobs unless it is empty, false, " \
                  "0, no or off.".freeze
-      # Variables that Pando reads by itself, and a default other than Pando's own.
-      ENVIRONMENT = /\b(?:RAILS|RACK|APP)_ENV\b/
-      ANOTHER_DEFAULT = /["':](?!development\b)[a-z]\w*/
       FOLLOWED_ENVIRONMENT = "Pando follows RAILS_ENV, RACK_ENV and APP_ENV by itself."
-      private_constant :ENVIRONMENT, :ANOTHER_DEFAULT
       IF_SET = /\A if #{SolidQueue::SET}\z/
       private_constant :IF_SET
       PLUGINS = {
@@ -168,9 +164,9 @@ module Pando
       # Puma's line sets RACK_ENV, and RAILS_ENV decides for Rails all the same. Pando's line sets both.
       def environment
         name = @arguments.first or return leave_out("It has no value.")
-        expression = @values.fetch(name, name)
-        followed = expression.match?(ENVIRONMENT) && !expression.match?(ANOTHER_DEFAULT)
-        followed ? leave_out(FOLLOWED_ENVIRONMENT) : write("environment", *@arguments)
+        return leave_out(FOLLOWED_ENVIRONMENT) if Names.environment_followed?(@values.fetch(name, name))
+
+        write("environment", *@arguments)
       end
 
       def directory = leave_out(Names::ON_THE_COMMAND_LINE)

@@ -54,6 +54,7 @@ class CompatNoticesTest < ConfigTestCase
     ["port 3000", "port ENV.fetch('PORT', 3000)", "port(ENV['PORT'])", "p = ENV['PORT'] || 3000\nport p",
      "bind 'tcp://0.0.0.0:3000?backlog=9'", "bind \"tcp://0.0.0.0:\#{ENV.fetch('PORT') { 3000 }}\"", "workers :auto",
      "workers ENV['WEB_CONCURRENCY']", "workers Etc.nprocessors", "threads 1, 1", "environment 'production'",
+     "environment ENV['APP_ENV'] || :development",
      "rackup \"config.ru\"", "fork_worker", "preload_app!", "# port 1", "__END__\nport 1", "plugin 'tmp_restart'",
      "if ENV['SOLID_QUEUE_IN_PUMA']\n  plugin :solid_queue\nend"].each { |text| assert_empty reported(text), text }
   end
@@ -80,6 +81,14 @@ class CompatNoticesTest < ConfigTestCase
 
     assert_equal [3, 5, 6], reported(text, variables.merge(IN_PUMA))
     assert_empty reported("port 5000\nworkers 999\n", {}, %w[-l 4000 -w 2])
+  end
+
+  def test_a_line_for_the_environment_with_another_source
+    text = "environment ENV.fetch('RAILS_ENV', 'staging')"
+
+    assert_equal [1], reported(text, "RAILS_ENV" => "")
+    assert_empty reported(text)
+    assert_equal [1], reported("environment ENV['STAGE'] || ENV['RAILS_ENV']")
   end
 
   # Without the variable no node runs, so only a line that then asks for nothing is followed.

@@ -130,6 +130,11 @@ class CompatTranslatorTest < Minitest::Test
       "environment ENV['STAGE']" => "environment ENV['STAGE'] if ENV['STAGE']" }
       .each { |line, expected| assert_translated expected, line }
 
+    ["ENV.fetch('RAILS_ENV') { ENV.fetch('DEPLOY_ENV', 'development') }", "ENV['RAILS_ENV'] || ENV['ENVIRONMENT']",
+     "ENV['APP_STAGE'] || ENV['RACK_ENV']", "ENV.fetch('RACK_ENV') { File.read('/etc/stage').strip }",
+     "ENV.fetch('RAILS_ENV') { 'Staging' }", "'development'"]
+      .each { |source| assert_translated "environment #{source}", "environment #{source}" }
+
     assert_equal "stage = ENV['RACK_ENV']\n# pando: Pando follows RAILS_ENV, RACK_ENV and APP_ENV by itself.\n" \
                  "# environment stage\n", body("stage = ENV['RACK_ENV']\nenvironment stage\n")
   end
