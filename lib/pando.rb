@@ -9,7 +9,8 @@ require "pando/current_role"
 module Pando
 end
 
-if defined?(Rackup::Server) || defined?(Rack::Server)
+# Rack 2 loads its class when a command asks for it.
+if defined?(Rackup::Server) || (defined?(Rack::Server) && !Rack.autoload?(:Server))
   require "pando/default_handler"
   Pando::DefaultHandler.install
 end

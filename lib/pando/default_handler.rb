@@ -1,36 +1,22 @@
 # frozen_string_literal: true
 
-require "pando/rack_handler"
-
 module Pando
   # Makes Pando the server that `rackup` and `bin/rails server` start, unless `-s`, `-u` or RACKUP_HANDLER names another
-  # one. Extends the registry of handlers, in the process of these commands.
+  # one. Extends Rackup::Server, in the process of these commands.
   #
   # @api private
   module DefaultHandler
-    # The registry asks this only if the command names no server.
-    def default(*)
-      ENV["RACKUP_HANDLER"] || ENV["RACK_HANDLER"] ? super : RackHandler
+    def self.install
+      (defined?(::Rackup::Server) ? ::Rackup::Server : ::Rack::Server).prepend(self)
     end
 
-    class << self
-      # Does nothing in a process that starts no server through Rack.
-      def install
-        registry.singleton_class.prepend(self) if defined?(::Rackup::Server) || rack2?
-      end
+    # Leaves out programs that serve an app of their own: Pando's workers load a rackup file, and Pando would replace
+    # the program.
+    def server
+      return super if options.values_at(:server, :app, :builder).any? || ENV["RACKUP_HANDLER"] || ENV["RACK_HANDLER"]
 
-      private
-
-      # Rack 2 has the class itself. To ask for it would load it.
-      def rack2? = defined?(::Rack) && !::Rack.autoload?(:Server) && defined?(::Rack::Server)
-
-      def registry
-        require "rackup/handler/pando"
-        ::Rackup::Handler
-      rescue LoadError # Rack 2 has its own
-        require "rack/handler/pando"
-        ::Rack::Handler
-      end
+      require "pando/rack_handler"
+      RackHandler
     end
   end
 end

@@ -26,7 +26,13 @@ module Pando
       # @param _app [#call, nil] not used: the workers load the rackup file
       # @param options [Hash{Symbol => Object}] of Rackup::Server or Rails::Server
       # @return never
+      # @raise [ArgumentError] the app is the caller's own
       def run(_app = nil, **options)
+        if options[:app] || options[:builder]
+          raise ArgumentError, "Pando cannot serve an app object, because its workers load the app from a rackup " \
+                               "file: write one, or choose another server"
+        end
+
         [$stdout, $stderr].each(&:flush)
         exec(environment(options), RbConfig.ruby, *load_path, PROGRAM, *arguments(options))
       end

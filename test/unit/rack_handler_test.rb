@@ -71,6 +71,12 @@ class RackHandlerTest < Minitest::Test
     assert_empty rackup_variables(RAILS.merge(pid: nil, log_stdout: false, environment: "test"), rails: "production")
   end
 
+  def test_an_app_that_its_caller_has_made_is_refused
+    error = assert_raises(ArgumentError) { Handler.run(:app, app: :app, Port: 9494) }
+
+    assert_match(/\APando cannot serve an app object/, error.message)
+  end
+
   private
 
   def rackup_variables(options, rails:, given: [])
