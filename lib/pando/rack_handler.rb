@@ -14,11 +14,7 @@ module Pando
     LOG_TO_STDOUT = "PANDO_RAILS_LOG_TO_STDOUT"
     # A host and port in the form of Puma's `bind`.
     ADDRESS = %r{\A[a-z]+://.*:\d+(?:\?|\z)}
-    # Rackup's default of RACK_ENV, and its flags for another one.
-    RACK_ENV = "RACK_ENV"
-    RACKUPS_ENVIRONMENT = "development"
-    GIVEN = /\A(?:-E|--env)/
-    private_constant :ADDRESS, :RACK_ENV, :RACKUPS_ENVIRONMENT, :GIVEN
+    private_constant :ADDRESS
 
     class << self
       # Replaces this process with the server.
@@ -57,12 +53,11 @@ module Pando
       end
 
       # @param options [Hash{Symbol => Object}]
-      # @param given [Array<String>] the command line
       # @return [Hash{String => String, nil}] changes to the environment; nil: the variable is removed
       # @api private
-      def environment(options, env: ENV, given: ARGV)
+      def environment(options, env: ENV)
         variables = rails_variables(options).compact
-        variables[RACK_ENV] = nil if rackups_own?(options, given) && !env.fetch("RAILS_ENV", nil).to_s.empty?
+        variables["RACK_ENV"] = nil if rackups_default?(options) && !env.fetch("RAILS_ENV", nil).to_s.empty?
         variables
       end
 
@@ -76,10 +71,8 @@ module Pando
         variables
       end
 
-      # Rackup has set RACK_ENV to this, although no user has asked for it.
-      def rackups_own?(options, given)
-        !options[:user_supplied_options] && options[:environment] == RACKUPS_ENVIRONMENT && given.grep(GIVEN).empty?
-      end
+      # Rackup sets RACK_ENV to its default. Whether its user has asked for that with -E can no longer be seen.
+      def rackups_default?(options) = !options[:user_supplied_options] && options[:environment] == "development"
 
       # Rails says which options its user has chosen. Options from Rackup count as chosen.
       def chosen?(options, name)

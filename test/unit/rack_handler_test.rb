@@ -65,9 +65,6 @@ class RackHandlerTest < Minitest::Test
     assert_empty rackup_variables(options, rails: nil)
     assert_empty rackup_variables(options, rails: "")
     assert_empty rackup_variables({ environment: "staging" }, rails: "production")
-    [%w[-E development], %w[-s pando -Edevelopment], %w[--env development], %w[--env=development]].each do |given|
-      assert_empty rackup_variables(options, rails: "production", given: given), given
-    end
     assert_empty rackup_variables(RAILS.merge(pid: nil, log_stdout: false, environment: "test"), rails: "production")
   end
 
@@ -79,8 +76,8 @@ class RackHandlerTest < Minitest::Test
 
   private
 
-  def rackup_variables(options, rails:, given: [])
-    Handler.environment(options, env: { "RAILS_ENV" => rails }, given: given).except(Handler::LOG_TO_STDOUT)
+  def rackup_variables(options, rails:)
+    Handler.environment(options, env: { "RAILS_ENV" => rails }).except(Handler::LOG_TO_STDOUT)
   end
 
   def address(host) = Handler.arguments(RAILS.merge(Host: host, user_supplied_options: %i[Host])).last
