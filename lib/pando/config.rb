@@ -137,7 +137,13 @@ module Pando
     def take_settings(loader)
       @entries = Settings.all.to_h { |setting| [setting.name, loader.entries(setting)] }.freeze
       @resolved = Settings.all.to_h { |setting| [setting.name, resolve(setting, loader.directory)] }.freeze
-      replace(threads: Threads.fitting(self, @pool_lines))
+      take_threads(Threads.fitting(self, @pool_lines))
+    end
+
+    # The number of threads that applies replaces the one of the variable.
+    def take_threads(number)
+      @entries = @entries.merge(threads: [Values::Entry.new(number, source(:threads))].freeze).freeze
+      replace(threads: number)
     end
 
     def path_pools = @pool_lines.map { |line| line.pool(self) }.freeze

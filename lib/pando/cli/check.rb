@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/compat/notices"
 require "pando/config"
 require "pando/errors"
 require "pando/http/reactor_spool"
@@ -25,7 +26,7 @@ module Pando
         @config.nodes.each { |kind| check_node(kind) }
       end
 
-      def notes = [*platform, *environment, *without_reactor, *spool, *token]
+      def notes = [*platform, *environment, *ignored, *without_reactor, *spool, *token]
 
       private
 
@@ -36,6 +37,11 @@ module Pando
       # The server starts nevertheless, and its log says the same.
       def environment
         Server::AppEnvironment.new(@config, @env).contradiction&.then { |reason| "warning: #{reason}" }
+      end
+
+      # The same.
+      def ignored
+        Compat::Notices.new(@config, @env).ignored.map { |name, reason, advice| "warning: #{name}: #{reason} (#{advice})" }
       end
 
       def without_reactor

@@ -211,7 +211,7 @@ module Pando
       end
 
       # @return [Array<Array(String, String, String)>] name, reason and advice
-      def ignored = [*puma_file, solid_queue, threads, excess].compact
+      def ignored = [*puma_file, solid_queue, max_threads, rails_max_threads].compact
 
       private
 
@@ -244,7 +244,7 @@ module Pando
       def jobs = @config.nodes.select { |kind| kind.runner == :solid_queue }
 
       # The variable is meant for other libraries, too.
-      def excess
+      def rails_max_threads
         name = Config::Threads::VARIABLE
         return unless @config.source(:threads) == name && @config.reactor && @config.threads != :auto
 
@@ -265,7 +265,7 @@ module Pando
          "#{threads}", "write threads #{threads} in config/pando.rb, or start fewer workers"]
       end
 
-      def threads
+      def max_threads
         return unless Notices.max_threads?(@config, @env)
 
         ["MAX_THREADS", "Pando does not read it",

@@ -41,12 +41,14 @@ module Pando
       def self.most(config) = [config, *config.pools.map(&:config)].map { |one| count(one) }.max
 
       # The number of the variable, or as many as the workers of all pools can have. A pool with a number of its own
-      # keeps it.
+      # keeps it. The variable is not meant for Pando alone, so it is no error in direct mode.
       #
       # @param lines [Array<PoolLine>]
       # @return [Integer, Symbol]
       def self.fitting(config, lines)
-        return config.threads unless config.source(:threads) == VARIABLE && config.reactor && config.threads != :auto
+        return config.threads unless config.source(:threads) == VARIABLE
+        return 1 unless config.reactor
+        return :auto if config.threads == :auto
 
         fixed, others = lines.partition { |line| line.says?(:threads) }
         room = LIMIT - fixed.map { |line| line.apply(config) }.sum { |own| count(own) * workers(own) }
@@ -54,11 +56,9 @@ module Pando
         [config.threads, room / sharing].min.clamp(1, nil)
       end
 
-      # The variable is not meant for Pando alone, so it is no error in direct mode.
-      #
       # @return [String, nil] why it cannot have so many
       def self.obstacle(config)
-        unless config.reactor || config.threads == 1 || config.source(:threads) == VARIABLE
+        unless config.reactor || config.threads == 1
           return "needs the reactor: remove `reactor false`, or set threads 1"
         end
 

@@ -62,6 +62,13 @@ class CLICheckTest < ConfigTestCase
     end
   end
 
+  def test_a_variable_that_has_no_effect
+    expected = "warning: RAILS_MAX_THREADS: a worker has from 1 to 64 threads, and not 100: it has 64 (write " \
+               "threads 64 in config/pando.rb)"
+
+    assert_equal([expected], notes("workers 1", env: { "RAILS_MAX_THREADS" => "100" }))
+  end
+
   def test_a_token_that_cannot_be_used
     text = "admin 9394, token_file: 'token'"
     expected = "warning: admin token_file: #{@dir}/token has no token of 16 characters or more, so commands at the " \

@@ -35,6 +35,17 @@ class ReportTest < ConfigTestCase
     assert_match(/^workers :auto +# default \(#{Pando::Config::CPUs.count}\)$/, report.text)
   end
 
+  # RAILS_MAX_THREADS may name more than fit.
+  def test_the_number_of_threads_is_the_one_that_applies
+    many = report("", argv: %w[-w 64], env: { "RAILS_MAX_THREADS" => "16" })
+
+    assert_match(/^threads 15 +# RAILS_MAX_THREADS$/, many.text)
+    assert_equal [15, "RAILS_MAX_THREADS"],
+                 JSON.parse(many.json).dig("settings", "threads").values_at("value", "source")
+    assert_match(/^threads 1 +# RAILS_MAX_THREADS$/,
+                 report("", argv: %w[--reactor false], env: { "RAILS_MAX_THREADS" => "auto" }).text)
+  end
+
   def test_text_is_a_config_file_that_sets_the_same
     before = load_config(FILE)
     after = load_config(report.text)
