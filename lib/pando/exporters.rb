@@ -26,7 +26,6 @@ module Pando
         raise ArgumentError, "every: takes a positive number of seconds, not #{every.inspect}" unless every.positive?
 
         @every = every
-        @gauges = Hash.new([].freeze)
       end
 
       # Reports until the service should stop, and once more then.
@@ -54,6 +53,7 @@ module Pando
 
       def ask(monitor, survey)
         export(Admin::Metrics.families(monitor.snapshot, survey))
+        survey.look_soon # nothing tells it of events
       rescue Admin::Monitor::Unavailable
         nil # the next report has it
       end
@@ -63,14 +63,9 @@ module Pando
         @reported.update(families) do |family, labels, added|
           family.type == :histogram ? histogram(family, labels, added) : counter(family, labels, added)
         end
-        families.each { |family| gauges(family) if family.type == :gauge }
-      end
-
-      # Some systems keep the last value of each. One that is gone is therefore sent once more, as zero.
-      def gauges(family)
-        family.samples.each { |labels, value| gauge(family, labels, value) }
-        (@gauges[family.name] - family.samples.keys).each { |labels| gauge(family, labels, 0) }
-        @gauges[family.name] = family.samples.keys
+        families.each do |family|
+          family.samples.each { |labels, value| gauge(family, labels, value) } if family.type == :gauge
+        end
       end
 
       # @return [String] the name without what the other system writes in its own way

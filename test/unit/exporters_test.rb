@@ -74,16 +74,24 @@ class ExportersStatsDTest < Minitest::Test
                  @client.sent)
   end
 
-  # Yabeda and others keep the last value of each.
-  def test_a_gauge_that_is_gone_is_sent_once_more_as_zero
-    notes = Cluster::ServiceNotes.create
-    @exporter.instance_variable_set(:@reported, Exporters::Reported.new(notes))
-    [{ busy: 3, idle: 1 }, { idle: 4 }, { idle: 4 }, { busy: 1, idle: 3 }].each { |counts| export(counts) }
+  # No process of a pool may be measured yet, and a broker may be unable to tell.
+  def test_a_gauge_that_is_unknown_is_not_sent
+    reporting do
+      export("pando_memory_pss_bytes", { role: "worker" } => 5)
+      export("pando_memory_pss_bytes", {})
+    end
 
-    assert_equal([[3, "busy"], [1, "idle"], [4, "idle"], [0, "busy"], [4, "idle"], [1, "busy"], [3, "idle"]],
-                 @client.sent.map { |_, value, (tag)| [value, tag.delete_prefix("state:")] })
-  ensure
-    notes.close
+    assert_equal([["pando.memory_pss_bytes", 5, ["role:worker"]]], @client.sent)
+  end
+
+  # No event tells the survey here of processes that come and go.
+  def test_each_report_has_the_survey_look_for_new_processes
+    survey = Minitest::Mock.new
+    survey.expect(:look_soon, nil)
+    monitor = Struct.new(:snapshot).new(Admin::Snapshot.new([]))
+    reporting { Admin::Metrics.stub(:families, []) { @exporter.send(:ask, monitor, survey) } }
+
+    assert_mock(survey)
   end
 
   def test_a_histogram
@@ -116,10 +124,16 @@ class ExportersStatsDTest < Minitest::Test
 
   private
 
-  # @param counts [Hash{Symbol => Integer}] by state
-  def export(counts)
-    samples = counts.to_h { |state, count| [{ state: state.to_s }, count] }
-    @exporter.send(:export, [Admin::Family.new("pando_processes", :gauge, nil, "Help.", samples)])
+  def reporting
+    notes = Cluster::ServiceNotes.create
+    @exporter.instance_variable_set(:@reported, Exporters::Reported.new(notes))
+    yield
+  ensure
+    notes.close
+  end
+
+  def export(name, samples)
+    @exporter.send(:export, [Admin::Family.new(name, :gauge, nil, "Help.", samples)])
   end
 
   def family(name, type) = Admin::Family.new(name, type, name[/seconds/], "Help.", {})

@@ -8,7 +8,7 @@ module Pando
     # Measures the memory of each process in the background, one after the other: the kernel needs a millisecond and
     # more for that, and a scrape must not wait for it. A pause of a thousand times as long follows, so that it takes a
     # thousandth of a core. When a process comes or goes, the shares of all the others change, so each is measured anew
-    # with short pauses. Runs on a thread of the admin process.
+    # with short pauses. Runs on a thread of the admin process, or of the service that exports metrics.
     class MemorySurvey
       # How many times as long as a measurement the pause is: until each process has been measured since the last
       # change, and after that.
@@ -39,9 +39,10 @@ module Pando
       def [](pid) = @usages[pid]
 
       # An event has happened. May be called on any thread.
-      def heard(event)
-        @look_at = [@look_at, Sys.now + LOOK].min if event.match?(ABOUT_PROCESSES)
-      end
+      def heard(event) = (look_soon if event.match?(ABOUT_PROCESSES))
+
+      # Looks which processes there are, in a moment. May be called on any thread.
+      def look_soon = @look_at = [@look_at, Sys.now + LOOK].min
 
       # Measures a process, if it is time.
       # @return [Float] seconds until the next step

@@ -220,7 +220,8 @@ module Pando
       gauge("workers_wanted", %i[pool], "Workers or nodes that the pool is to have.", of_pools: "workers")
       gauge("workers_ready", %i[pool], "Workers or nodes that are ready.", of_pools: "ready")
       gauge("processes", %i[role pool state],
-            "Processes by role and state. A worker is idle or busy, or on its way in or out.", &:processes)
+            "Processes by role and state. A worker is idle or busy, or on its way in or out. A state that none has " \
+            "is 0.", &:processes)
       gauge("worker_threads", %i[pool], "Requests that one worker serves at a time.", work: "threads")
       gauge("workers_fork_unsafe", %i[pool], "Ready workers that cannot become a mold.", work: "unsafe")
       counter("process_exits_total", %i[role pool outcome],

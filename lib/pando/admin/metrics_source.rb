@@ -10,6 +10,10 @@ module Pando
     # has measured. Made for each answer. Several values are a Hash: each by its labels, most often the pool.
     class MetricsSource
       ROLES = %w[worker mold reactor service admin].freeze
+      # By role, as in `group` records.
+      STATES = Hash.new(%w[ordered adopted ready leaving].freeze)
+                   .merge("worker" => %w[ordered adopted idle busy leaving].freeze,
+                          "admin" => %w[starting ready restarting].freeze).freeze
       OUTCOMES = %w[exited failed killed lost].freeze
       # Of the counts in `responses` records.
       CLASSES = %w[unknown 1xx 2xx 3xx 4xx 5xx].freeze
@@ -52,11 +56,12 @@ module Pando
         { role: role, pool: (pool(pool) unless %w[monitor reactor admin].include?(role)) }.compact
       end
 
-      # The monitor tells only states that some process has; those of a ready worker are always shown.
+      # The monitor tells only states that some process has.
       def processes
-        ready = %w[idle busy].product(zeros.keys).to_h { |state, pool| [{ role: "worker", **pool, state: state }, 0] }
         counted = all("group").to_h { |one| [{ **place(one["role"], one["pool"]), state: one["state"] }, one["count"]] }
-        ready.merge(counted)
+        places = [*counted.keys.map { |labels| labels.except(:state) }, *places_that_may_be_empty].uniq
+        states = places.flat_map { |labels| STATES[labels[:role]].map { |state| { **labels, state: state } } }
+        { **states.to_h { |labels| [labels, 0] }, **counted }
       end
 
       # @return [Hash] empty in direct mode
@@ -190,6 +195,13 @@ module Pando
       end
 
       def zeros = of_pools("name") { 0 }
+
+      # A generation may have released its mold.
+      def places_that_may_be_empty
+        workers = zeros.keys.map { |pool| { role: "worker", **pool } }
+        workers + all("generation").map { |one| place("mold", one["pool"]) }
+      end
+
       def totals_by_event = @totals_by_event ||= all("total").group_by { |one| one["event"] }
 
       # @return [Hash{Hash => Array<Integer>}] the pids of the processes by role and pool

@@ -76,6 +76,16 @@ class AdminMemorySurveyTest < Minitest::Test
     assert_equal(3, measured.size)
   end
 
+  def test_it_looks_soon_if_asked_to
+    step
+    @monitor.pids = @pids
+    @survey.look_soon
+    @now += 0.6
+    3.times { step }
+
+    assert_equal(3, measured.size)
+  end
+
   def test_without_a_change_it_takes_its_time
     @monitor.pids = @pids
     3.times { step }

@@ -92,7 +92,8 @@ class AdminMetricsTest < Minitest::Test
     assert_equal({ { pool: "web" } => 1 }, @families["pando_workers_fork_unsafe"])
     assert_equal({ { pool: "web" } => 5 }, @families["pando_worker_threads"])
     place = { role: "worker", pool: "web" }
-    assert_equal({ { **place, state: "busy" } => 1, { **place, state: "idle" } => 1 }, @families["pando_processes"])
+    assert_equal({ { **place, state: "busy" } => 1, { **place, state: "idle" } => 1 },
+                 @families["pando_processes"].reject { |_, count| count.zero? })
   end
 
   def test_what_has_not_happened_yet_is_zero
@@ -103,14 +104,27 @@ class AdminMetricsTest < Minitest::Test
     end
   end
 
-  def test_a_state_that_no_worker_has_is_zero
+  # Systems to which exporters send them keep the last value of each.
+  def test_a_state_that_no_process_has_is_zero
     jobs = { "role" => "worker", "pool" => "jobs", "state" => "idle", "count" => "2" }
     pools = %w[web jobs].map { |name| ["pool", { "name" => name }] }
-    snapshot = Pando::Admin::Snapshot.new([RECORDS.first, *pools, ["group", jobs]])
-    families = Metrics.families(snapshot, {}).to_h { |family| [family.name, family.samples] }
+    records = [RECORDS.first, *pools, ["group", jobs], ["group", { "role" => "reactor", "state" => "ready" }],
+               ["generation", { "pool" => "web", "number" => "1" }]] # whose mold was released
+    counts = Metrics.families(Pando::Admin::Snapshot.new(records), {}).to_h { |family| [family.name, family.samples] }
+                    .fetch("pando_processes").transform_keys(&:values)
 
-    assert_equal({ %w[web idle] => 0, %w[web busy] => 0, %w[jobs idle] => 2, %w[jobs busy] => 0 },
-                 families["pando_processes"].transform_keys { |labels| labels.values_at(:pool, :state) })
+    %w[ordered adopted idle busy leaving].each { |state| assert_equal 0, counts[["worker", "web", state]], state }
+    assert_equal([2, 0], [counts[%w[worker jobs idle]], counts[%w[worker jobs busy]]])
+    %w[ordered adopted ready leaving].each { |state| assert_equal 0, counts[["mold", "web", state]], state }
+    assert_equal(0, counts[%w[reactor leaving]])
+    assert_equal((2 * 5) + 4 + 4, counts.size)
+  end
+
+  def test_states_are_those_that_the_monitor_tells
+    names = Pando::Sys::Row::STATES.map(&:name) - ["gone"]
+
+    assert_equal(names, Pando::Admin::MetricsSource::STATES["mold"])
+    assert_equal([*names - ["ready"], "idle", "busy"].sort, Pando::Admin::MetricsSource::STATES["worker"].sort)
   end
 
   def test_causes_are_those_that_the_monitor_counts
