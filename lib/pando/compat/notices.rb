@@ -256,7 +256,7 @@ module Pando
       # @return [Array(String, String)] reason and advice
       def too_many(wanted, threads)
         range = Config::Settings[:threads].type.range
-        if threads == wanted.clamp(range)
+        unless range.cover?(wanted)
           return ["a worker has from #{range.begin} to #{range.end} threads, and not #{wanted}: it has #{threads}",
                   "write threads #{threads} in config/pando.rb"]
         end

@@ -44,13 +44,12 @@ module Pando
           "set both alike, or unset #{others.join(" and ")}"
       end
 
-      # Of the variables only the first one: with Puma it decides for Rails whatever the config file says.
+      # With Puma, RAILS_ENV decides for Rails whatever the config file says.
       def overruled
-        name = VARIABLES.first
-        return if agrees?(name)
+        return if agrees?("RAILS_ENV")
 
-        "#{@config.source(:environment)} says environment #{@config.environment}, and #{name}=#{@variables[name]} " \
-          "has no effect: remove the line, or unset #{name}"
+        "#{@config.source(:environment)} says environment #{@config.environment}, and " \
+          "RAILS_ENV=#{@variables["RAILS_ENV"]} has no effect: remove the line, or unset RAILS_ENV"
       end
 
       def foreign?(name)

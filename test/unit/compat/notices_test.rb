@@ -244,6 +244,11 @@ class CompatNoticesTest < ConfigTestCase
                    advice]], found
     assert_equal [["RAILS_MAX_THREADS", "a worker has from 1 to 64 threads, and not 100: it has 64",
                    "write threads 64 in config/pando.rb"]], ignored("RAILS_MAX_THREADS" => "100")
+    %w[0 -3].each do |number|
+      assert_equal [["RAILS_MAX_THREADS", "a worker has from 1 to 64 threads, and not #{number}: it has 1",
+                     "write threads 1 in config/pando.rb"]], ignored("RAILS_MAX_THREADS" => number)
+    end
+    assert_match(/, and not 100: it has 15\z/, notices({ "RAILS_MAX_THREADS" => "100" }, %w[-w 64]).ignored[0][1])
     assert_empty notices({ "RAILS_MAX_THREADS" => "100" }, %w[--reactor false]).ignored
   end
 
