@@ -16,7 +16,7 @@ module Pando
                 failure: :text, detail: :text, stack: :text, patient: :flag, overdue: :flag, suspect: :flag,
                 stuck: :flag, mute: :flag, excluded_as_source: :flag, blamed: :number,
                 replacement_reason: :text, declined_busy_since: :number, threads: :integer, drains_until: :number,
-                name: :text
+                name: :text, line: :integer
 
       # Seconds after which a job counts as long.
       LONG = 1.0
@@ -29,7 +29,8 @@ module Pando
       # The most bytes of its backtrace that are kept.
       DETAIL_BYTES = 32_768
 
-      attr_reader :role, :seat, :slot, :generation, :link, :row, :pidfd, :state, :source, :pool
+      # line: the generation whose mold booted from cold and is its ancestor; it shares memory with that line only.
+      attr_reader :role, :seat, :slot, :generation, :link, :row, :pidfd, :state, :source, :pool, :line
       # The service that it is; nil: it is none.
       attr_accessor :name
       # Why the monitor ends it, or why it says that it ends.
@@ -63,10 +64,8 @@ module Pando
       attr_accessor :threads
       # It broke the protocol: the monitor no longer reads its link.
       attr_accessor :mute
-
       # Where its threads stood when that was asked last; nil: it has not answered.
       attr_reader :stacks
-
       # It failed as a source of molds, and is not asked again.
       attr_accessor :excluded_as_source
       # Threads that its children would lack, by their keys: whether it has them; nil: not known yet.
@@ -86,6 +85,7 @@ module Pando
         @row = row
         @source = source
         @pool = pool
+        @line = source ? source.line : generation
         @threads = source ? source.threads : 1
         @state = :ordered
         @detail = +""

@@ -94,9 +94,15 @@ module Pando
         @record.add(workers)
         @served = @record.requests
         members = [*workers, (generation.mold if mold_stays?(generation, workers))].select { |child| child&.pidfd }
-        others = [*@roster.molds, *@roster.workers.select(&:draining?)].select(&:pidfd) - members
-        @footprint.measure(members, others, idle: before == @served, now: now)
+        @footprint.measure(members, leavers(members), idle: before == @served, now: now)
         @due = now + HASTE if @footprint.incomplete?
+      end
+
+      # Those that share memory with the members. Processes of another line share it only with each other.
+      def leavers(members)
+        lines = members.map(&:line)
+        others = [*@roster.molds, *@roster.workers.select(&:draining?)] - members
+        others.select { |child| child.pidfd && lines.include?(child.line) }
       end
 
       # Only its mold is new, as after the death of a mold.

@@ -25,10 +25,13 @@ class SurveyTest < Minitest::Test
     def usage(pid) = usages[pid.tap { measured << pid }]
 
     # All have so much in common, and 4 MiB each.
+    # @param only [Array<Child>, nil] those that have it; nil: all
     # @yield who they are at a time
-    def share(bytes)
+    def share(bytes, only: nil)
       define_singleton_method(:usage) do |pid|
         measured << pid
+        next usages[pid] unless only.nil? || only.any? { |child| child.pid == pid }
+
         Usage.new((bytes / yield.count) + (4 * MIB), 4 * MIB, bytes + (4 * MIB))
       end
     end
@@ -132,6 +135,28 @@ class SurveyTest < Minitest::Test
     @cluster.die(drained, ClusterSupport.ended)
 
     assert_equal [72 * MIB] * 2, [before, look.pss]
+  end
+
+  # They share pages with each other, and none with those that have booted from cold.
+  def test_what_draining_workers_of_a_former_release_share_does_not_count
+    drained = workers.each { |worker| @cluster.drain(worker) }
+    @cluster.generations.reload(["new"], [])
+    @cluster.settle
+    @processes.share(60 * MIB, only: drained) { @cluster.roster.select(&:draining?) }
+    before = look.pss
+    assert drained.all?(&:draining?)
+    drained.each { |worker| @cluster.die(worker, ClusterSupport.ended) }
+
+    assert_equal [30 * MIB] * 2, [before, look.pss]
+  end
+
+  def test_a_draining_worker_of_the_generation_before_a_refork_counts
+    @processes.share(60 * MIB) { @cluster.roster }
+    @cluster.drain(workers.first)
+    @cluster.generations.refork("test")
+    @cluster.settle
+
+    assert_equal 72 * MIB, look.pss
   end
 
   # As in gVisor: more haste would find nothing either.
