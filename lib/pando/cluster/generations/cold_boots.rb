@@ -104,10 +104,9 @@ module Pando
         end
 
         def due?(now)
-          return false if now < @look_at || !@reforks.by_itself? || (@waits = unrest)
+          return false if now < @look_at || !@reforks.by_itself?
 
-          @look_at = now + LOOK
-          @waits = hindrance(now)
+          @waits = unrest || look(now)
           @waits.nil?
         end
 
@@ -119,13 +118,14 @@ module Pando
           @generations.occupation&.first || Reforks::UNSETTLED
         end
 
-        # What prevents a cold boot.
-        def hindrance(now)
+        # @return [String, nil] what prevents a cold boot
+        def look(now)
+          @look_at = now + LOOK
           failure = after_failure(now)
           return failure if failure
           return "its line is to serve #{@least} requests first" if @ancestry.lineage.requests < @least
 
-          obstructed(now) || @gauge.obstacle || ("it does not pay yet" unless pays?)
+          obstructed(now) || @gauge.obstacle || unprofitable
         end
 
         def obstructed(now)
@@ -139,15 +139,20 @@ module Pando
           obstacle if @conditions.occupation || now - @obstructed_since < PATIENCE
         end
 
-        def pays? = @ancestry.lineage.pays?(pss, @ancestry.spent.first)
-
-        # A look measures one process more: a large one takes milliseconds, in which the monitor does nothing else.
-        # Those that were not measured yet count as much as the others do on average.
-        def pss
-          pids = [@generations.current.mold, *@roster.workers].filter_map { |child| child.pid if child&.pidfd }
+        # A look measures one process more: a large one takes milliseconds, in which the monitor does nothing else. The
+        # mold is the last one: it may be young, and no measure for others.
+        def unprofitable
+          workers = @roster.workers.filter_map(&:pid)
+          pids = [*workers, @generations.current.mold&.pid].compact
           @gauge.measure(pids.min_by { |pid| @gauge.measured_at(pid) }, budgeted: true)
-          known = pids.select { |pid| @gauge.last(pid) }
-          known.any? ? known.sum { |pid| @gauge.pss(pid) } * pids.size / known.size : 0
+          "it does not pay yet" unless @ancestry.lineage.pays?(pss(workers, pids), @ancestry.spent.first)
+        end
+
+        # Processes that were not measured yet count as much as a worker does on average.
+        def pss(workers, pids)
+          known, unknown = pids.partition { |pid| @gauge.last(pid) }
+          sizes = (workers & known).map { |pid| @gauge.pss(pid) }
+          sizes.empty? ? 0 : known.sum { |pid| @gauge.pss(pid) } + (unknown.size * sizes.sum / sizes.size)
         end
 
         def boot(now)

@@ -17,15 +17,16 @@ class ColdBootsTest < Minitest::Test
     Usage = Struct.new(:pss)
     attr_accessor :size, :known, :obstacle
     attr_writer :pss
-    attr_reader :measured
+    attr_reader :measured, :sizes
 
     def initialize
+      @sizes = {} # PSS of those that differ, by pid
       @measured = []
       @known = true
     end
 
     def anonymous(_pid) = size
-    def pss(_pid) = @pss
+    def pss(pid) = last(pid) ? sizes.fetch(pid, @pss) : 0
     def last(pid) = (Usage.new(@pss) if known || measured.include?(pid))
     def measured_at(pid) = measured.rindex(pid)&.succ.to_f
 
@@ -212,6 +213,26 @@ class ColdBootsTest < Minitest::Test
     @gauge.pss = worthwhile / 4
     look
     assert_equal [1, 1], [@gauge.measured.size, events("reboot.started").size]
+  end
+
+  # A mold that was just forked has little for itself.
+  def test_each_time_the_mold_is_young_workers_are_measured_first
+    @gauge.known = false
+    @gauge.pss = 100_000 * MIB
+    refork
+    @gauge.sizes[cluster.current_mold.pid] = MIB
+    @gauge.measured.clear
+    @gauge.pss = (worthwhile * 0.6).to_i
+    look
+    assert_equal "it does not pay yet", generations.cold_boots.explain[:waits]
+
+    2.times { look }
+    assert_equal cluster.roster.map(&:pid).sort, @gauge.measured.sort
+    assert_empty events("reboot.started")
+
+    @gauge.pss = (worthwhile * 0.4).to_i
+    look
+    assert_equal 1, events("reboot.started").size
   end
 
   # @return [Integer] bytes of all processes up to which a cold boot pays

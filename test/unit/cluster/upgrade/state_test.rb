@@ -37,6 +37,7 @@ class UpgradeStateTest < Minitest::Test
   end
 
   def test_children
+    refork
     leaver, fat = @cluster.roster.ready_workers
     @cluster.rollout.ask_to_leave(leaver, "replaced")
     fat.kill("it is too fat", suspect: true)
@@ -54,6 +55,7 @@ class UpgradeStateTest < Minitest::Test
     assert_equal("line 1\nline 2", again.detail)
     assert_predicate(roster[leaver.seat], :patient?)
     assert_equal([@cluster.current_mold.pid], roster.molds.map(&:pid))
+    assert_equal([[1, 0]], roster.workers.map { |worker| [worker.generation, worker.line] }.uniq)
   end
 
   def test_generations
@@ -226,8 +228,8 @@ class UpgradeStateTest < Minitest::Test
 
   def facts(roster)
     roster.to_h do |child|
-      [child.seat, [child.role, child.slot, child.generation, child.pid, child.state, child.deadline, child.reason,
-                    child.verdict, child.unwanted, child.excluded_as_source?, child.blames?(12)]]
+      [child.seat, [child.role, child.slot, child.generation, child.line, child.pid, child.state, child.deadline,
+                    child.reason, child.verdict, child.unwanted, child.excluded_as_source?, child.blames?(12)]]
     end
   end
 end
