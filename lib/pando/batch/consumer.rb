@@ -9,11 +9,14 @@ module Pando
     #
     # The consumer calls `fetch` and `settle` in one thread of its own, one after the other. It writes an error in
     # either to stderr and then pauses, longer each time, up to {LONGEST} seconds. So a broker that is down is asked
-    # again, with pauses. A `settle` that raised gets the same result again before the next `fetch`.
+    # again, with pauses. A `settle` that raises gets the same result up to {TRIES} times before the next `fetch`.
     class Consumer
       # Seconds of the first pause after an error, and of the longest.
       FIRST = 0.5
       LONGEST = 15.0
+      # Calls of `settle` with one result, in about 15 seconds. Some clients cannot settle anything any more before they
+      # fetch again.
+      TRIES = 5
       # Seconds that `settle` gets at a stop, and a `fetch` that was told to wake.
       SETTLE = 5.0
 
@@ -26,8 +29,8 @@ module Pando
 
       # @param fetch [#call] returns an Array of items, or nil. It may wait for items, as brokers' clients do
       # @param settle [#call, nil] called with the Result of what was fetched: acknowledge, commit. If it raises, it
-      #   is called again with the same Result. If this process dies first, it is not called, and the broker delivers
-      #   again
+      #   is called again with the same Result, and at last given up. Then, and if this process dies first, the broker
+      #   delivers again
       # @param key [#to_proc, nil] gets the key of an item: see Batch#run
       # @param wake [#call, nil] ends a `fetch` that waits; {#quiet} calls it on its caller's thread
       # @param close [#call, nil] called at the end of {#stop}, once no thread is left
@@ -98,7 +101,7 @@ module Pando
       #   attempt, it is not busy: a stop gives them back
       def busy? = @stage == :work && !@batch.only_retries?
 
-      # @return [Integer] attempts and calls of `settle` that have ended
+      # @return [Integer] attempts that have ended, and calls of `settle` that succeeded
       def progress = @batch.progress + @settlements
 
       # @return [String, nil] what is wrong. A broker that is down does not count: that is not this process's fault
@@ -134,18 +137,19 @@ module Pando
         settle(process(items))
       end
 
-      # Repeats a `settle` that raises, since the broker would deliver everything again. A consumer that is quiet
-      # repeats it only once.
+      # Repeats a `settle` that raises, since the broker would deliver everything again. After `quiet` it is called only
+      # once.
       def settle(result)
-        loop do
+        TRIES.times do
           last = @quiet
           settled = with_pause_on_error do
             @settle&.call(result)
-            true
+            @settlements += 1
           end
-          @settlements += 1
-          break if settled || last
+          return if settled
+          break if last
         end
+        warn "pando: a consumer gives a result up: its broker will deliver it again"
       end
 
       def fetch

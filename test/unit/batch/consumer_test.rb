@@ -160,8 +160,28 @@ class BatchConsumerTest < Minitest::Test
     assert_equal %i[fetch fetch], [first, last]
     assert_same one, two
     assert_equal [1, 2], two.done
-    assert_equal 4, @consumer.progress
+    assert_equal 3, @consumer.progress # two items, and the settle that succeeded
     assert_nil @consumer.healthy?
+  end
+
+  # As with Kafka, whose broker excludes a member that does not poll.
+  def test_a_settle_that_can_only_succeed_after_the_next_fetch
+    calls = []
+    _, said = capture_io do
+      @consumer = Hasty.new(threads: 1, idle: 0, fetch: -> { (calls << :fetch) && [calls.count(:fetch)] },
+                            settle: lambda { |result|
+                              calls << result.done
+                              raise "rejoin with poll" if calls.count(:fetch) == 1
+
+                              (@results << true) && sleep
+                            }) { |item| item }
+      @consumer.start
+      assert @results.pop(timeout: PATIENCE)
+    end
+
+    assert_equal [:fetch, *[[1]] * 5, :fetch, [2]], calls
+    assert_equal 1, said.scan("gives a result up: its broker will deliver it again").size
+    assert_equal 2, @consumer.progress # the items
   end
 
   def test_a_settle_that_raised_gets_one_more_try_at_a_stop
