@@ -127,15 +127,17 @@ module Pando
       # The options of a Batch.
       Options = Struct.new(:name, :threads, :capacity, :retries, :dead_letter)
 
+      # A lane whose first job waits for a permit. The Semaphore answers it as it answers a caller.
+      PermitRequest = Struct.new(:lane, :executor) do
+        def <<(granted) = (executor.resume(lane) if granted)
+      end
+
       def initialize(options, tally)
         @options = options
         @queue = Thread::Queue.new # of lanes
         @permits = Semaphore.new(options.capacity)
         @open_jobs = OpenJobs.new(tally)
-        @retry_timer = RetryTimer.new("#{options.name} clock") do |lane|
-          @open_jobs.resume
-          enqueue(lane)
-        end
+        @retry_timer = RetryTimer.new("#{options.name} clock") { |lane| resume(lane) }
         @threads = ThreadPool.new(options.threads, options.name) { work }
       end
 
@@ -168,6 +170,12 @@ module Pando
       end
 
       def wait(deadline) = @open_jobs.wait(deadline)
+
+      # The lane's wait is over.
+      def resume(lane)
+        @open_jobs.resume
+        enqueue(lane)
+      end
 
       def stop(seconds)
         deadline = Deadline.in(seconds)
@@ -253,11 +261,15 @@ module Pando
         end
       end
 
-      # The permit is passed on to the next job of the lane, unless that has one.
       def settle(lane, job, state)
         rest = @open_jobs.settle(lane, state)
-        @permits.release unless rest&.first&.take_permit
-        enqueue(rest)
+        if rest&.first&.take_permit
+          @permits.renew(PermitRequest.new(rest, self))
+          @open_jobs.suspend
+        else
+          @permits.release
+          enqueue(rest)
+        end
         job.finish
       end
 

@@ -22,7 +22,8 @@ module Pando
         @answered = @withdrawn = @dead_letter_begun = @permit = false
       end
 
-      # The first job of each lane holds a permit; a job of a run that waits behind it holds none.
+      # The first job of each lane holds a permit, or the lane waits for one; a job of a run that waits behind it holds
+      # none.
       #
       # @return [Boolean] whether it held none before
       def take_permit = !@permit && (@permit = true)
@@ -86,7 +87,7 @@ module Pando
     # it, each time for a moment only. Owned by the Executor.
     #
     # Jobs run in lanes. A lane has the jobs of one key, and only its first job may run. A job without a key has a lane
-    # of its own. A lane is in exactly one place: in the queue, in a thread, or waiting for a retry.
+    # of its own. A lane is in exactly one place: in the queue, in a thread, or waiting for a retry or for a permit.
     class OpenJobs
       def initialize(tally)
         @tally = tally
@@ -134,7 +135,8 @@ module Pando
         end
       end
 
-      # The lane's wait for its next attempt is over.
+      # A lane waits for a permit, and when its wait, for that or for its next attempt, is over.
+      def suspend = @lock.synchronize { @active -= 1 }
       def resume = @lock.synchronize { @active += 1 }
 
       # @param state [Symbol] the outcome of the lane's first job

@@ -61,6 +61,43 @@ class BatchRoomTest < Minitest::Test
     assert_room 2
   end
 
+  def test_a_waiting_caller_has_its_turn_before_the_next_item_of_a_run
+    runner = run_behind_gate(capacity: 1)
+    pusher = Thread.new { @batch.push(:pushed) }
+    wait_until(timeout: PATIENCE) { pusher.stop? }
+    5.times { @gate << true }
+
+    assert pusher.value
+    assert_equal [*1..4], runner.value.done
+    assert @batch.wait(PATIENCE)
+    assert_equal [1, :pushed, 2, 3, 4], Array.new(@seen.size) { @seen.pop }
+    assert_room 1
+  end
+
+  def test_a_stop_gives_back_items_that_wait_for_room
+    runner = run_behind_gate(capacity: 1)
+    pusher = Thread.new { @batch.push(:pushed) }
+    wait_until(timeout: PATIENCE) { pusher.stop? }
+    @gate << true
+    wait_until(timeout: PATIENCE) { @seen.size == 2 }
+    @batch.stop(within: 0)
+
+    assert_equal [2, 3, 4], runner.value.unfinished
+  end
+
+  # A stop gives such items back, so a node does not wait for them.
+  def test_items_that_wait_for_room_behind_one_that_waits_for_its_next_attempt_are_not_busy
+    runner = run_behind_gate(capacity: 1, attempts: 2, backoff: PATIENCE..PATIENCE)
+    pusher = Thread.new { @batch.push(:pushed) { raise "poison" } }
+    wait_until(timeout: PATIENCE) { pusher.stop? }
+    @gate << true
+
+    assert pusher.value
+    wait_until(timeout: PATIENCE) { @batch.only_retries? }
+    @batch.stop(within: 0)
+    assert_equal [2, 3, 4], runner.value.unfinished
+  end
+
   def test_a_run_keeps_the_order_of_its_keys_however_little_room_there_is
     [1, 2, 50].each do |capacity|
       seen = Hash.new { |hash, key| hash[key] = [] }
@@ -78,8 +115,8 @@ class BatchRoomTest < Minitest::Test
   private
 
   # Four items of the key true: the first waits at the gate, the others behind it.
-  def run_behind_gate
-    batch(threads: 1, capacity: 2) { |item| (@seen << item) && @gate.pop }
+  def run_behind_gate(capacity: 2, **options)
+    batch(threads: 1, capacity: capacity, **options) { |item| (@seen << item) && @gate.pop }
     runner = Thread.new { @batch.run(1..4, key: ->(_) { true }) }
     wait_until(timeout: PATIENCE) { @gate.num_waiting == 1 && runner.stop? }
     runner
