@@ -115,20 +115,22 @@ module Pando
           return unless largest && @roster.include?(largest) # the guard of its own pool replaces it
 
           @shortage.relieved(now)
-          replace(largest, "#{reason}, and of all workers it has most private memory (#{mebibytes(size)})")
+          what = @gauge.obstacle ? "anonymous memory" : "private memory (#{mebibytes(size)})"
+          replace(largest, "#{reason}, and of all workers it has most #{what}")
         end
 
-        # Ranks workers by their estimated size, and measures the largest ones.
+        # @return [Array(Child, Integer), nil] nil: there is none, or no size is known
         def largest_worker
-          @roster.everybody.ready_workers.reject(&:replacement_wanted?)
-                 .max_by(MEASUREMENTS) { |worker| @gauge.most(worker.pid) }
-                 .filter_map { |worker| (size = size_of(worker)) && [worker, size] }.max_by(&:last)
+          workers = @roster.everybody.ready_workers.reject(&:replacement_wanted?)
+          # the largest ones by their estimated sizes are measured
+          workers = workers.max_by(MEASUREMENTS) { |worker| @gauge.most(worker.pid) } unless @gauge.obstacle
+          workers.filter_map { |worker| (size = size_of(worker)) && [worker, size] }.max_by(&:last)
         end
 
         def size_of(worker)
-          return @gauge.most(worker.pid) if @gauge.obstacle || !@gauge.rested?
+          return @gauge.anonymous(worker.pid) if @gauge.obstacle
 
-          @gauge.measure(worker.pid)&.private
+          @gauge.rested? ? @gauge.measure(worker.pid)&.private : @gauge.most(worker.pid)
         end
       end
     end

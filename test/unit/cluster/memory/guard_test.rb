@@ -33,7 +33,8 @@ class MemoryGuardTest < Minitest::Test
     end
 
     def minor_faults(pid) = @sizes[pid] && (@sizes[pid] / Pando::Sys::Memory::PAGE)
-    def anonymous(_pid) = nil
+    def anonymous(pid) = anonymous_sizes[pid]
+    def anonymous_sizes = @anonymous_sizes ||= {}
   end
 
   def start(workers: 3, pressure: -> {}, **limits)
@@ -366,15 +367,30 @@ class MemoryGuardTest < Minitest::Test
     assert_equal([0], leaving)
   end
 
-  def test_where_memory_cannot_be_measured_page_faults_decide
+  # Page faults since its birth tell nothing of the size that it has: 0 has had most.
+  def test_where_private_memory_cannot_be_measured_anonymous_memory_decides
+    start_unmeasurable
+    3.times { |slot| @source.anonymous_sizes[worker(slot).pid] = slot == 1 ? 50 * MIB : 30 * MIB }
+    look
+
+    assert_equal([1], leaving)
+    assert_equal("91.0 MiB of the 100.0 MiB of the control group are in use, and of all workers it has most " \
+                 "anonymous memory", events("worker.leaving").last[:reason])
+  end
+
+  def test_where_no_memory_can_be_measured_no_worker_is_replaced
+    start_unmeasurable
+    look(5)
+
+    assert_empty(leaving)
+  end
+
+  def start_unmeasurable
     start(workers: 3)
     @source.singleton_class.define_method(:usage) { |_pid| nil }
     keep(options(group: 90), -> {}, Struct.new(:memory).new(Pando::Sys::ControlGroup::Memory.new(91 * MIB, 100 * MIB)))
     @gauge.probe
-    grow(1, 50)
-    look
-
-    assert_equal([1], leaving)
+    grow(0, 90)
   end
 
   def test_who_vanishes_meanwhile
