@@ -18,12 +18,18 @@ module Pando
 
         private
 
+        # A child that called exit gets the status that it asked for.
         def end_child(parent, error)
+          wanted = error.status if error.is_a?(SystemExit)
+          tell(parent, error) unless wanted
+        ensure
+          exit!(wanted || 1)
+        end
+
+        def tell(parent, error)
           reason = " (#{error.class}: #{error.message.lines.first&.chomp})" if error
           warn "pando: process #{Process.pid}, forked by process #{parent} in code that the batch called, returned " \
                "to the batch and ends: end it with exit!#{reason}"
-        ensure
-          exit!(1)
         end
       end
     end

@@ -11,6 +11,9 @@ class BatchForksTest < Minitest::Test
   WAYS = { "exec" => 'exec("/nonexistent/program")', "exit" => "exit", "raise" => 'raise "in the child"',
            "Thread.exit" => "Thread.exit", "throw" => "throw :out", "nothing" => "nil" }.freeze
 
+  # Its only thread is the main thread of the child, so Ruby turns both into SystemExit.
+  EXITS = %w[exit Thread.exit].freeze
+
   PRELUDE = <<~RUBY
     STDERR.sync = true
     def say(*words) = STDOUT.syswrite("\#{words.join(" ")}\\n")
@@ -67,7 +70,9 @@ class BatchForksTest < Minitest::Test
     WAYS.each do |way, code|
       pid, lines, said = run_script(format(ITEM, code))
 
-      assert_equal ["item 1 #{pid}", "child 1", "item 2 #{pid}", "item 3 #{pid}", "done 1 2 3"], lines, way
+      assert_equal ["item 1 #{pid}", "child #{status(way)}", "item 2 #{pid}", "item 3 #{pid}", "done 1 2 3"], lines, way
+      next assert_empty said if EXITS.include?(way)
+
       assert_match(/\Apando: process \d+, forked by process #{pid} [^\n]* returned to the batch[^\n]*\n\z/, said, way)
     end
   end
@@ -76,11 +81,20 @@ class BatchForksTest < Minitest::Test
     assert_match(/\(Errno::ENOENT: .*nonexistent/, run_script(format(ITEM, WAYS["exec"])).last)
   end
 
+  def test_a_child_that_calls_exit_ends_with_its_status_and_silently
+    { "exit 0" => 0, "exit 3" => 3, "abort" => 1 }.each do |code, status|
+      pid, lines, said = run_script(format(ITEM, code))
+
+      assert_equal ["item 1 #{pid}", "child #{status}"], lines.first(2), code
+      assert_empty said, code
+    end
+  end
+
   def test_nor_does_a_child_that_a_dead_letter_has_forked
     WAYS.each do |way, code|
       pid, lines, = run_script(format(DEAD_LETTER, code))
 
-      assert_equal ["dead 1 #{pid}", "child 1", "dead 2 #{pid}", "failed 1 2"], lines, way
+      assert_equal ["dead 1 #{pid}", "child #{status(way)}", "dead 2 #{pid}", "failed 1 2"], lines, way
     end
   end
 
@@ -88,12 +102,16 @@ class BatchForksTest < Minitest::Test
     %w[exec exit nothing].each do |way|
       pid, lines, = run_script(format(CONSUMER, fetch: WAYS[way], settle: WAYS[way]))
 
-      assert_equal ["fetch #{pid}", "child 1", "settle 1 #{pid}", "child 1", "fetch #{pid}", "settle 2 #{pid}",
+      child = "child #{status(way)}"
+      assert_equal ["fetch #{pid}", child, "settle 1 #{pid}", child, "fetch #{pid}", "settle 2 #{pid}",
                     "fetch #{pid}", "parent"], lines, way
     end
   end
 
   private
+
+  # @return [Integer] with which the child ends
+  def status(way) = EXITS.include?(way) ? 0 : 1
 
   # @return [Array(Integer, Array<String>, String)] pid, lines of stdout, stderr
   def run_script(code)
