@@ -226,7 +226,8 @@ module Pando
 
       # The client has its answer: runs the application's callbacks, then the hook.
       def finish
-        finished, after_reply = @request.env.values_at("rack.response_finished", "rack.after_reply")
+        finished = @request.env["rack.response_finished"] # values_at would make an Array for each request
+        after_reply = @request.env["rack.after_reply"]
         within_time { run_callbacks(finished, after_reply) } if finished&.any? || after_reply&.any?
         run_hook if worker.hook?(:after_request_complete)
       ensure
@@ -251,23 +252,23 @@ module Pando
 
       # @param after_reply [Array<Proc>, nil] Puma's callbacks
       def run_callbacks(finished, after_reply)
-        finished&.reverse_each { |callback| run_callback(callback, @request.env, @status, @fields, @error) }
-        after_reply&.each { |callback| run_callback(callback) }
+        finished&.reverse_each do |callback|
+          run_callback { callback.call(@request.env, @status, @fields, @error) }
+        end
+        after_reply&.each { |callback| run_callback { callback.call } }
       end
 
-      def run_callback(callback, *arguments)
-        call_to_its_end(callback, *arguments)
+      def run_callback
+        begin
+          yield
+        ensure
+          end_stray if @stray
+        end
       rescue SystemExit, SignalException
         raise
       rescue Exception => e # rubocop:disable Lint/RescueException -- also NotImplementedError and LoadError
         leave_without_memory(e)
         emit("request.failed", e) unless e.is_a?(RequestTimeout) && @timeout&.fired?
-      end
-
-      def call_to_its_end(callback, *arguments)
-        callback.call(*arguments)
-      ensure
-        end_stray if @stray
       end
 
       def run_hook
