@@ -72,7 +72,7 @@ module Pando
       # The whole server has stood still.
       def postpone(seconds)
         @deadlines.postpone(seconds)
-        generations.reforks.postpone(seconds)
+        generations.reforks.stood_still(seconds)
       end
 
       def reconcile(ending)

@@ -70,7 +70,7 @@ module Pando
 
       # The whole server has stood still, which is no idle time.
       # @param seconds [Float] until now
-      def postpone(seconds) = @began_at &&= @began_at + seconds
+      def stood_still(seconds) = @began_at &&= @began_at + seconds
 
       private
 

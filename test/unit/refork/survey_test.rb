@@ -261,13 +261,13 @@ class SurveyTest < Minitest::Test
   def test_time_in_which_nothing_could_be_served_is_not_its_age
     before = look.seconds
     elapse(3600)
-    @survey.postpone(3600)
+    @survey.stood_still(3600)
 
     assert_in_delta before + 8, look.seconds, 0.1
   end
 
-  def test_it_may_be_postponed_before_its_first_look
-    @survey.postpone(3600)
+  def test_the_server_may_stand_still_before_its_first_look
+    @survey.stood_still(3600)
 
     assert_operator look.seconds, :<, 10
   end

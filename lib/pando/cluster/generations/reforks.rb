@@ -73,7 +73,7 @@ module Pando
         def due = ([@survey.due, @pause.due].compact.max if @policy.measures? && @backoff.over? && !lone?)
 
         # The whole server has stood still: its container was frozen.
-        def postpone(seconds) = @survey.postpone(seconds)
+        def stood_still(seconds) = @survey.stood_still(seconds)
 
         # The state of the policy, for `pando status`.
         def explain = @policy.measures? && lone? ? { **@policy.explain, waits: LONE } : @policy.explain
@@ -148,14 +148,14 @@ module Pando
         # No worker has forked the mold.
         def called_off(obstacle, worker)
           refused_by(worker, obstacle)
-          wait_longer(@backoff, obstacle)
+          postpone(@backoff, obstacle)
         end
 
         # The kernel has no process for the mold, which is not the worker's fault. The next automatic attempt waits
         # longer each time; an attempt that a user asks for does not wait. An error has told of the process.
         def put_off(obstacle, worker)
           refused_by(worker, obstacle, told: true)
-          wait_longer(@pause, obstacle)
+          postpone(@pause, obstacle)
         end
 
         def established(generation)
@@ -233,7 +233,7 @@ module Pando
           nil
         end
 
-        def wait_longer(backoff, obstacle)
+        def postpone(backoff, obstacle)
           Events.emit("refork.postponed", seconds: backoff.fail.round(2), reason: obstacle) unless @asked
           nil
         end

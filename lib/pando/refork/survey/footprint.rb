@@ -23,10 +23,10 @@ module Pando
         OWED = 1.0
 
         # A process: since when it counts, when it was measured last since then (nil: not yet), bytes that it shared
-        # then, and the part of others' bytes that it has got since.
-        Part = Struct.new(:came_at, :measured_at, :shared, :received) do
+        # then, and the change of that since: its part of what others have left, less its part of what others have got.
+        Part = Struct.new(:came_at, :measured_at, :shared, :change) do
           # @return [Float] that it is taken to have now
-          def shares = [shared + received, 0.0].max
+          def shares = [shared + change, 0.0].max
         end
 
         # Bytes, and bytes of them that are private to one process; nil: not known yet.
@@ -54,7 +54,7 @@ module Pando
           return if idle && pss && @parts.each_value.all? { |part| part.measured_at >= @changed_at }
 
           measure_one(now)
-          take_note
+          read_samples
           known? ? add_up(members, leavers) : @pss = @private = nil
         end
 
@@ -90,11 +90,11 @@ module Pando
 
         # @param bytes [Float] that the others have in equal parts from then on, or no longer have
         def distribute(bytes, others, time)
-          others.each { |part| part.received += bytes / others.size if part.measured_at&.< time }
+          others.each { |part| part.change += bytes / others.size if part.measured_at&.< time }
         end
 
         def measure_one(now)
-          oldest = @parts.keys.min_by { |pid| measured_at(pid) }
+          oldest = @parts.keys.min_by { |pid| sampled_at(pid) }
           return unless oldest && obstacle.nil? && affordable?(now, urgent: !known?)
 
           spent = @gauge.spent
@@ -103,24 +103,24 @@ module Pando
         end
 
         # @return [Float] 0.0: not since it came
-        def measured_at(pid) = @gauge.measured_at(pid).then { |time| time < @parts[pid].came_at ? 0.0 : time }
+        def sampled_at(pid) = @gauge.measured_at(pid).then { |time| time < @parts[pid].came_at ? 0.0 : time }
 
         # Takes over all new measurements, also those that others have caused.
-        def take_note
+        def read_samples
           @parts.each do |pid, part|
-            time = measured_at(pid)
+            time = sampled_at(pid)
             next if time.zero? || time == part.measured_at
 
             first = part.measured_at.nil?
             part.measured_at = time
             part.shared = shared(@gauge.last(pid))
-            part.received = 0.0
-            give_way(part) if first
+            part.change = 0.0
+            subtract_from_earlier(part) if first
           end
         end
 
         # It has come, and maps pages that those before it had for themselves.
-        def give_way(newcomer)
+        def subtract_from_earlier(newcomer)
           others = @parts.each_value.select { |part| part.came_at < newcomer.came_at }
           distribute(-newcomer.shared, others, newcomer.came_at)
         end
