@@ -246,6 +246,8 @@ module Pando
 
       CHUNK = 65_536
       LONGEST_HEAD = 16_384 # bytes; of a longer one, only the beginning is read
+      # Heads before the final response's, such as early hints. After 101 the connection is no longer HTTP.
+      INTERIM = %r{\A(?:HTTP/1\.\d 1(?!01)\d\d.*?\r\n\r\n)+}m
       STACK_WITHIN = 1.0 # seconds
       C_METHOD = /\Ain /
       # Numbers of the system call futex(2), in which locks wait, by CPU.
@@ -299,14 +301,15 @@ module Pando
         true
       end
 
-      # @return [String, nil] the head of the answer, which is read to its end; nil: not in time
+      # @return [String, nil] the head of the final response, which is read to its end; nil: not in time
       def read(socket, deadline)
-        head = +""
+        head = String.new
         loop do
           return unless in_time?(deadline) { |left| socket.wait_readable(left) }
 
           part = socket.readpartial(CHUNK)
           head << part if head.bytesize < LONGEST_HEAD
+          head.sub!(INTERIM, "")
         end
       rescue EOFError, Errno::ECONNRESET
         head.to_s.partition("\r\n\r\n").first

@@ -38,6 +38,21 @@ class DoctorConversationTest < Minitest::Test
     @ended = Process.wait(@worker)
   end
 
+  # Early hints, or 100 Continue.
+  def test_interim_responses_are_skipped
+    hints = "HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n"
+    final = "HTTP/1.1 302 Found\r\nLocation: /login\r\n\r\nbody"
+
+    assert_equal [302, "/login"], outcome(hints, final)
+    assert_equal [302, "/login"], outcome("HTTP/1.1 100 Continue\r\n\r\n#{hints}#{final}")
+    assert_equal [302, "/login"], outcome(*[hints] * 1000, final)
+    assert_equal [nil, nil], outcome(hints)
+  end
+
+  def test_a_response_that_switches_protocols_is_final
+    assert_equal [101, nil], outcome("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")
+  end
+
   def test_a_large_body_arrives_whole
     body = "x" * (1 << 20)
     worker = Thread.new do
@@ -54,16 +69,9 @@ class DoctorConversationTest < Minitest::Test
   end
 
   def test_a_redirection_is_known_with_its_target
-    worker = Thread.new do
-      client = @listener.accept
-      client.gets("\r\n\r\n")
-      client.write("HTTP/1.1 302 Found\r\nset-cookie: #{"a" * 1000}\r\n", "Location: /login\r\n\r\nlocation: /other")
-      client.close
-    end
-    answer = answer_to(body: "", patience: WITHIN)
-    worker.join
+    head = "HTTP/1.1 302 Found\r\nset-cookie: #{"a" * 1000}\r\n"
 
-    assert_equal [302, "/login"], answer.to_h.values_at(:status, :location)
+    assert_equal [302, "/login"], outcome(head, "Location: /login\r\n\r\nlocation: /other")
   end
 
   # Each CPU has its own numbers of system calls.
@@ -93,6 +101,19 @@ class DoctorConversationTest < Minitest::Test
     Doctor::Conversation.new(Folder.new(@folder), actor, PATIENCE).send(:lock?)
   ensure
     RbConfig::CONFIG["host_cpu"] = known
+  end
+
+  # @return [Array] the status and the location that the doctor reads of a worker's response
+  def outcome(*texts)
+    worker = Thread.new do
+      client = @listener.accept
+      client.gets("\r\n\r\n")
+      texts.each { |text| client.write(text) }
+      client.close
+    end
+    answer_to(body: "", patience: WITHIN).to_h.values_at(:status, :location)
+  ensure
+    worker.join
   end
 
   def answer_to(body:, patience: PATIENCE)
