@@ -12,11 +12,12 @@ module Pando
   # its Result; all else in Doctor is internal.
   module Doctor
     # @param config [Config]
-    # @param requests [Array<Request>, RequestList, :routes] @param reforks [Integer]
+    # @param requests [Array<Request>, RequestList, :routes, nil] nil: GET /, which the application need not know
+    # @param reforks [Integer]
     # @param patience [Float] seconds for one answer @param headers [Hash{String => String}] of each request
     # @return [Report]
     # @raise [NotExamined] the application does not boot
-    def self.examine(config, requests: [Request.root], reforks: 1, patience: 10.0, headers: {})
+    def self.examine(config, requests: nil, reforks: 1, patience: 10.0, headers: {})
       examination = Examination.new(config, requests: requests, reforks: reforks, patience: patience, headers: headers)
       started = Sys.now
       evidence = examination.run

@@ -89,7 +89,7 @@ module Pando
 
       def requests
         case wanted = flags[:requests]
-        when nil then [Pando::Doctor::Request.root]
+        when nil then nil
         when Pando::Doctor::RequestList::ROUTES then :routes
         else Pando::Doctor::RequestList.read(wanted)
         end

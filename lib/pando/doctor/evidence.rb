@@ -17,7 +17,7 @@ module Pando
       Generation = Struct.new(:number, :mold, :workers, :sockets, :processes, :uses, :shared, keyword_init: true)
       # A request that was sent to a worker, and its Conversation::Answer.
       Sent = Struct.new(:request, :generation, :slot, :answer, keyword_init: true) do
-        def sent_to_tls? = Responses::REDIRECTED.cover?(answer.status) && request.sent_to_tls?(answer.location)
+        def sent_to_tls? = Responses::REDIRECTED.include?(answer.status) && request.sent_to_tls?(answer.location)
       end
       # A process's memory in bytes.
       Memory = Struct.new(:moment, :title, :pid, :rss, :pss, :uss, keyword_init: true)
@@ -44,6 +44,13 @@ module Pando
         end
       end
       SHOWN = 5
+      # The default request, which nobody has chosen, and which the application does not know.
+      NoRoot = Struct.new(:check, :requests, :of) do
+        def to_s
+          "the application answers GET / with 404, so that little of its code has run. Choose requests: `--requests " \
+            "routes` for the routes of a Rails application, or `--requests FILE`."
+        end
+      end
 
       attr_reader :generations, :counts, :memory, :undone, :limits
       # @return [Array<Sent>]
@@ -92,6 +99,9 @@ module Pando
       def unread(list)
         limits << Unread.new("requests", list.lines - list.unread.size, list.lines, list.unread) if list.unread.any?
       end
+
+      # Notes that the application does not know the default request.
+      def no_root = limits << NoRoot.new("requests", 0, 1)
 
       # @param moment [Symbol] :fork, :served
       def snapshots(moment) = facts.select { |fact| fact[:snapshot] == moment.to_s }

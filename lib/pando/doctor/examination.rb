@@ -26,7 +26,8 @@ module Pando
 
       attr_reader :requests
 
-      # @param config [Config] @param requests [Array<Request>, RequestList, :routes] @param reforks [Integer]
+      # @param config [Config] @param requests [Array<Request>, RequestList, :routes, nil] nil: GET /
+      # @param reforks [Integer]
       # @param patience [Float] seconds for any one answer @param headers [Hash{String => String}] of each request
       def initialize(config, requests:, reforks:, patience:, headers: {})
         @config = config
@@ -55,16 +56,18 @@ module Pando
 
       private
 
-      # Middleware that redirects or refuses all requests is not the application.
+      # Middleware that redirects or refuses all requests is not the application. That / exists nobody has promised.
       def judge_responses
         responses = @evidence.responses
         return if responses.served?
+        return @evidence.no_root if @wanted.nil? && responses.not_found?
 
         outcome = ": #{responses}" if @evidence.sent.any?
         @evidence.could_not("requests", "none was answered with 2xx#{outcome}")
       end
 
       def wanted
+        return [Request.root] if @wanted.nil?
         return routes if @wanted == :routes
         return @wanted unless @wanted.is_a?(RequestList)
 

@@ -168,7 +168,8 @@ module Pando
         error ? @evidence.undone + [Evidence::Undone.new("libraries", error)] : @evidence.undone
       end
 
-      # @return [Array<Evidence::Limited, Evidence::Unread>] what was done with some of the requests only
+      # @return [Array<Evidence::Limited, Evidence::Unread, Evidence::NoRoot>] what was done with some of the requests
+      #   only
       def limits = @evidence.limits
 
       # @return [Array<String>] lines about the responses, if not all requests got a 2xx
@@ -245,7 +246,7 @@ module Pando
         end
 
         def to_s
-          [heading, *findings, *@report.responses, *limits, *undone,
+          [heading, *findings, *responses, *limits, *undone,
            "", *memory, "", *libraries, *features, "", verdict].join("\n").concat("\n")
         end
 
@@ -273,6 +274,8 @@ module Pando
           lines << "    #{Table.printable(one.advice)}" if one.advice
           lines.join("\n")
         end
+
+        def responses = @report.responses.map { |one| Table.printable(one) }
 
         def limits = @report.limits.map { |one| "limited: #{one}" }
 

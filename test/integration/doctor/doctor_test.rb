@@ -152,7 +152,21 @@ class DoctorTest < Minitest::Test
     outcome = "2 of 3 requests were redirected, 1 was answered with 404"
 
     assert_equal(3, run.status, run.err)
-    assert_includes(run.out, "could not be done: requests: none was answered with 2xx: #{outcome}")
+    assert_includes(run.out, "could not be done: requests: none was answered with 2xx: #{outcome}; " \
+                             "a redirection leads to /login\n")
+  end
+
+  # Nobody has chosen it: an API may have no such page.
+  def test_a_root_that_is_not_found_is_no_failure
+    app = "run ->(_env) { [404, {}, []] }"
+    run = doctor(app)
+
+    assert_equal(0, run.status, run.out)
+    assert_match(%r{^limited: .* GET / with 404.*--requests routes.*--requests FILE}, run.out)
+    assert_equal({ "check" => "requests", "requests" => 0, "of" => 1 },
+                 doctor(app, "--format", "json").report["limits"].first)
+    write("requests", "/\n")
+    assert_equal(3, doctor(app, "--requests", "requests").status)
   end
 
   def test_requests_that_are_redirected_are_told
@@ -162,7 +176,7 @@ class DoctorTest < Minitest::Test
     text = doctor(app, "--requests", "requests").out
 
     assert_equal([0, { "200" => 1, "302" => 1 }], [run.status, run.report["statuses"]])
-    assert_match(/^responses: 1 of 2 requests was redirected$/, text)
+    assert_match(%r{^responses: 1 of 2 requests was redirected; a redirection leads to /login$}, text)
   end
 
   def test_headers_reach_the_application
