@@ -29,9 +29,17 @@ module Pando
         !authority.nil? && location.b.delete_prefix(authority) == target.b
       end
 
+      # @param defaults [Hash{String => String}] its own headers come before them
+      # @return [Hash{String => String}] the headers that are sent, without those of the connection
+      def fields(defaults)
+        fields = Request.merge(defaults, headers).reject { |name, _| Request::RESERVED.include?(name.downcase) }
+        fields.merge!(Request::FORM) if body && fields.none? { |name, _| name.casecmp?("content-type") }
+        fields
+      end
+
       # @return [String] as sent: one request a connection
       def to_http
-        fields = Request.merge(Request::DEFAULTS, headers).reject { |name, _| Request::FRAMING.include?(name.downcase) }
+        fields = fields(Request::DEFAULTS)
         fields["Connection"] = "close"
         fields["Content-Length"] = body.bytesize.to_s if body
         "#{verb} #{target} HTTP/1.1\r\n#{fields.map { |name, value| "#{name}: #{value}\r\n" }.join}\r\n#{body}".b
@@ -43,8 +51,10 @@ module Pando
     Request::DEFAULTS = { "Host" => "localhost", "User-Agent" => "pando doctor", "Accept" => "*/*" }.freeze
     # The header by which a TLS proxy satisfies an application that insists on TLS.
     Request::TLS = { "X-Forwarded-Proto" => "https" }.freeze
-    # Headers that the doctor sets by itself, or leaves out: its own framing of the body holds.
-    Request::FRAMING = %w[connection content-length transfer-encoding].freeze
+    # The type of a body for which nobody has named another one.
+    Request::FORM = { "Content-Type" => "application/x-www-form-urlencoded" }.freeze
+    # Headers that the sender sets by itself, or leaves out: its own framing of the body holds.
+    Request::RESERVED = %w[connection content-length transfer-encoding].freeze
 
     # A line of a list of requests or of a log, in one of the formats in docs/doctor.md. Each line is understood by
     # itself, so that lists and logs may be mixed.
@@ -60,6 +70,8 @@ module Pando
       # Keys that only a log has, and those of a list, which a log may have too.
       LOG_KEYS = %w[status duration time timestamp @timestamp].freeze
       LIST_KEYS = %w[headers body].freeze
+      # Headers of a log that are replayed. The others may be hidden (Cookie), or belong to another session or cache.
+      REPLAYED = %w[accept accept-language].freeze
       SAFE = %w[GET HEAD].freeze
       # Bytes that would end the request line or the header.
       FORBIDDEN = /[\x00-\x20\x7f]/n
@@ -112,16 +124,18 @@ module Pando
         return unless [verb, target, fields.fetch("body", "")].all?(String)
 
         @logged = fields.keys.intersect?(LOG_KEYS) || !fields.keys.intersect?(LIST_KEYS)
-        headers = fields["headers"]
-        build(verb.upcase, target, headers: headers.is_a?(Hash) ? headers : {}, body: fields["body"])
+        build(verb.upcase, target, headers: headers_in(fields), body: fields["body"])
       rescue JSON::ParserError
         nil
       end
 
+      def headers_in(fields)
+        headers = fields["headers"].is_a?(Hash) ? fields["headers"] : {}
+        logged? ? headers.select { |name, _| REPLAYED.include?(name.downcase) } : headers
+      end
+
       def build(verb, target, headers: {}, body: nil)
         target = target.sub(%r{\Ahttps?://[^/]+}, "")
-        form = body && headers.none? { |name, _| name.casecmp?("content-type") }
-        headers = headers.merge("Content-Type" => "application/x-www-form-urlencoded") if form
         Request.new(verb: verb, target: target.empty? ? "/" : target, headers: headers, body: body)
       end
 

@@ -2,6 +2,7 @@
 
 require "net/http"
 require "pando/doctor/requests"
+require "pando/doctor/responses"
 require "pando/measure/figures"
 require "pando/measure/subject"
 require "pando/sys"
@@ -16,7 +17,7 @@ module Pando
       # The outcome of a request: the seconds until the last byte (nil: no complete answer came), and what was wrong, if
       # anything was.
       Answer = Struct.new(:request, :seconds, :status, :location, :trouble, keyword_init: true) do
-        def redirected? = (300..399).cover?(status)
+        def redirected? = Doctor::Responses::REDIRECTED.include?(status)
         def server_error? = (500..599).cover?(status)
       end
 
@@ -98,7 +99,7 @@ module Pando
 
       def message(request)
         Net::HTTPGenericRequest.new(request.verb, !request.body.nil?, request.verb != "HEAD", request.target.b,
-                                    Doctor::Request.merge(@headers, request.headers))
+                                    request.fields(@headers))
       end
 
       # Net::HTTP takes the end of the connection for the end of the body.

@@ -101,6 +101,26 @@ class DoctorRequestListTest < Minitest::Test
                                      "Content-Length: 16\r\n\r\ntext=hello world")
   end
 
+  # One for all requests comes before the doctor's own, and one of the line before both.
+  def test_a_body_may_have_another_type
+    json = { "content-type" => "application/json" }
+    form = list("POST /notes {}").requests.first.with_headers(json)
+    text = list('{"method":"POST","path":"/","headers":{"Content-Type":"text/plain"},"body":"a"}').requests.first
+
+    assert_equal(["content-type: application/json"], form.to_http.scan(/^content-type: .*(?=\r)/i))
+    assert_equal(["Content-Type: text/plain"], text.with_headers(json).to_http.scan(/^content-type: .*(?=\r)/i))
+    refute_match(/^content-type/i, list("/notes").requests.first.to_http)
+  end
+
+  # The others may be hidden ([FILTERED]), belong to another session or cache, or frame what the log left out.
+  def test_of_the_headers_of_a_log_only_those_of_the_content_are_replayed
+    request = list('{"path":"/a","status":200,"headers":{"Cookie":"[FILTERED]","If-None-Match":"x","Host":"x",' \
+                   '"Content-Length":"9","accept":"text/html","Accept-Language":"de"}}').requests.first
+
+    assert_equal({ "accept" => "text/html", "Accept-Language" => "de" }, request.headers)
+    assert_match(/^Cookie: mine\r$/, request.with_headers("Cookie" => "mine").to_http)
+  end
+
   def test_a_log_in_common_and_combined_format
     common = '::1 - - [10/Oct/2024:13:55:36 +0000] "GET /a HTTP/1.1" 200 12'
     combined = '10.0.0.1 - bob [10/Oct/2024:13:55:36 +0000] "HEAD /b?c HTTP/2.0" 200 0 "http://x/" "curl/8"'

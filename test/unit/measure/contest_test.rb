@@ -175,6 +175,26 @@ class MeasureClientTest < Minitest::Test
     assert(head.end_with?("\r\nContent-Length: 3\r\n\r\nc=d"), head)
   end
 
+  def test_a_body_has_the_type_that_is_given_for_all_requests
+    serve { |socket, _| socket.write(OK) }
+    run_client([line("POST /b c=d")], headers: { "content-type" => "application/json" })
+    run_client([line("POST /b c=d")])
+    types = Array.new(@seen.size) { @seen.pop.last.scan(/^content-type: .*(?=\r)/i) }
+
+    assert_equal([["Content-Type: application/json"], ["Content-Type: application/x-www-form-urlencoded"]], types)
+  end
+
+  # A length without a body would leave the server waiting.
+  def test_headers_about_the_connection_are_its_own
+    serve { |socket, _| socket.write(OK) }
+    framed = '{"path":"/a","headers":{"Content-Length":"0","Transfer-Encoding":"chunked","Connection":"close"}}'
+    run_client([line(framed)] * 2)
+
+    seen = Array.new(@seen.size) { @seen.pop }
+    assert_equal([2], seen.map(&:first).tally.values)
+    seen.map(&:last).each { |head| refute_match(/^(content-length|transfer-encoding):|: close/i, head) }
+  end
+
   def test_what_is_no_good_answer_is_named
     serve { |socket, head| answer_badly(socket, head[/\S+ (\S+)/, 1]) }
     answers = run_client(requests("/500", "/garbage", "/half", "/moved"), clients: 1)
@@ -182,6 +202,15 @@ class MeasureClientTest < Minitest::Test
     assert_equal(["status 500", 'malformed response: wrong status line: "bye"',
                   CLOSED, nil], answers.map(&:trouble))
     assert_equal([true, "https://127.0.0.1/"], [answers.last.redirected?, answers.last.location])
+  end
+
+  # It answers a request that names what the client has already.
+  def test_not_modified_is_no_redirection
+    serve { |socket, _| socket.write("HTTP/1.1 304 x\r\n\r\n") }
+
+    answer = run_client(requests("/a")).first
+
+    assert_equal([304, false, nil], [answer.status, answer.redirected?, answer.trouble])
   end
 
   # Which is nobody's fault: the next request has not been sent yet.
