@@ -90,8 +90,11 @@ module Pando
       # Blank, or a comment.
       def empty? = text.empty? || text.start_with?("#")
 
-      # @return [Boolean] from a log, which does not record bodies
-      def logged? = @logged == true
+      # @return [Boolean] perhaps from a log, which does not record bodies
+      def logged? = surely_logged? || @bare == true
+
+      # @return [Boolean] from a log, since nobody writes such a line into a list
+      def surely_logged? = @logged == true
 
       # @return [Boolean] whether the method is safe, as HTTP defines it
       def safe? = SAFE.include?(request.verb)
@@ -119,19 +122,28 @@ module Pando
 
       def from_json
         fields = JSON.parse(text).compact
+        note_origin(fields.keys)
+        fields = replayable(fields) if logged?
         verb = fields.values_at(*VERBS).compact.first || "GET"
         target = fields.values_at(*TARGETS).compact.first
         return unless [verb, target, fields.fetch("body", "")].all?(String)
 
-        @logged = fields.keys.intersect?(LOG_KEYS) || !fields.keys.intersect?(LIST_KEYS)
-        build(verb.upcase, target, headers: headers_in(fields), body: fields["body"])
+        headers = fields["headers"].is_a?(Hash) ? fields["headers"] : {}
+        build(verb.upcase, target, headers: headers, body: fields["body"])
       rescue JSON::ParserError
         nil
       end
 
-      def headers_in(fields)
+      def note_origin(keys)
+        @logged = keys.intersect?(LOG_KEYS)
+        @bare = !keys.intersect?(LIST_KEYS)
+      end
+
+      # A log may record bodies and headers in a form that cannot be sent.
+      def replayable(fields)
         headers = fields["headers"].is_a?(Hash) ? fields["headers"] : {}
-        logged? ? headers.select { |name, _| REPLAYED.include?(name.downcase) } : headers
+        sent = headers.select { |name, value| REPLAYED.include?(name.downcase) && RequestLine.field?(name, value) }
+        fields.reject { |name, value| name == "body" && !value.is_a?(String) }.merge("headers" => sent)
       end
 
       def build(verb, target, headers: {}, body: nil)
@@ -165,7 +177,7 @@ module Pando
           next if line.empty?
 
           @read += 1
-          @logged ||= line.logged?
+          @logged ||= line.surely_logged?
           line.request ? yield(line) : @unread << number
         end
       end

@@ -68,6 +68,23 @@ class DoctorRequestLineTest < Minitest::Test
      "Started GET \"http://\" for"].each { |text| assert_nil(line(text).request, text) }
   end
 
+  # A log may record parameters, or each header's values.
+  def test_a_line_of_a_log_has_a_request_whatever_else_it_records
+    ['{"method":"GET","path":"/x","body":{"a":1},"status":200}',
+     '{"method":"GET","path":"/x","headers":{"Accept":["text/html"]},"status":200}',
+     '{"method":"GET","path":"/x","headers":[],"status":200}'].each do |text|
+      assert_equal(["GET /x", {}, nil], [line(text).request.to_s, *line(text).request.to_h.values_at(:headers, :body)])
+      assert_predicate(line(text), :logged?)
+    end
+  end
+
+  def test_a_line_of_a_log_without_a_request_is_from_a_log
+    ['{"method":"GET","path":7,"status":200}', '{"message":"booted","time":1}'].each do |text|
+      assert_nil(line(text).request)
+      assert_predicate(line(text), :logged?)
+    end
+  end
+
   def test_what_does_more_than_read
     refute_predicate(line('Started POST "/posts" for ::1 at 2026'), :safe?)
     assert_predicate(line('Started POST "/posts" for ::1 at 2026'), :logged?)
@@ -167,6 +184,12 @@ class DoctorRequestListTest < Minitest::Test
     assert_equal([5, [4, 5, 6]], [list.lines, list.unread])
     assert_empty(list('1.1.1.1 - - [1] "GET /a HTTP/1.1" 200 1', "Completed 200 OK").unread)
     assert_empty(list("/a").unread)
+  end
+
+  # Such lines may be a log's, so that no POST is sent, but as likely someone has written them.
+  def test_lines_of_json_that_are_no_requests_are_counted
+    assert_equal([2], list('{"method":"GET","path":"/a"}', '{"method":"GET","path":"b"}').unread)
+    assert_empty(list('{"method":"GET","path":"/a","status":200}', '{"method":"GET","path":"b"}').unread)
   end
 
   def test_each_request_once_in_its_order_and_no_more_than_the_limit
