@@ -216,6 +216,7 @@ module Pando
       NO_MEMORY = "the kernel does not tell the memory of other processes: /proc/PID/smaps_rollup cannot be read"
       # Bytes of memory that must be left for other processes.
       SPARE = 200 * 1_048_576
+      OWNERS = { group: "the container's", machine: "the machine's" }.freeze
 
       # @return [Array<Side>] the other server first, Pando last
       attr_reader :sides
@@ -278,7 +279,9 @@ module Pando
 
       def check_memory
         left = Sys::Memory.left
-        @cut_short = "only #{left / 1_048_576} MiB of memory were left" if left && left < SPARE
+        return unless left && left.bytes < SPARE
+
+        @cut_short = "only #{left.bytes / 1_048_576} MiB of #{OWNERS.fetch(left.place)} memory were left"
       end
     end
   end

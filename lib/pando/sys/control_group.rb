@@ -36,10 +36,10 @@ module Pando
       end
 
       # @return [Memory, nil] of the fullest group that has a limit
-      def memory
-        levels("memory", "memory.max", "memory.limit_in_bytes")
-          .filter_map { |folder, name| fill(folder, name) }.max_by(&:percent)
-      end
+      def memory = fills.max_by(&:percent)
+
+      # @return [Integer, nil] bytes: the least that our group or an ancestor has left, which may not be the fullest one
+      def memory_left = fills.map(&:left).min
 
       # The share of the last ten seconds in which a process of the group waited for memory (PSI, Linux' psi.rst).
       def memory_pressure
@@ -71,6 +71,11 @@ module Pando
       end
 
       private
+
+      # @return [Array<Memory>] of our group and its ancestors, as far as they have limits
+      def fills
+        levels("memory", "memory.max", "memory.limit_in_bytes").filter_map { |folder, name| fill(folder, name) }
+      end
 
       # The folders of our group and its ancestors, innermost first, that have the file of their version. In
       # /proc/PID/cgroup, version 2 has one line 0::PATH, and version 1 has a line for each controller.

@@ -10,6 +10,8 @@ module Pando
     module Memory
       # Memory of one process: its proportional share (PSS), its private memory, and all that is resident (RSS).
       Usage = Struct.new(:pss, :private, :rss)
+      # Bytes that are left, and where they are the fewest: :group or :machine.
+      Left = Struct.new(:bytes, :place)
 
       # Lines of /proc/PID/smaps_rollup (proc(5)).
       FIELDS = /^(Rss|Pss|Private_Clean|Private_Dirty): +(\d+) kB$/
@@ -53,12 +55,13 @@ module Pando
           [group.memory_limit, total(machine)].compact.min
         end
 
-        # The memory that is left: of the control group, or of the machine, whichever has less. A group's inactive files
+        # The memory that is left: of a control group, or of the machine, whichever has less. A group's inactive files
         # count as free, and so does what the kernel estimates that the machine can free.
         #
-        # @return [Integer, nil] bytes
+        # @return [Left, nil]
         def left(group: ControlGroup.new, machine: "/proc/meminfo")
-          [group.memory&.left, available(machine)].compact.min
+          places = { group: group.memory_left, machine: available(machine) }.compact
+          places.map { |place, bytes| Left.new(bytes, place) }.min_by(&:bytes)
         end
 
         # The share of the last ten seconds in which a process waited for memory (PSI, Linux' psi.rst): in the control

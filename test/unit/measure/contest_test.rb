@@ -321,7 +321,7 @@ end
 class MeasureContestTest < Minitest::Test
   Measure = Pando::Measure
   MIB = 1 << 20
-  Group = Struct.new(:memory)
+  Group = Struct.new(:memory_left)
   # A subject that lives as long as the test.
   Subject = Struct.new(:name, :port, :tree) do
     def alive? = true
@@ -354,11 +354,17 @@ class MeasureContestTest < Minitest::Test
   end
 
   def test_the_load_ends_before_the_memory_of_the_container_does
-    group = Group.new(Pando::Sys::ControlGroup::Memory.new(412 * MIB, 512 * MIB))
-    contest = Pando::Sys::ControlGroup.stub(:new, group) { contest().call }
+    contest = Pando::Sys::ControlGroup.stub(:new, Group.new(100 * MIB)) { contest().call }
 
-    assert_equal("only 100 MiB of memory were left", contest.cut_short)
+    assert_equal("only 100 MiB of the container's memory were left", contest.cut_short)
     assert_equal([20], contest.sides.map { |side| side.answers.size })
+  end
+
+  def test_the_load_ends_before_the_memory_of_the_machine_does
+    left = Pando::Sys::Memory::Left.new(150 * MIB, :machine)
+    contest = Pando::Sys::Memory.stub(:left, left) { contest().call }
+
+    assert_equal("only 150 MiB of the machine's memory were left", contest.cut_short)
   end
 
   private

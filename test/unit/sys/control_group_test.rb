@@ -68,6 +68,18 @@ class SysControlGroupTest < Minitest::Test
     assert_in_delta(80.0, group(V1).memory.percent)
   end
 
+  # The fullest is not the one with the least left.
+  def test_the_least_that_is_left_of_all_around_us_counts
+    assert_nil(group.memory_left)
+    fill("slice/shop", 1024 * MIB, 900 * MIB, "")
+    fill("slice", 64 * 1024 * MIB, 58 * 1024 * MIB, "")
+
+    assert_equal(124 * MIB, group.memory_left)
+    assert_in_delta(90.625, group.memory.percent)
+    fill("slice/shop", 1024 * MIB, 1025 * MIB, "")
+    assert_equal(0, group.memory_left)
+  end
+
   def test_the_fullest_of_all_counts
     fill("slice/shop", "max", 180 * MIB, "")
     assert_nil(group.memory)
@@ -122,6 +134,8 @@ class SysControlGroupTest < Minitest::Test
   def test_without_groups
     nowhere = Pando::Sys::ControlGroup.new(root: "/nowhere", groups: "/nowhere/groups")
 
-    %i[memory_limit memory memory_pressure oom_counter cpu_quota].each { |name| assert_nil(nowhere.public_send(name)) }
+    %i[memory_limit memory memory_left memory_pressure oom_counter cpu_quota].each do |name|
+      assert_nil(nowhere.public_send(name))
+    end
   end
 end

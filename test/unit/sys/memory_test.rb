@@ -113,13 +113,12 @@ class SysMemoryTest < Minitest::Test
 
   def test_what_is_left_is_the_least_of_what_the_group_and_the_machine_have
     machine = write("machine", "MemTotal: 4194304 kB\nMemFree: 1 kB\nMemAvailable:   307200 kB\n")
-    group = ->(memory) { Group.new(nil, nil, memory) }
-    full = Pando::Sys::ControlGroup::Memory.new(412 * MIB, 512 * MIB)
+    group = ->(left) { Group.new(nil, nil, left) }
 
-    { nil => 300, full => 100, Pando::Sys::ControlGroup::Memory.new(0, 512 * MIB) => 300 }.each do |memory, expected|
-      assert_equal(expected * MIB, Memory.left(group: group.call(memory), machine: machine))
+    { nil => [300, :machine], 100 => [100, :group], 512 => [300, :machine] }.each do |left, (expected, place)|
+      assert_equal([expected * MIB, place], Memory.left(group: group.call(left && (left * MIB)), machine: machine).to_a)
     end
-    assert_equal(100 * MIB, Memory.left(group: group.call(full), machine: "/nowhere"))
+    assert_equal([100 * MIB, :group], Memory.left(group: group.call(100 * MIB), machine: "/nowhere").to_a)
     assert_nil(Memory.left(group: group.call(nil), machine: "/nowhere"))
   end
 
@@ -135,7 +134,7 @@ class SysMemoryTest < Minitest::Test
   private
 
   # Stands for a control group.
-  Group = Struct.new(:memory_limit, :memory_pressure, :memory)
+  Group = Struct.new(:memory_limit, :memory_pressure, :memory_left)
 
   def write(name, text) = File.join(@folder, name).tap { |path| File.write(path, text) }
 end
