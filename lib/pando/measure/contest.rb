@@ -263,10 +263,10 @@ module Pando
         look(side, first + count)
       end
 
-      # Otherwise its memory would be 0 in every reading.
+      # Without the workers' memory, each reading would be 0, or the memory of the master only.
       def look_first(side)
         look(side, 0)
-        return unless side.readings.first.last.processes.zero?
+        return unless side.readings.first.last.workers.zero?
 
         raise side.subject.failure("the server ended before the load") unless side.subject.alive?
 

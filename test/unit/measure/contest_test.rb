@@ -353,6 +353,22 @@ class MeasureContestTest < Minitest::Test
     assert_match(%r{the kernel does not tell the memory of other processes: /proc/PID/smaps_rollup}, error.message)
   end
 
+  # The master's alone would be a figure, too.
+  def test_without_the_memory_of_the_workers_nothing_is_measured
+    worker = Process.spawn("sleep", "1000")
+    usage = Pando::Sys::Memory.method(:usage).to_proc
+    known = ->(pid) { usage.call(pid) unless pid == worker }
+    error = Pando::Sys::Memory.stub(:usage, known) do
+      assert_raises(Measure::NotMeasured) { contest(/\Asleep 1000/).call }
+    end
+
+    assert_match(%r{/proc/PID/smaps_rollup}, error.message)
+    assert_nil(contest(/\Asleep 1000/).call.cut_short)
+  ensure
+    Process.kill("KILL", worker)
+    Process.wait(worker)
+  end
+
   def test_the_load_ends_before_the_memory_of_the_container_does
     contest = Pando::Sys::ControlGroup.stub(:new, Group.new(100 * MIB)) { contest().call }
 
@@ -370,10 +386,10 @@ class MeasureContestTest < Minitest::Test
   private
 
   # Two workers' requests in two slices.
-  def contest
+  def contest(worker = //)
     plan = Measure::Plan.new(workers: 2, requests: 20, clients: 2, headers: {}, against: :none)
     rehearsal = Struct.new(:selection, :headers).new(Measure::Selection.of_root, {})
-    subject = Subject.new("Pando", @listener.addr[1], Measure::ProcessTree.new(Process.pid, //))
+    subject = Subject.new("Pando", @listener.addr[1], Measure::ProcessTree.new(Process.pid, worker))
     Measure::Contest.new([subject], rehearsal, plan, proc {})
   end
 
