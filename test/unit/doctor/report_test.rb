@@ -54,6 +54,7 @@ class DoctorReportTest < Minitest::Test
     @evidence.limited("lazy state", 13, 95)
 
     assert_includes(report.write("text"), "limited: lazy state was measured with 13 of 95 requests, because it takes")
+    assert_includes(report.write("html"), "<p>limited: lazy state was measured with 13 of 95 requests, ")
     assert_equal([["lazy state", 13, 95]], JSON.parse(report.write("json"))["limits"].map(&:values))
     assert_predicate(report, :complete?)
   end
@@ -65,6 +66,7 @@ class DoctorReportTest < Minitest::Test
     assert_match(/^limited: 6 of 7 lines are not requests: lines 2, 3, 4, 5, 6 and 1 more$/, report.write("text"))
     assert_equal([{ "check" => "requests", "requests" => 1, "of" => 7, "lines" => [2, 3, 4, 5, 6, 7] }],
                  JSON.parse(report.write("json"))["limits"])
+    assert_includes(report.write("html"), "<p>limited: 6 of 7 lines are not requests: lines 2, 3, 4, 5, 6 and 1 more<")
     assert_predicate(report, :complete?)
   end
 

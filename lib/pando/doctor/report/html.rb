@@ -81,8 +81,8 @@ module Pando
         end
 
         def requests
-          notes = @report.responses.map { |one| "<p>#{h(one)}</p>" }.join
-          "#{notes}#{HtmlPage.code_list(@report.requests)}"
+          notes = [*@report.responses, *@report.limits.map { |one| "limited: #{one}" }]
+          "#{notes.map { |one| "<p>#{h(one)}</p>" }.join}#{HtmlPage.code_list(@report.requests)}"
         end
 
         def libraries = @report.libraries.map { |one| one.values_at(:name, :version, :verdict, :note) }
