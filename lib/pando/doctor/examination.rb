@@ -142,7 +142,7 @@ module Pando
       # @return [Array<Request>] these
       def take_to_tls
         redirected, @evidence.sent = @evidence.sent.partition(&:sent_to_tls?)
-        renewed = redirected.map(&:request).to_h { |request| [request, request.with_headers(Request::TLS)] }
+        renewed = redirected.map(&:request).to_h { |request| [request, request.over_tls] }
         @requests = @requests.map { |request| renewed.fetch(request, request) }
         @evidence.over_tls = renewed.size
         renewed.values

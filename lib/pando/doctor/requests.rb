@@ -23,11 +23,14 @@ module Pando
       def with_headers(more) = Request.new(**to_h, headers: Request.merge(more, headers))
 
       # @param location [String, nil] of a redirection
-      # @return [Boolean] whether it leads to the same address over TLS
+      # @return [Boolean] whether it leads to the same address over TLS, and {#over_tls} is another request
       def sent_to_tls?(location)
         authority = location.to_s.b[%r{\Ahttps://[^/]+}n]
-        !authority.nil? && location.b.delete_prefix(authority) == target.b
+        !authority.nil? && location.b.delete_prefix(authority) == target.b && over_tls != self
       end
+
+      # @return [Request] as a TLS proxy sends it; the same one if it names its protocol itself
+      def over_tls = with_headers(Request::TLS)
 
       # @param defaults [Hash{String => String}] its own headers come before them
       # @return [Hash{String => String}] the headers that are sent, without those of the connection

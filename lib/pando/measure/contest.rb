@@ -172,7 +172,9 @@ module Pando
         known.empty? ? "See its output or its log for the reason." : known.join(" ")
       end
 
-      def sent_to_tls?(answer) = answer.redirected? && answer.request.sent_to_tls?(answer.location)
+      def sent_to_tls?(answer)
+        answer.redirected? && answer.request.with_headers(headers).sent_to_tls?(answer.location)
+      end
 
       def reasons(answers)
         troubles = answers.flat_map do |subject, given|

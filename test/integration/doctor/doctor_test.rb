@@ -203,6 +203,16 @@ class DoctorTest < Minitest::Test
     assert_equal({ "200" => 3 }, doctor(app, "--requests", "requests", "--format", "json").report["statuses"])
   end
 
+  # With the user's own header the second request would be the first one again.
+  def test_requests_that_name_their_protocol_are_not_sent_over_tls
+    app = "run ->(env) { [301, { 'location' => \"https://localhost\#{env['PATH_INFO']}\" }, []] }"
+    run = doctor(app, "--header", "X-Forwarded-Proto: http")
+
+    assert_equal(3, run.status, run.out)
+    assert_includes(run.out, "1 of 1 request was redirected")
+    refute_includes(run.out, "X-Forwarded-Proto: https")
+  end
+
   def test_hooks_and_settings_of_the_config_file_hold
     write("config/pando.rb", <<~RUBY)
       workers 7

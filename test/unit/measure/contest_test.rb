@@ -10,8 +10,10 @@ require "pando/measure"
 class MeasureRehearsalTest < Minitest::Test
   Measure = Pando::Measure
 
-  # A server that answers each path with a status.
+  # A server that answers each path with a status, and redirects to TLS with 301.
   class Server < Measure::Subject
+    ADDRESS = "127.0.0.1"
+
     attr_reader :name
 
     def initialize(name, folder, statuses)
@@ -19,7 +21,7 @@ class MeasureRehearsalTest < Minitest::Test
       @statuses = statuses
       super(Struct.new(:environment).new("production"), workers: 2, folder: File.join(folder, name))
       Dir.mkdir(@folder)
-      @listener = TCPServer.new("127.0.0.1", 0)
+      @listener = TCPServer.new(ADDRESS, 0)
       @thread = Thread.new { loop { converse(@listener.accept) } }
       @thread.report_on_exception = false
     end
@@ -36,8 +38,10 @@ class MeasureRehearsalTest < Minitest::Test
 
     def converse(socket)
       while (head = socket.gets("\r\n\r\n"))
-        status = @statuses.fetch(head[/ (\S+)/, 1])
-        socket.write("HTTP/1.1 #{status} x\r\nContent-Length: 0\r\n\r\n") if status
+        path = head[/ (\S+)/, 1]
+        status = @statuses.fetch(path)
+        location = "Location: https://#{ADDRESS}#{path}\r\n" if status == 301
+        socket.write("HTTP/1.1 #{status} x\r\n#{location}Content-Length: 0\r\n\r\n") if status
         break unless status
       end
     ensure
@@ -64,6 +68,23 @@ class MeasureRehearsalTest < Minitest::Test
     assert_equal({ "answered with status 404" => ["GET /b"], "Puma answered with status 404" => ["GET /c"],
                    "Puma: the server closed the connection before the response was complete" => ["GET /d"] },
                  rehearsal.selection.left_out)
+  end
+
+  def test_requests_that_are_redirected_to_tls_are_sent_as_by_a_tls_proxy
+    rehearsal = rehearse_with({ "Cookie" => "a=b" }, "/a")
+
+    assert_predicate(rehearsal, :tls?)
+    assert_equal({ "Cookie" => "a=b", "X-Forwarded-Proto" => "https" }, rehearsal.headers)
+  end
+
+  # With such a header of the user, or of the line, the second request would be the first one again.
+  def test_requests_that_name_their_protocol_are_not_sent_over_tls
+    http = { "x-forwarded-proto" => "http" }
+    rehearsal = rehearse_with(http, "/a")
+
+    refute_predicate(rehearsal, :tls?)
+    assert_equal([http, 1], [rehearsal.headers, rehearsal.redirected])
+    refute_predicate(rehearse_with({}, '{"path":"/a","headers":{"X-Forwarded-Proto":"http"}}'), :tls?)
   end
 
   # What is left of it says nothing about the application.
@@ -123,6 +144,11 @@ class MeasureRehearsalTest < Minitest::Test
     paths = servers.grep(String)
     selection = Measure::Selection.of_lines(paths, "a list", **options)
     Measure::Rehearsal.new(servers - paths, selection, {}).call
+  end
+
+  def rehearse_with(headers, line)
+    name = "Pando#{@servers.size}"
+    Measure::Rehearsal.new([server(name, "/a" => 301)], Measure::Selection.of_lines([line], "a list"), headers).call
   end
 
   def nothing_left(*arguments)
