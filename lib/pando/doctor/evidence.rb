@@ -32,14 +32,14 @@ module Pando
             "list (--requests) it uses each answered request, once for each path."
         end
       end
-      # A list of requests some lines of which hold none; `lines` are the numbers of these.
-      Unread = Struct.new(:check, :requests, :of, :lines) do
+      # A list of requests, of so many lines; `unread` are the numbers of those that hold none.
+      Unread = Struct.new(:check, :lines, :unread) do
         include Wording
 
         def to_s
-          outcome = lines.one? ? "is not a request: line" : "are not requests: lines"
-          more = lines.size - SHOWN
-          "#{lines.size} of #{counted(of, "line")} #{outcome} #{lines.first(SHOWN).join(", ")}" \
+          outcome = unread.one? ? "is not a request: line" : "are not requests: lines"
+          more = unread.size - SHOWN
+          "#{unread.size} of #{counted(lines, "line")} #{outcome} #{unread.first(SHOWN).join(", ")}" \
             "#{" and #{more} more" if more.positive?}"
         end
       end
@@ -97,7 +97,7 @@ module Pando
       # Notes the lines of a list that hold no request.
       # @param list [RequestList]
       def unread(list)
-        limits << Unread.new("requests", list.lines - list.unread.size, list.lines, list.unread) if list.unread.any?
+        limits << Unread.new("requests", list.lines, list.unread) if list.unread.any?
       end
 
       # Notes that the application does not know the default request.

@@ -54,6 +54,12 @@ module Pando
 
       def kinds = selection.different.size
 
+      # @return [String, nil] how each server ran; nil: all ran the same way
+      def difference(fact)
+        used = sides.to_h { |side| [side.name, side.facts[fact]] }
+        used.map { |name, value| "#{name} ran #{yield(value)}" }.join(", ") if used.values.uniq.size > 1
+      end
+
       # Each of the following methods is a note, or nil or empty if there is nothing to say.
 
       def cut_short
@@ -74,21 +80,16 @@ module Pando
       end
 
       def allocators
-        used = sides.to_h { |side| [side.name, side.facts[:allocator]] }
-        return if used.values.uniq.size < 2
+        told = difference(:allocator) { |library| "on #{library || "the C library's malloc"}" }
+        return unless told
 
-        told = used.map { |name, library| "#{name} ran on #{library || "the C library's malloc"}" }
-        "#{told.join(", ")}, by default. To run both on jemalloc, put " \
-          "LD_PRELOAD=/path/to/libjemalloc.so.2 before the command."
+        "#{told}, by default. To run both on jemalloc, put LD_PRELOAD=/path/to/libjemalloc.so.2 before the command."
       end
 
       # An application, or a config file, may enable it.
       def jits
-        used = sides.to_h { |side| [side.name, side.facts[:jit]] }
-        return if used.values.uniq.size < 2
-
-        told = used.map { |name, jit| "#{name} ran #{jit ? "with #{jit}" : "without a JIT"}" }
-        "#{told.join(", ")}. To run both with YJIT, put RUBY_YJIT_ENABLE=1 before the command."
+        told = difference(:jit) { |jit| jit ? "with #{jit}" : "without a JIT" }
+        told && "#{told}. To run both with YJIT, put RUBY_YJIT_ENABLE=1 before the command."
       end
 
       def left_out

@@ -27,13 +27,22 @@ module Pando
       TURBOS = "a route of Turbo"
 
       class << self
+        include Wording
+
         # @param lines [Enumerable<String>] of a list or a log, see {Doctor::RequestLine}
         # @param origin [String] where they come from, for the report
         # @param writes [Boolean] whether to include requests that do more than read
         def of_lines(lines, origin, writes: false)
-          reading = Reading.new(lines, writes)
-          origin = "the first #{LONGEST.to_s.sub(/\d{3}\z/, ',\0')} of #{origin}" if reading.cut?
-          new(reading.requests, origin, reading.omitted).without_rare
+          read = Doctor::RequestLines.new(lines)
+          requests = []
+          omitted = Hash.new { |all, reason| all[reason] = [] }
+          read.each do |line|
+            reason = objection(line) unless writes
+            reason ? omitted[reason] << line.request : requests << line.request
+            break if requests.size == LONGEST
+          end
+          origin = "#{origin}, up to its request #{LONGEST}" if requests.size == LONGEST
+          new(requests, origin, { **omitted, UNREADABLE => unreadable(read.unread) }).without_rare
         end
 
         def of_routes(paths)
@@ -44,6 +53,22 @@ module Pando
         end
 
         def of_root = new([Doctor::Request.root], "only /, since you have given neither --routes nor --log", {})
+
+        private
+
+        def objection(line)
+          return if line.safe?
+
+          line.logged? ? WRITES : LISTED_WRITES
+        end
+
+        # @param numbers [Array<Integer>] of lines
+        def unreadable(numbers)
+          return [] if numbers.empty?
+
+          first = numbers.one? ? "line #{numbers.first}" : "the first is line #{numbers.first}"
+          ["#{counted(numbers.size, "line")}, #{first}"]
+        end
       end
 
       # The requests, and where they come from.
@@ -89,48 +114,6 @@ module Pando
 
       def name(one) = one.respond_to?(:verb) ? "#{one.verb} #{one.path}" : one.to_s
       def repeated(name, times) = times > 1 ? "#{name} (#{times} times)" : name
-
-      # Reads the lines of a list or a log up to the last request that is taken. Owned by {of_lines}.
-      class Reading
-        include Wording
-
-        attr_reader :requests
-
-        def initialize(lines, writes)
-          @writes = writes
-          @requests = []
-          @omitted = Hash.new { |all, reason| all[reason] = [] }
-          @lines = Doctor::RequestLines.new(lines)
-          @lines.each { |line| take(line) || break }
-        end
-
-        # @return [Boolean] whether there may be more requests
-        def cut? = requests.size == LONGEST
-
-        # @return [Hash{String => Array<Object>}] by reason, requests or their names
-        def omitted
-          unread = @lines.unread
-          return @omitted if unread.empty?
-
-          first = unread.one? ? "line #{unread.first}" : "the first is line #{unread.first}"
-          { **@omitted, UNREADABLE => ["#{counted(unread.size, "line")}, #{first}"] }
-        end
-
-        private
-
-        # @return [Boolean] whether there is room for more
-        def take(line)
-          reason = objection(line)
-          reason ? @omitted[reason] << line.request : requests << line.request
-          !cut?
-        end
-
-        def objection(line)
-          return if @writes || line.safe?
-
-          line.logged? ? WRITES : LISTED_WRITES
-        end
-      end
     end
 
     # The routes of a Rails application. Another process loads the application to read them.

@@ -64,7 +64,7 @@ class DoctorReportTest < Minitest::Test
     @evidence.unread(Doctor::RequestList.new(["/a"]))
 
     assert_match(/^limited: 6 of 7 lines are not requests: lines 2, 3, 4, 5, 6 and 1 more$/, report.write("text"))
-    assert_equal([{ "check" => "requests", "requests" => 1, "of" => 7, "lines" => [2, 3, 4, 5, 6, 7] }],
+    assert_equal([{ "check" => "requests", "lines" => 7, "unread" => [2, 3, 4, 5, 6, 7] }],
                  JSON.parse(report.write("json"))["limits"])
     assert_includes(report.write("html"), "<p>limited: 6 of 7 lines are not requests: lines 2, 3, 4, 5, 6 and 1 more<")
     assert_predicate(report, :complete?)

@@ -73,7 +73,7 @@ class MeasureSelectionTest < Minitest::Test
     selection = Selection.of_lines(lines, "a log")
 
     assert_equal([Selection::LONGEST, Selection::LONGEST * 2], [selection.requests.size, read])
-    assert_equal("20000 requests of 1 kind: the first 20,000 of a log", selection.title)
+    assert_equal("20000 requests of 1 kind: a log, up to its request 20000", selection.title)
     assert_empty(selection.left_out)
   end
 
