@@ -3,6 +3,7 @@
 require "pando/errors"
 require "pando/fork_safety/audit/live_thread"
 require "pando/fork_safety/audit/timer_task"
+require "pando/fork_safety/libraries/timer_tasks"
 require "pando/sys"
 
 module Pando
@@ -88,7 +89,7 @@ module Pando
         @news = []
         @refused.transform_values! { false } # a thread that is lost is not in a new process
         @worker = role
-        role.role == :worker && @policy != :allow ? tracer.enable : @tracer&.disable
+        role.role == :worker && @policy != :allow ? listen : ignore
       end
 
       # In a new worker, after the user's hooks: threads that live by now have come back.
@@ -166,15 +167,10 @@ module Pando
       end
 
       def report_missing(worker)
-        return if late(worker).empty?
-
-        ForkSafety::Audit::TimerTask.all.each { |one| come_back(worker, one.key) } # nothing tells that one begins
-        missing = late(worker)
+        missing = @awaited.select { |_, one| worker.requests >= one.requests }
         missing.each_key { |key| @awaited.delete(key) }
         report(worker, :thread_missing, *missing.each_value)
       end
-
-      def late(worker) = @awaited.select { |_, one| worker.requests >= one.requests }
 
       # Reports to the monitor which refused threads have come or gone.
       def compare(worker)
@@ -200,15 +196,26 @@ module Pando
         end
       end
 
-      # Called in each new thread. It is no iseq event, so compiled code stays compiled.
-      def tracer
-        @tracer ||= TracePoint.new(:thread_begin) { note(Thread.current) }
+      # From now on, notes the threads and timer tasks that begin.
+      def listen
+        tracer.enable
+        ForkSafety::Libraries::TimerTasks.listener = ->(task) { note(ForkSafety::Audit::TimerTask, task) }
       end
 
-      def note(thread)
-        key = ForkSafety::Audit::LiveThread.new(thread).key
-        begun = @begun[key] ||= Begun.new(@worker.requests, 0) if @begun.size < LIMIT || @begun.key?(key)
-        begun.times += 1 if begun
+      def ignore
+        @tracer&.disable
+        ForkSafety::Libraries::TimerTasks.listener = nil
+      end
+
+      # Called in each new thread. It is no iseq event, so compiled code stays compiled.
+      def tracer
+        @tracer ||= TracePoint.new(:thread_begin) { note(ForkSafety::Audit::LiveThread, Thread.current) }
+      end
+
+      def note(kind, begun)
+        key = kind.new(begun).key
+        count = @begun[key] ||= Begun.new(@worker.requests, 0) if @begun.size < LIMIT || @begun.key?(key)
+        count.times += 1 if count
         @news << key if @lineage[key] == false
       rescue StandardError
         nil # it is the application's thread

@@ -41,6 +41,43 @@ class ConcurrentRubyTest < Minitest::Test
       found.map { |location, count| location == "-e:#{LINE}" ? count : location }
     end
   RUBY
+  # Starts a task whose block is in this line of a file, and tells which are found.
+  TASKS = <<~'RUBY'
+    require "pando/fork_safety/audit"
+    def start(line, work, seconds: 0.01, **options)
+      eval("Concurrent::TimerTask.execute(execution_interval: seconds, **options) { #{work} }", binding, "tasks", line)
+    end
+    def found = Pando::ForkSafety::Audit::TimerTask.all.map(&:key).sort
+  RUBY
+  # A worker starts a task with this request, and so does its child, the canary.
+  WATCH = <<~'RUBY'
+    require "pando"
+    require "pando/server/thread_watch"
+    Config = Struct.new(:fork_safety_threads, :rollout_canary)
+    Role = Struct.new(:requests, :told) do
+      def role = :worker
+      def payload = self
+      def report_thread(_role, kind, _text) = told << (kind == :thread_tried ? kind : "#{kind} #{requests}")
+    end
+    def serve(watch, from, count)
+      worker = Role.new(0, [])
+      watch.after_fork(worker)
+      watch.born(worker)
+      count.times do
+        worker.requests += 1
+        Concurrent::TimerTask.execute(execution_interval: 60) { nil } if worker.requests == from
+        watch.tick(worker)
+      end
+      worker
+    end
+    define_method(:generations) do |from, count|
+      watch = Pando::Server::ThreadWatch.new(Config.new(:try, { requests: 20 }))
+      Pando::ForkSafety::Libraries.watch
+      worker = serve(watch, from, 400)
+      watch.before_fork(worker, :mold)
+      told << worker.told << in_child { serve(watch, from, count).told }
+    end
+  RUBY
   # The task starts with the app or with a request.
   APP = <<~RUBY
     require "concurrent-ruby"
@@ -52,9 +89,12 @@ class ConcurrentRubyTest < Minitest::Test
       def self.check = @pid == Process.pid || start
     end
     Tasks.start if ENV["AT_LOAD"]
+    requests = Hash.new(0)
     run lambda { |env|
+      number = requests[Process.pid] += 1
       Tasks.start if env["PATH_INFO"] == "/start"
       Tasks.check if env["PATH_INFO"] == "/checked"
+      Tasks.check if env["PATH_INFO"] == "/late" && number >= 50
       [200, {}, []]
     }
   RUBY
@@ -189,6 +229,48 @@ class ConcurrentRubyTest < Minitest::Test
     RUBY
   end
 
+  def test_a_copy_of_a_timer_task_does_not_count_while_another_one_of_its_file_works
+    assert_equal [%w[tasks:1 tasks:2], ["tasks:2"]], run_ruby(<<~RUBY)
+      #{TASKS}
+      start(1, "nil", seconds: 60)
+      start(2, "block")
+      told << found
+      told << in_child do
+        start(2, "block")
+        wait_until { GATE.num_waiting == 1 }
+        found
+      end
+    RUBY
+  end
+
+  def test_a_timer_task_that_waits_in_a_busy_executor_counts
+    assert_equal [%w[tasks:1 tasks:2]], run_ruby(<<~RUBY)
+      #{TASKS}
+      executor = Concurrent::SingleThreadExecutor.new
+      start(1, "block", executor: executor)
+      wait_until { GATE.num_waiting == 1 }
+      start(2, "nil", executor: executor)
+      wait_until { executor.queue_length == 1 }
+      told << found
+    RUBY
+  end
+
+  def test_a_timer_task_with_a_block_of_c_code_counts
+    assert_equal [["C code (no name)"]], run_ruby(<<~RUBY)
+      require "pando/fork_safety/audit"
+      Concurrent::TimerTask.execute(execution_interval: 60, &:itself)
+      told << Pando::ForkSafety::Audit::TimerTask.all.map(&:key)
+    RUBY
+  end
+
+  def test_a_timer_task_that_begins_late_has_three_times_as_many_requests_to_come_back
+    assert_equal [["thread_tried"], ["thread_back 50"]], run_ruby("#{WATCH}\ngenerations(50, 400)")
+  end
+
+  def test_a_timer_task_has_come_back_with_the_request_that_starts_it
+    assert_equal [["thread_tried"], ["thread_back 1"]], run_ruby("#{WATCH}\ngenerations(1, 5)")
+  end
+
   def test_a_timer_task_of_a_library_that_starts_it_again_is_no_finding
     assert_equal [["bugsnag starts it again in each child"]], run_ruby(<<~RUBY)
       require "pando/fork_safety/audit"
@@ -228,6 +310,14 @@ class ConcurrentRubyTest < Minitest::Test
   def test_a_timer_task_that_the_app_starts_again_is_tried_out_and_no_obstacle
     server = serve_app("workers 1")
     under_requests(server, "/checked") { 2.times { server.refork } }
+
+    assert_empty server.complaints
+  end
+
+  def test_a_timer_task_that_a_late_request_starts_again_is_no_obstacle
+    server = serve_app("workers 1")
+    60.times { server.get("/late") }
+    under_requests(server, "/late") { server.refork }
 
     assert_empty server.complaints
   end

@@ -91,8 +91,37 @@ module Pando
         end
       end
 
+      # What a thread and a timer task have in common: no child goes on with it. A class that includes this has a name,
+      # a kind, a location, an excuse, a label and a Hash.
+      module BackgroundWork
+        def origin = @origin ||= ThreadOrigin.new(location, name, kind: kind)
+
+        # @return [String] see {ThreadOrigin.key}
+        def key = ThreadOrigin.key(location, name)
+
+        def advice = origin.advice(library_advice)
+
+        def finding
+          return if excuse
+
+          Finding.new(:lost_thread, subject: label, location: location, message: origin.message, advice: advice,
+                                    details: { owner: origin.owner, **to_h })
+        end
+
+        private
+
+        def revival
+          library = location && Libraries.reviving(location)
+          "#{library} starts it again in each child" if library
+        end
+
+        def library_advice = origin.gem_name && Libraries.advice(origin.gem_name)
+      end
+
       # A Ruby thread that is alive beside the thread that forks. No child has it.
       class LiveThread
+        include BackgroundWork
+
         INSPECT = Thread.instance_method(:inspect)
         OURS = "#{File.expand_path("../..", __dir__)}/".b.freeze
         private_constant :INSPECT, :OURS
@@ -135,34 +164,15 @@ module Pando
         def name = thread.name
         def alive? = thread.alive?
 
-        def origin = @origin ||= ThreadOrigin.new(location, name)
-
-        # @return [String] see {ThreadOrigin.key}
-        def key = ThreadOrigin.key(location, name)
-
-        def advice = origin.advice(library_advice)
-
         # @return [String] the same in each run
         def label = name ? "thread #{name.inspect}" : "a thread"
-
-        def finding
-          return if excuse
-
-          Finding.new(:lost_thread, subject: label, location: location, message: origin.message, advice: advice,
-                                    details: { owner: origin.owner, **to_h })
-        end
 
         # @return [Hash{Symbol => Object}] for JSON
         def to_h = { type: :ruby, name: name, location: location, status: thread.status.to_s, excuse: excuse }.compact
 
         private
 
-        def revival
-          library = location && Libraries.reviving(location)
-          "#{library} starts it again in each child" if library
-        end
-
-        def library_advice = origin.gem_name && Libraries.advice(origin.gem_name)
+        def kind = "thread"
       end
     end
   end

@@ -3,6 +3,7 @@
 require "pando/fork_safety/libraries/cable_server"
 require "pando/fork_safety/libraries/concurrent_executors"
 require "pando/fork_safety/libraries/selectors"
+require "pando/fork_safety/libraries/timer_tasks"
 require "rbconfig"
 
 Pando::ForkSafety::Libraries::Known.define do
@@ -116,6 +117,7 @@ Pando::ForkSafety::Libraries::Known.define do
     fine since: "1.0.3", before: "1.1.7",
          note: "Pools start again in a child; Async and TimerTask do not.",
          source: "https://github.com/ruby-concurrency/concurrent-ruby/blob/v1.1.7/CHANGELOG.md"
+    watch { Pando::ForkSafety::Libraries::TimerTasks.watch }
     queues count: Pando::ForkSafety::Libraries::ConcurrentExecutors.method(:count),
            names: Pando::ForkSafety::Libraries::ConcurrentExecutors.method(:names)
     revives_threads at: %r{/concurrent-ruby[^/]*/lib/concurrent-ruby/concurrent/}
