@@ -25,19 +25,20 @@ static VALUE call_fork(VALUE unused)
     return rb_call_super(0, NULL);
 }
 
-static VALUE disarm(VALUE unused)
-{
-    pando_double_fork_disarm();
-    return Qnil;
-}
-
 /* Process._fork beneath the hooks of libraries, which are prepended later. A hook may run a command, and Ruby does so
  * with fork(2) in a process of root's. So the double fork is armed only here. */
 static VALUE fork_beneath_hooks(VALUE self)
 {
     if (!sibling_wanted) return call_fork(Qnil);
+    int state;
     pando_double_fork_arm();
-    VALUE pid = rb_ensure(call_fork, Qnil, disarm, Qnil);
+    VALUE pid = rb_protect(call_fork, Qnil, &state);
+    pando_double_fork_disarm();
+    if (state) {
+        /* fork(2) has failed, so there is no middle process that anything could wait for. */
+        pando_forget_middle();
+        rb_jump_tag(state);
+    }
     if (NUM2PIDT(pid) == 0) sibling_wanted = 0;
     return pid;
 }

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "open3"
 require "pando/sys"
+require "support/checkout"
 require_relative "support/in_child"
 
 class SysForkTest < Minitest::Test
@@ -174,6 +176,25 @@ class SysForkTest < Minitest::Test
 
     assert_equal "RuntimeError", raised
     assert_equal 5, status
+  end
+
+  # Beneath Pando's own _fork, as fork(2) itself.
+  NO_MEMORY = <<~RUBY
+    Process.singleton_class.prepend(Module.new { def _fork = raise(Errno::ENOMEM) })
+    require "pando/sys"
+    began = Pando::Sys.now
+    begin
+      Pando::Sys.fork_sibling
+    rescue Errno::ENOMEM
+      print Pando::Sys.now - began
+    end
+  RUBY
+
+  def test_a_fork_that_fails_is_over_at_once
+    output, = Open3.capture2e(RbConfig.ruby, "--disable=gems", "-I", Support::Checkout.path("lib"), "-e", NO_MEMORY)
+
+    assert_match(/\A\d+\.\d/, output)
+    assert_operator Float(output), :<, 0.9, "it waits for no middle process, which would take a second"
   end
 
   def test_the_probe_leaves_nothing_behind
