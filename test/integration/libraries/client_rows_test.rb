@@ -24,9 +24,11 @@ class ClientRowsTest < Minitest::Test
   end
 
   def test_rack_mini_profiler_with_files_works_in_the_third_generation
-    start(["rack-mini-profiler-with-files"])
+    assert_profiler_works("rack-mini-profiler-with-files")
+  end
 
-    assert third_generation_uses(["rack-mini-profiler-with-files"]).first["result"]["said"]
+  def test_rack_mini_profiler_with_a_store_that_the_app_has_made_works_in_the_third_generation
+    assert_profiler_works("rack-mini-profiler-with-a-store")
   end
 
   def test_a_worker_that_has_used_ethon_is_not_promoted
@@ -39,6 +41,12 @@ class ClientRowsTest < Minitest::Test
   end
 
   private
+
+  def assert_profiler_works(row)
+    start([row])
+
+    assert third_generation_uses([row]).first["result"]["said"]
+  end
 
   def group = "clients"
   def config = @config.to_s

@@ -69,7 +69,8 @@ Pando::ForkSafety::Libraries::Known.define do
       if store.respond_to?(:initialize_cleanup_thread)
         store.initialize_cleanup_thread
       elsif store.is_a?(Rack::MiniProfiler::FileStore) # its files stay
-        store.send(:initialize, Rack::MiniProfiler.config.storage_options)
+        path, expiry = %i[@path @expires_in_seconds].map { |name| store.instance_variable_get(name) }
+        store.send(:initialize, { path: path, expires_in: expiry })
       end
     end
     revives_threads at: %r{/lib/mini_profiler/(?:storage/\w+|snapshots_transporter)\.rb:\d+\z}
