@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "rows_app"
+require "open3"
 require "openssl"
 
 # Error trackers, tracers, metrics, feature flags, logs and events.
@@ -87,6 +88,36 @@ class TelemetryRowsTest < Minitest::Test
     assert_empty troubles
   end
 
+  # Clients that note how long they may take.
+  CLIENTS = <<~'RUBY'
+    require "ldclient-rb"
+    require "pando/fork_safety/libraries"
+    TOLD = []
+    class Client < LaunchDarkly::LDClient
+      def initialize(number) = @number = number
+      def postfork(seconds)
+        TOLD << seconds
+        sleep 0.2
+        raise "client #{TOLD.size}"
+      end
+    end
+    CLIENTS = Array.new(3) { |number| Client.new(number) }
+    Pando::ForkSafety::Libraries.watch
+    begin
+      Pando::ForkSafety::Libraries::Known.library("launchdarkly-server-sdk").step(:in_child).call
+    rescue RuntimeError => error
+      print [error.message, TOLD].to_json
+    end
+  RUBY
+
+  def test_each_client_of_launch_darkly_starts_although_one_cannot_and_all_share_one_deadline
+    error, seconds = run_ruby(CLIENTS)
+
+    assert_equal ["client 1", 3], [error, seconds.size]
+    assert_operator seconds[0], :<=, 5
+    seconds.each_cons(2) { |earlier, later| assert_operator later, :<=, earlier - 0.2 }
+  end
+
   def test_a_worker_that_leaves_sends_the_events_of_segment_that_wait = leave_with("analytics-ruby")
   def test_a_worker_that_leaves_sends_the_events_of_posthog_that_wait = leave_with("posthog-ruby")
 
@@ -128,6 +159,14 @@ class TelemetryRowsTest < Minitest::Test
 
     assert_equal(2, @sink.records.sum { |record| record.body.scan(word).size })
     assert_empty @server.events("work.dropped")
+  end
+
+  # @return [Object] what the script prints, as JSON
+  def run_ruby(script)
+    output, status = Open3.capture2e(@bundle.environment, "timeout", "60", RbConfig.ruby, "-W0", "-e",
+                                     "require 'json'\n#{script}")
+    assert_predicate status, :success?, output
+    JSON.parse(output)
   end
 
   # Rollbar has one for each report, Segment one until no event waits.

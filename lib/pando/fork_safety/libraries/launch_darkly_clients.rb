@@ -36,13 +36,26 @@ module Pando
             nil
           end
 
-          # In a child: starts the open ones.
+          # In a child: starts the open ones. One that cannot start stops none of the others.
+          #
+          # @raise [StandardError] of the first that could not start
           def start
-            deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + WITHIN
-            open.each { |client| client.postfork([deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max) }
+            deadline = now + WITHIN
+            errors = open.filter_map { |client| failure(client, [deadline - now, 0].max) }
+            raise errors.first if errors.any?
           end
 
           private
+
+          # @return [StandardError, nil]
+          def failure(client, seconds)
+            client.postfork(seconds)
+            nil
+          rescue StandardError => e
+            e
+          end
+
+          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
           def open
             clients = ObjectSpace.each_object(LaunchDarkly::LDClient).to_a
