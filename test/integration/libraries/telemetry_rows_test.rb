@@ -118,6 +118,47 @@ class TelemetryRowsTest < Minitest::Test
     seconds.each_cons(2) { |earlier, later| assert_operator later, :<=, earlier - 0.2 }
   end
 
+  # A collector that is at work while its process is forked.
+  COLLECTOR = <<~RUBY
+    require "honeybadger/ruby"
+    require "timeout"
+    require "pando/fork_safety/libraries"
+    Honeybadger.configure do |config|
+      config.api_key = "key"
+      config.backend = "null"
+      config.logger = Logger.new(nil)
+      config.insights.enabled = true
+    end
+    CALLS = Queue.new
+    GATE = Queue.new
+    class Collector
+      def tick = 0
+      def reset = nil
+      def call
+        CALLS << self
+        GATE.pop
+      end
+    end
+    Honeybadger.increment_counter("count")
+    Pando::ForkSafety::Libraries.watch
+    Honeybadger::Agent.instance.collect(COLLECTOR = Collector.new)
+    CALLS.pop
+    reader, writer = IO.pipe
+    fork do
+      GATE.close
+      Pando::ForkSafety::Libraries::Known.library("honeybadger").step(:in_child).call
+      calls = Timeout.timeout(30) { Array.new(2) { CALLS.pop } }
+      writer.write(calls.map { |one| one.equal?(COLLECTOR) }.to_json)
+    end
+    writer.close
+    print reader.read
+    GATE.close
+  RUBY
+
+  def test_a_collector_of_honeybadger_that_is_at_work_during_a_fork_goes_on_in_the_child
+    assert_equal [true, true], run_ruby(COLLECTOR)
+  end
+
   def test_a_worker_that_leaves_sends_the_events_of_segment_that_wait = leave_with("analytics-ruby")
   def test_a_worker_that_leaves_sends_the_events_of_posthog_that_wait = leave_with("posthog-ruby")
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/fork_safety/libraries/honeybadger_collectors"
 require "pando/fork_safety/libraries/launch_darkly_clients"
 
 module Pando
@@ -88,13 +89,8 @@ Pando::ForkSafety::Libraries::Known.define do
             note: "Its threads start again in a child as soon as there is something to send. In each child, Pando " \
                   "starts the thread again that collects the metrics of Insights.",
             source: "https://github.com/honeybadger-io/honeybadger-ruby/blob/v4.0.0/lib/honeybadger/worker.rb"
-    # Its queue has the collectors, which nothing else brings back to life. The parent reports the former counts.
-    in_child do
-      agent = Honeybadger::Agent.instance
-      worker = agent.instance_variable_get(:@metrics_worker)
-      agent.instance_variable_get(:@registry)&.flush
-      worker.start if worker&.instance_variable_get(:@thread)
-    end
+    watch { Pando::ForkSafety::Libraries::HoneybadgerCollectors.watch }
+    in_child { Pando::ForkSafety::Libraries::HoneybadgerCollectors.start }
     revives_threads at: %r{/lib/honeybadger/\w+\.rb:\d+\z}
   end
 
