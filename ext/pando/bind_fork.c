@@ -11,7 +11,8 @@
 #define SPAWN_FDS_MAX 128
 #define FIRST_FD 3
 
-/* For one thread: fork_sibling runs, and the next fork makes the sibling. */
+/* For one thread: fork_sibling runs, and each fork through Process._fork is a double one until the new process has
+ * been made: also that of another library's hook, which cannot wait for its child then. */
 static _Thread_local int sibling_wanted;
 
 static VALUE call_hooks_and_fork(VALUE unused)
@@ -43,7 +44,7 @@ static VALUE fork_beneath_hooks(VALUE self)
     return pid;
 }
 
-static VALUE want_sibling(VALUE wanted)
+static VALUE restore_wanted(VALUE wanted)
 {
     sibling_wanted = RTEST(wanted);
     return Qnil;
@@ -54,7 +55,7 @@ static VALUE fork_plainly(VALUE self)
 {
     VALUE wanted = sibling_wanted ? Qtrue : Qfalse;
     sibling_wanted = 0;
-    return rb_ensure(rb_yield, Qnil, want_sibling, wanted);
+    return rb_ensure(rb_yield, Qnil, restore_wanted, wanted);
 }
 
 /* Forks a sibling: true in the forker, false in the new process. Goes through Process._fork, so that the fork hooks

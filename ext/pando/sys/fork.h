@@ -14,6 +14,8 @@ void pando_double_fork_disarm(void);
 /* In the forker, since it was armed: the pid of the middle process, if fork(2) did not get to return it. 0: there was
  * none. */
 pid_t pando_announced_middle(void);
+/* Gives back the memory in which the middle process announces itself. On both sides, when nothing waits for it any
+ * more. */
 void pando_forget_middle(void);
 /* In the final child: the pid of the middle process, its parent until that exits. */
 pid_t pando_middle_pid(void);
