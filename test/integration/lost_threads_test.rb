@@ -164,7 +164,7 @@ class LostThreadsTest < Minitest::Test
     status, = pando(server, "status")
     server.wait_for("reload.finished") { server.signal("HUP") }
     _, errors, code = client.value
-    thread = "whether the thread that #{server.folder}/#{LINE} starts comes back after a fork"
+    thread = "whether the thread or timer task that #{server.folder}/#{LINE} starts comes back after a fork"
 
     assert_match(/; its canary must show #{thread}, for \d+ s at most; it runs #{server.folder}$/, status)
     assert_match(/^  waiting: .* is on trial: its first worker is to show #{thread}, for \d+ s at most$/, errors)

@@ -65,7 +65,7 @@ module Pando
         # @return [String, nil] what the upcoming generation's first worker is to show
         def question
           thread = @tried.each_value.first
-          "whether the thread that #{thread.key} starts comes back after a fork" if thread
+          "whether the thread or timer task that #{thread.key} starts comes back after a fork" if thread
         end
 
         # @param seconds [Float] that the trial has lasted so far

@@ -133,14 +133,14 @@ class LostThreadsLedgerTest < Minitest::Test
     assert_in_delta(10, generations.lost_threads.remaining(generations.progress[:seconds]), 0.1)
     what, seconds = generations.occupation
 
-    assert_equal("generation 1 (refork) is on trial: its first worker is to show whether the thread that #{KEY} " \
-                 "starts comes back after a fork", what)
+    assert_equal("generation 1 (refork) is on trial: its first worker is to show whether the thread or timer " \
+                 "task that #{KEY} starts comes back after a fork", what)
     assert_in_delta(10, seconds, 0.1)
     4.times { elapse(5) && cluster.turn }
 
-    assert_equal("it is not known yet whether the thread that #{KEY} starts comes back after a fork, for that could " \
-                 "not be tried out (too few requests came): the workers stay as they are, and the next refork tries " \
-                 "again. Start it again.", events("generation.refused").first[:reason])
+    assert_equal("it is not known yet whether the thread or timer task that #{KEY} starts comes back after a fork, " \
+                 "for that could not be tried out (too few requests came): the workers stay as they are, and the " \
+                 "next refork tries again. Start it again.", events("generation.refused").first[:reason])
     assert_match(/few requests/, generations.lost_threads.obstacle)
     assert_empty(events("finding.reported"))
     cluster.settle
