@@ -110,12 +110,12 @@ Pando::ForkSafety::Libraries::Known.define do
   # Libraries that do work later, in threads of the same process.
   describe "concurrent-ruby", constant: "Concurrent::ThreadPoolExecutor", tested: true do
     fine since: "1.1.7",
-         note: "In a child, pools and Async start again without the queued tasks; the parent runs those. A TimerTask " \
-               "does not: it counts as a thread (docs/audit.md). A worker that leaves runs its tasks first, within " \
-               "`stop_timeout`.",
+         note: "In a child, pools, Async and ScheduledTask work again, without the queued tasks; the parent runs " \
+               "those. A TimerTask does not: it counts as a thread (docs/audit.md). A worker that leaves runs its " \
+               "tasks first, within `stop_timeout`.",
          source: "https://github.com/ruby-concurrency/concurrent-ruby/blob/v1.1.7/CHANGELOG.md"
     fine since: "1.0.3", before: "1.1.7",
-         note: "Pools start again in a child; Async and TimerTask do not.",
+         note: "Pools and ScheduledTask work again in a child; Async and TimerTask do not.",
          source: "https://github.com/ruby-concurrency/concurrent-ruby/blob/v1.1.7/CHANGELOG.md"
     watch { Pando::ForkSafety::Libraries::TimerTasks.watch }
     queues count: Pando::ForkSafety::Libraries::ConcurrentExecutors.method(:count),
