@@ -39,6 +39,15 @@ module Pando
         # A first call that makes a process unsafe to fork.
         Mark = Struct.new(:constant, :method_name, :singleton, :before, :reason, keyword_init: true)
 
+        # How to recognize some of its threads, from one version on.
+        ThreadPattern = Struct.new(:pattern, :since) do
+          def match?(text, library) = pattern.match?(text) && within?(library.version)
+
+          private
+
+          def within?(version) = since.nil? || version.nil? || version.release >= Gem::Version.new(since)
+        end
+
         attr_reader :name, :constant, :rules
 
         # @param constant [String] defined once the library is loaded
@@ -101,19 +110,13 @@ module Pando
         #
         # @param at [Regexp] matches "file:line" of such a thread's block
         # @param since [String, nil] the first version in which they do
-        def revives_threads(at:, since: nil)
-          @revived_threads = at
-          @revived_since = since && Gem::Version.new(since)
-        end
+        def revives_threads(at:, since: nil) = @revived_threads = ThreadPattern.new(at, since)
 
         # Its own fork hooks end these native threads and start them again on both sides.
         #
         # @param names [Regexp] see {Audit::NativeThread#comm}
         # @param since [String] the first version in which they do
-        def ends_native_threads(names, since:)
-          @ended_threads = names
-          @ended_since = Gem::Version.new(since)
-        end
+        def ends_native_threads(names, since:) = @ended_threads = ThreadPattern.new(names, since)
 
         # The first call of this method makes a process unsafe to fork.
         # @param before [String, nil] the first version in which it does not
@@ -152,20 +155,15 @@ module Pando
         def handled? = @steps.any? && %i[handled limits_reforking].include?(rule&.verdict)
 
         # @return [Boolean] whether that thread belongs to the library and comes back in each child
-        def revives?(location) = @revived_threads&.match?(location) ? since?(@revived_since) : false
+        def revives?(location) = @revived_threads&.match?(location, self) || false
 
         # @return [Boolean] whether it ends native threads of that name itself before a fork
-        def ends_native_thread?(name) = @ended_threads&.match?(name) ? since?(@ended_since) : false
+        def ends_native_thread?(name) = @ended_threads&.match?(name, self) || false
 
         def unsafe_threads? = !@unsafe_threads.nil?
         def unsafe_thread?(name) = @unsafe_threads.match?(name)
 
         private
-
-        def since?(first)
-          version = self.version
-          first.nil? || version.nil? || version.release >= first
-        end
 
         # @param through [Array<String>] one of these libraries must be loaded too, or be ready to autoload
         # @param given [String] a condition, for people

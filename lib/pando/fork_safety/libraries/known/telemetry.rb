@@ -89,8 +89,10 @@ Pando::ForkSafety::Libraries::Known.define do
             note: "Its threads start again in a child as soon as there is something to send. In each child, Pando " \
                   "starts the thread again that collects the metrics of Insights.",
             source: "https://github.com/honeybadger-io/honeybadger-ruby/blob/v4.0.0/lib/honeybadger/worker.rb"
-    watch { Pando::ForkSafety::Libraries::HoneybadgerCollectors.watch }
-    in_child { Pando::ForkSafety::Libraries::HoneybadgerCollectors.start }
+    collectors = Pando::ForkSafety::Libraries::HoneybadgerCollectors
+    watch { collectors.watch }
+    before_fork { collectors.watch } # the library may have been loaded late
+    in_child { collectors.start }
     revives_threads at: %r{/lib/honeybadger/\w+\.rb:\d+\z}
   end
 
@@ -225,8 +227,6 @@ Pando::ForkSafety::Libraries::Known.define do
     revives_threads at: %r{/lib/datadog/statsd/\w+\.rb:\d+\z}, since: "5.3.0"
   end
 
-  clients = Pando::ForkSafety::Libraries::LaunchDarklyClients
-
   describe "launchdarkly-server-sdk", constant: "LaunchDarkly::LDClient", tested: true do
     handled since: "8.10.0",
             note: "In each child, Pando calls the `postfork` of clients that are not closed, and waits up to 5 s for " \
@@ -236,6 +236,7 @@ Pando::ForkSafety::Libraries::Known.define do
             note: "A child lacks its threads, so it sees no change of a flag.",
             advice: "Update launchdarkly-server-sdk to 8.10.0, or make the client in after_worker_fork.",
             source: "https://github.com/launchdarkly/ruby-server-sdk/pull/319"
+    clients = Pando::ForkSafety::Libraries::LaunchDarklyClients
     watch { clients.watch }
     before_fork { clients.watch } # the library may have been loaded late
     in_child { clients.start }
@@ -291,14 +292,6 @@ Pando::ForkSafety::Libraries::Known.define do
     revives_threads at: %r{/lib/segment/analytics/client\.rb:\d+\z}
   end
 
-  # The copy of a timer task says that it runs, so `execute` alone does nothing.
-  run_again = lambda do |task|
-    next unless task&.running?
-
-    task.instance_variable_get(:@running).make_false
-    task.execute
-  end
-
   describe "posthog-ruby", constant: "PostHog::Client", tested: true do
     handled note: "A child drops its parent's connection, and its thread starts again with the next event. The " \
                   "parent sends what was queued. In each child, Pando starts the task again that asks for new " \
@@ -306,9 +299,15 @@ Pando::ForkSafety::Libraries::Known.define do
             source: "https://github.com/PostHog/posthog-ruby/blob/main/lib/posthog/client.rb"
     in_child do
       forget.call(PostHog::Transport)
-      ObjectSpace.each_object(PostHog::Client, &drop)
-      pollers = Pando::ForkSafety::Libraries::Constants.find("PostHog::FeatureFlagsPoller")
-      ObjectSpace.each_object(pollers) { |one| run_again.call(one.instance_variable_get(:@task)) } if pollers
+      ObjectSpace.each_object(PostHog::Client) do |client|
+        drop.call(client)
+        task = client.instance_variable_get(:@feature_flags_poller)&.instance_variable_get(:@task)
+        next unless task&.running?
+
+        # The copy of a timer task says that it runs, so `execute` alone does nothing.
+        task.instance_variable_get(:@running).make_false
+        task.execute
+      end
     end
     flush { |_seconds| ObjectSpace.each_object(PostHog::Client).to_a.each(&:flush) }
     revives_threads at: %r{/lib/posthog/(?:client|feature_flags|send_worker|transport)\.rb:\d+\z}
