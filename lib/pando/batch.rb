@@ -30,8 +30,8 @@ module Pando
     def failed = @tally.failed
 
     # @param threads [Integer] number of items processed at once
-    # @param capacity [Integer, nil] maximum number of open items: `push` and `run` wait for room. Items of a
-    #   `run` that wait behind another item of their key do not count. nil: {AHEAD} per thread
+    # @param capacity [Integer, nil] maximum number of open items: `push` and `run` wait for room; nil: {AHEAD} per
+    #   thread
     # @param attempts [Integer] attempts per item, including the first
     # @param backoff [Range<Numeric>, #call] seconds before the second attempt, doubled for each further one up to the
     #   maximum, less a random part of up to one half; or a callable that gets the number of attempts and returns

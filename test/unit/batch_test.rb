@@ -177,6 +177,22 @@ class BatchTest < Minitest::Test
     assert_equal [3, false], [@batch.done, @batch.busy?]
   end
 
+  # A pushed item of the same key that got the only place, behind those of the run, would end neither.
+  def test_a_run_and_a_push_of_one_key_end_although_there_is_one_place
+    gate = Thread::Queue.new
+    batch(threads: 1, capacity: 1) { |item| gate.pop && item }
+    run = Thread.new { @batch.run([1, 2, 3], key: ->(_) { "key" }) }
+    wait_until(timeout: PATIENCE) { gate.num_waiting == 1 && run.stop? }
+    push = Thread.new { @batch.push(4, key: "key") }
+    wait_until(timeout: PATIENCE) { push.stop? }
+    4.times { gate << :go }
+
+    assert run.join(PATIENCE), "the run hangs"
+    assert_equal [1, 2, 3], run.value.done
+    assert @batch.wait(PATIENCE)
+    assert_equal [4, 0], [@batch.done, @batch.failed]
+  end
+
   def test_who_gives_up_waiting_for_room_takes_no_place
     gate = Thread::Queue.new
     batch(threads: 1, capacity: 1) { gate.pop }

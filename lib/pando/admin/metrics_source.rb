@@ -157,13 +157,14 @@ module Pando
       def count(name) = @snapshot.one("counts").to_h.fetch(name, 0)
 
       # A process that is not measured yet counts like the mean of the others with its labels, so that a rollout makes
-      # no dip.
+      # no dip. Where there is no process, it is 0: systems that keep the last value would show that of a released mold.
       # @param kind [Symbol] :pss, :private or :shared
       def memory(kind)
-        places.filter_map do |labels, pids|
+        empty = (places_that_may_be_empty - places.keys).to_h { |labels| [labels, 0] }
+        places.each_with_object(empty) do |(labels, pids), sizes|
           total = total_memory(kind, pids)
-          [labels, total] if total
-        end.to_h
+          sizes[labels] = total if total
+        end
       end
 
       # @return [Boolean] whether some process of each role and pool is measured

@@ -17,6 +17,9 @@ module Pando
       # Calls of `settle` with one result, in about 15 seconds. Some clients cannot settle anything any more before they
       # fetch again.
       TRIES = 5
+      # An offset that covers later items would cover them too.
+      UNSETTLED = "items are unfinished, and settle did not succeed for them: only a new process can begin again there"
+      private_constant :UNSETTLED
       # Seconds that `settle` gets at a stop, and a `fetch` that was told to wake.
       SETTLE = 5.0
 
@@ -101,7 +104,7 @@ module Pando
       #   attempt, it is not busy: a stop gives them back
       def busy? = @stage == :work && !@batch.only_retries?
 
-      # @return [Integer] attempts that have ended, and calls of `settle` that succeeded
+      # @return [Integer] attempts and calls of `settle` that have ended
       def progress = @batch.progress + @settlements
 
       # @return [String, nil] what is wrong. A broker that is down does not count: that is not this process's fault
@@ -142,14 +145,21 @@ module Pando
       def settle(result)
         TRIES.times do
           last = @quiet
-          settled = with_pause_on_error do
-            @settle&.call(result)
-            @settlements += 1
-          end
-          return if settled
+          return if settled?(result)
           break if last
         end
+        raise Error, UNSETTLED unless @quiet || result.complete?
+
         warn "pando: a consumer gives a result up: its broker will deliver it again"
+      end
+
+      def settled?(result)
+        with_pause_on_error do
+          @settle&.call(result)
+          true
+        end
+      ensure
+        @settlements += 1
       end
 
       def fetch

@@ -127,17 +127,15 @@ module Pando
       # The options of a Batch.
       Options = Struct.new(:name, :threads, :capacity, :retries, :dead_letter)
 
-      # A lane whose first job waits for a permit. The Semaphore answers it as it answers a caller.
-      PermitRequest = Struct.new(:lane, :executor) do
-        def <<(granted) = (executor.resume(lane) if granted)
-      end
-
       def initialize(options, tally)
         @options = options
         @queue = Thread::Queue.new # of lanes
         @permits = Semaphore.new(options.capacity)
         @open_jobs = OpenJobs.new(tally)
-        @retry_timer = RetryTimer.new("#{options.name} clock") { |lane| resume(lane) }
+        @retry_timer = RetryTimer.new("#{options.name} clock") do |lane|
+          @open_jobs.resume
+          enqueue(lane)
+        end
         @threads = ThreadPool.new(options.threads, options.name) { work }
       end
 
@@ -153,7 +151,6 @@ module Pando
         Thread.handle_interrupt(Object => :never) do
           next false unless room?(deadline)
 
-          job.take_permit
           enqueue(@open_jobs.add(job))
           true
         end
@@ -170,12 +167,6 @@ module Pando
       end
 
       def wait(deadline) = @open_jobs.wait(deadline)
-
-      # The lane's wait is over.
-      def resume(lane)
-        @open_jobs.resume
-        enqueue(lane)
-      end
 
       def stop(seconds)
         deadline = Deadline.in(seconds)
@@ -196,15 +187,11 @@ module Pando
       # @return [Integer] jobs handed over: all, unless there was no room in time or the batch was stopped
       def hand_over(jobs, deadline)
         count = 0
-        jobs.each { |job| append(job) || push(job, deadline) ? count += 1 : break }
+        jobs.each { |job| push(job, deadline) ? count += 1 : break }
         count
       rescue Closed
         count
       end
-
-      # The caller of a run holds all of its items anyway. So those behind others of their key need no permit yet: the
-      # many items of a key that waits for its next attempt would hold up all other keys.
-      def append(job) = Thread.handle_interrupt(Object => :never) { @open_jobs.append(job) }
 
       def room?(deadline)
         own = member?
@@ -262,14 +249,8 @@ module Pando
       end
 
       def settle(lane, job, state)
-        rest = @open_jobs.settle(lane, state)
-        if rest&.first&.take_permit
-          @permits.renew(PermitRequest.new(rest, self))
-          @open_jobs.suspend
-        else
-          @permits.release
-          enqueue(rest)
-        end
+        enqueue(@open_jobs.settle(lane, state))
+        @permits.release
         job.finish
       end
 

@@ -19,14 +19,8 @@ module Pando
         @done = done
         @attempts = 0
         @state = :unfinished
-        @answered = @withdrawn = @dead_letter_begun = @permit = false
+        @answered = @withdrawn = @dead_letter_begun = false
       end
-
-      # The first job of each lane holds a permit, or the lane waits for one; a job of a run that waits behind it holds
-      # none.
-      #
-      # @return [Boolean] whether it held none before
-      def take_permit = !@permit && (@permit = true)
 
       # Whether the last attempt has an outcome. A thread may be killed after the attempt and before it has dealt with
       # the error.
@@ -87,7 +81,7 @@ module Pando
     # it, each time for a moment only. Owned by the Executor.
     #
     # Jobs run in lanes. A lane has the jobs of one key, and only its first job may run. A job without a key has a lane
-    # of its own. A lane is in exactly one place: in the queue, in a thread, or waiting for a retry or for a permit.
+    # of its own. A lane is in exactly one place: in the queue, in a thread, or waiting for a retry.
     class OpenJobs
       def initialize(tally)
         @tally = tally
@@ -113,20 +107,6 @@ module Pando
         end
       end
 
-      # Adds a job behind other open jobs of its key.
-      #
-      # @return [Boolean] false: there are none, and the job was not added
-      def append(job)
-        @lock.synchronize do
-          raise Closed if @closed
-          next false unless (lane = @lanes[job.key])
-
-          @jobs[job] = true
-          lane << job
-          true
-        end
-      end
-
       # An attempt has ended. The job stays open, and its lane waits for the next attempt.
       def retry_later
         @lock.synchronize do
@@ -135,8 +115,7 @@ module Pando
         end
       end
 
-      # A lane waits for a permit, and when its wait, for that or for its next attempt, is over.
-      def suspend = @lock.synchronize { @active -= 1 }
+      # The lane's wait for its next attempt is over.
       def resume = @lock.synchronize { @active += 1 }
 
       # @param state [Symbol] the outcome of the lane's first job

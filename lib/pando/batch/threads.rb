@@ -88,7 +88,7 @@ module Pando
     class Semaphore
       def initialize(permits)
         @free = permits
-        @waiting = [] # a TimedQueue for each caller, and what waits in #renew
+        @waiting = [] # a TimedQueue for each caller
         @lock = Mutex.new
         @closed = false
       end
@@ -114,16 +114,6 @@ module Pando
         @lock.synchronize do
           answer = @waiting.shift
           answer ? answer << true : @free += 1
-        end
-      end
-
-      # Returns a permit, and asks for one again, behind all that wait already.
-      #
-      # @param answer [#<<] gets true with the permit; false: the semaphore was closed
-      def renew(answer)
-        @lock.synchronize do
-          @waiting << answer
-          @waiting.shift << true
         end
       end
 

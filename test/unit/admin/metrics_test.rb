@@ -139,6 +139,14 @@ class AdminMetricsTest < Minitest::Test
     assert_equal([50, 15, 35], %w[pss private shared].map { |kind| @families["pando_memory_#{kind}_bytes"][place] })
   end
 
+  def test_a_released_mold_has_no_memory_and_that_of_one_that_is_not_measured_is_not_known
+    mold = { role: "mold", pool: "web" }
+    unmeasured = Pando::Admin::Snapshot.new([*RECORDS, ["pids", { "role" => "mold", "pids" => "12" }]])
+
+    assert_equal([0, 0, 0], %w[pss private shared].map { |kind| @families["pando_memory_#{kind}_bytes"][mold] })
+    refute_includes Pando::Admin::MetricsSource.new(unmeasured, SURVEY).memory(:pss), mold
+  end
+
   def test_each_counter_of_the_reactor_has_a_name_in_the_table
     names = [*Pando::Admin::MetricsSource::SHED, *Pando::Admin::MetricsSource::REFUSED, *Pando::Admin::MetricsSource::LOST]
 

@@ -160,7 +160,7 @@ class BatchConsumerTest < Minitest::Test
     assert_equal %i[fetch fetch], [first, last]
     assert_same one, two
     assert_equal [1, 2], two.done
-    assert_equal 3, @consumer.progress # two items, and the settle that succeeded
+    assert_equal 4, @consumer.progress # two items, and two calls of settle
     assert_nil @consumer.healthy?
   end
 
@@ -181,7 +181,24 @@ class BatchConsumerTest < Minitest::Test
 
     assert_equal [:fetch, *[[1]] * 5, :fetch, [2]], calls
     assert_equal 1, said.scan("gives a result up: its broker will deliver it again").size
-    assert_equal 2, @consumer.progress # the items
+    assert_equal 7, @consumer.progress # two items, and the calls of settle that have ended
+  end
+
+  # The next offset that is committed would cover the unfinished item, which nobody would deliver again.
+  def test_an_unfinished_item_whose_result_cannot_be_settled_ends_the_consumer
+    fetches = 0
+    _, said = capture_io do
+      @consumer = Hasty.new(threads: 1, attempts: 1, idle: 0, fetch: -> { [fetches += 1] },
+                            dead_letter: ->(*) { raise IOError, "away" },
+                            settle: ->(result) { (@results << result) && raise(IOError, "away") }) { raise "poison" }
+      @consumer.start
+      wait_until(timeout: PATIENCE) { @consumer.healthy? }
+    end
+
+    assert_equal [1, 5], [fetches, @results.size]
+    assert_equal [1], @results.pop.unfinished
+    assert_match(/the thread that fetches has ended:.*items are unfinished/m, said)
+    assert_match(/has died/, @consumer.healthy?)
   end
 
   def test_a_settle_that_raised_gets_one_more_try_at_a_stop
