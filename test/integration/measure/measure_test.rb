@@ -156,7 +156,7 @@ class MeasureTest < Minitest::Test
 
   def environment
     FileUtils.mkdir_p(temporary = File.join(@folder, "tmp"))
-    Support::RailsApp.environment.merge("TMPDIR" => temporary)
+    Support::RailsApp.environment.merge("TMPDIR" => temporary, "RUBY_YJIT_ENABLE" => nil)
   end
 
   # Under load, that is when both are up.

@@ -36,7 +36,7 @@ class MeasureProcessTreeTest < Minitest::Test
   RUBY
 
   def setup
-    @program = IO.popen([RbConfig.ruby, "-e", PROGRAM], "r+")
+    @program = IO.popen([{ "RUBY_YJIT_ENABLE" => nil }, RbConfig.ruby, "-e", PROGRAM], "r+")
     @tree = Pando::Measure::ProcessTree.new(@program.pid, /\Atoy worker/)
     assert_equal("ready\n", @program.gets)
   end
