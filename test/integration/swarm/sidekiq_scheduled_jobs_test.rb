@@ -79,9 +79,10 @@ class SidekiqScheduledJobsTest < Minitest::Test
     RUBY
     %w[refused stopped other].each { |name| schedule(name) }
     wait_for_end(server, %w[other])
-    wait_until(message: -> { left }) { left == %w[pando:sidekiq:holders schedule] }
+    wait_until(message: -> { [left, scheduled] }) do
+      left == %w[pando:sidekiq:holders schedule] && scheduled == [["refused"]]
+    end
 
-    assert_equal([["refused"]], @redis.call("ZRANGE", "schedule", 0, -1).map { |job| JSON.parse(job)["args"] })
     assert_empty @redis.call("ZRANGE", "schedule", 0, Time.now.to_i, "BYSCORE"), "it is tried again at once"
     assert_equal %w[other], began(server).keys
     assert_predicate server.stop, :success?
@@ -189,6 +190,9 @@ class SidekiqScheduledJobsTest < Minitest::Test
     job = { class: "Job", queue: "default", jid: name, args: [name], retry: false, created_at: Time.now.to_f }
     @redis.call("ZADD", set, 1, JSON.generate(job))
   end
+
+  # @return [Array<Array>] the arguments of scheduled jobs
+  def scheduled = @redis.call("ZRANGE", "schedule", 0, -1).map { |job| JSON.parse(job)["args"] }
 
   # @return [Array<String>] keys that hold jobs
   def left
