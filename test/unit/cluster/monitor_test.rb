@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "pando/cluster/monitor"
 require_relative "support/bare_monitor"
 require_relative "support/clock"
@@ -135,26 +136,11 @@ class ClusterMonitorProbesTest < Minitest::Test
   include ClusterSupport::BareMonitor
   include ClusterSupport::Listening
 
-  # Prepended to Sys::Memory: stands for a machine without /proc/PID/smaps_rollup.
-  module Sandbox
-    class << self
-      attr_accessor :on
-    end
-
-    def usage(pid) = Sandbox.on ? nil : super
-  end
-  Pando::Sys::Memory.singleton_class.prepend(Sandbox)
-
-  def teardown
-    Sandbox.on = false
-    super
-  end
-
   def test_it_says_once_that_memory_cannot_be_measured
-    Sandbox.on = true
-    monitor = set_up_monitor
+    monitor = Pando::Sys::Memory.stub(:usage, nil) { set_up_monitor }
 
     assert_equal([monitor.gauge.obstacle], events("memory.unavailable").map { |event| event[:reason] })
+    refute_nil monitor.gauge.obstacle
   end
 
   def test_it_says_nothing_where_memory_can_be_measured
