@@ -137,12 +137,13 @@ module Pando
     def take_settings(loader)
       @entries = Settings.all.to_h { |setting| [setting.name, loader.entries(setting)] }.freeze
       @resolved = Settings.all.to_h { |setting| [setting.name, resolve(setting, loader.directory)] }.freeze
-      take_threads(Threads.fitting(self, @pool_lines))
+      fit_threads if source(:threads) == Threads::VARIABLE
     end
 
     # The number of threads that applies replaces the one of the variable.
-    def take_threads(number)
-      @entries = @entries.merge(threads: [Values::Entry.new(number, source(:threads))].freeze).freeze
+    def fit_threads
+      number = Threads.fitting(self, @pool_lines)
+      @entries = @entries.merge(threads: [Values::Entry.new(number, Threads::VARIABLE)].freeze).freeze
       replace(threads: number)
     end
 

@@ -43,10 +43,9 @@ module Pando
       # The number of the variable, or as many as the workers of all pools can have. A pool with a number of its own
       # keeps it. The variable is not meant for Pando alone, so it is no error in direct mode.
       #
-      # @param lines [Array<PoolLine>]
+      # @param config [Config] whose threads come from the variable @param lines [Array<PoolLine>]
       # @return [Integer, Symbol]
       def self.fitting(config, lines)
-        return config.threads unless config.source(:threads) == VARIABLE
         return 1 unless config.reactor
         return :auto if config.threads == :auto
 
