@@ -189,7 +189,7 @@ module Pando
         private
 
         def prepare(library, strict)
-          library.step(:before_fork)&.call
+          %i[watch before_fork].each { |step| library.step(step)&.call }
           @ready << library
         rescue StandardError => e
           fail_for(library, e, strict)

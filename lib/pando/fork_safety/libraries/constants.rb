@@ -14,6 +14,14 @@ module Pando
           path.split("::").inject(Object) { |parent, name| child(parent, name) or break }
         end
 
+        # Puts a module before a class that is loaded, once.
+        #
+        # @return [Class, nil] the class; nil: it is not loaded, or has the module already
+        def self.prepend_once(path, hook)
+          owner = find(path)
+          owner.prepend(hook) if owner && !owner.include?(hook)
+        end
+
         # @return [String, nil] the constant's VERSION, or that of the nearest enclosing module that has one
         def self.version_near(path)
           until path.empty?

@@ -25,11 +25,7 @@ module Pando
 
         class << self
           # From now on, notices the collector that runs.
-          def watch
-            owner = Constants.find("Honeybadger::MetricsWorker")
-            owner.prepend(Watch) if owner && !owner.include?(Watch)
-            nil
-          end
+          def watch = Constants.prepend_once("Honeybadger::MetricsWorker", Watch)
 
           # In a child: starts the thread again. The parent reports the former counts.
           def start

@@ -90,7 +90,7 @@ module Pando
         # Runs in a process that is about to end. The block gets a number of seconds, finishes what is queued, and
         # returns what did not end in time, an Array of Strings.
         def before_exit(&block) = @steps[:before_exit] = block
-        # Runs once the app is loaded, if the library is loaded by then.
+        # Runs once the app is loaded, and before each fork that Pando prepares: the library may be loaded late.
         def watch(&block) = @steps[:watch] = block
 
         # A worker finishes work that the library queues inside the process before it leaves, see {QueuedWork}.

@@ -30,11 +30,7 @@ module Pando
 
         class << self
           # From now on, notices each client that is closed.
-          def watch
-            owner = Constants.find("LaunchDarkly::LDClient")
-            owner.prepend(Watch) if owner && !owner.include?(Watch)
-            nil
-          end
+          def watch = Constants.prepend_once("LaunchDarkly::LDClient", Watch)
 
           # In a child: starts the open ones. One that cannot start stops none of the others.
           #

@@ -36,16 +36,11 @@ module Pando
         @made = WeakSet.new
         @closed = WeakSet.new
         @cable = WeakSet.new # those that belong to Action Cable
-        @watched = false
 
         class << self
           # From now on, notices each new selector. Finds the existing ones once.
           def watch
-            owner = Constants.find("NIO::Selector")
-            return if @watched || !owner
-
-            @watched = true
-            owner.prepend(Watch)
+            owner = Constants.prepend_once("NIO::Selector", Watch) or return
             ObjectSpace.each_object(owner).each { |selector| add(selector) }
             nil
           end
@@ -74,7 +69,6 @@ module Pando
           #
           # @raise [Obstructed]
           def refuse_live
-            watch
             return review if live.empty?
 
             ForkSafety.obstruct(OBSTACLE, REASON)

@@ -29,10 +29,7 @@ module Pando
           # From now on, notices each task that begins. Those that run by now belong to this process, if it has used
           # concurrent-ruby's timers at all: a child that has not used them has mere copies.
           def watch
-            owner = Constants.find("Concurrent::TimerTask") or return
-            return if owner.include?(Watch)
-
-            owner.prepend(Watch)
+            owner = Constants.prepend_once("Concurrent::TimerTask", Watch) or return
             return unless Concurrent.global_timer_set.instance_variable_get(:@ruby_pid) == Process.pid
 
             ObjectSpace.each_object(owner) { |task| started.add(task) if running?(task) }

@@ -91,7 +91,6 @@ Pando::ForkSafety::Libraries::Known.define do
             source: "https://github.com/honeybadger-io/honeybadger-ruby/blob/v4.0.0/lib/honeybadger/worker.rb"
     collectors = Pando::ForkSafety::Libraries::HoneybadgerCollectors
     watch { collectors.watch }
-    before_fork { collectors.watch } # the library may have been loaded late
     in_child { collectors.start }
     revives_threads at: %r{/lib/honeybadger/\w+\.rb:\d+\z}
   end
@@ -238,7 +237,6 @@ Pando::ForkSafety::Libraries::Known.define do
             source: "https://github.com/launchdarkly/ruby-server-sdk/pull/319"
     clients = Pando::ForkSafety::Libraries::LaunchDarklyClients
     watch { clients.watch }
-    before_fork { clients.watch } # the library may have been loaded late
     in_child { clients.start }
     revives_threads at: %r{/lib/(?:ldclient-rb|ld-eventsource)/\S+\.rb:\d+\z}, since: "8.10.0"
   end
