@@ -13,7 +13,7 @@ module Bench
       # The processes at one moment.
       #
       # @!attribute at [Float] seconds of the monotonic clock
-      # @!attribute workers [Array<Integer>] pids of those that serve
+      # @!attribute workers [Array<Integer>] pids of those that can serve: not while they boot or drain
       # @!attribute others [Array<Integer>] pids of the other processes
       # @!attribute generations [Array<Integer>]
       Sight = Struct.new(:at, :workers, :others, :generations)
@@ -61,12 +61,18 @@ module Bench
       def look
         @lock.synchronize do
           titles = @group.pids(@server.pid).sort.to_h { |pid| [pid, title(pid)] }
-          workers = titles.select { |_pid, title| @server.worker_title.match?(title) }.keys
+          workers = serving(titles)
           seen(Sight.new(now, workers, titles.keys - workers, generations(titles.values)))
         end
       end
 
       private
+
+      # Until a new process has a title of its own, it has its parent's. So one process counts for each title.
+      def serving(titles)
+        titles.filter_map { |pid, title| [pid, title[@server.worker_title]] if title[@server.worker_title] }
+              .uniq(&:last).map(&:first)
+      end
 
       def generations(titles)
         return [] unless @server.generation_title

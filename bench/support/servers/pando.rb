@@ -30,7 +30,7 @@ module Bench
          "--refork", @refork, "-e", "production"]
       end
 
-      def worker_title = /\Apando worker \d+ gen (?<generation>\d+)/
+      def worker_title = /\Apando worker \d+ gen (?<generation>\d+)\b(?! booting| draining)/
       def generation_title = /\Apando (?:mold|worker \d+) gen (?<generation>\d+)/
 
       private

@@ -17,7 +17,7 @@ module Bench
         [*executable("pitchfork"), "-c", config, "-E", "production", @app]
       end
 
-      def worker_title = /\(gen:(?<generation>\d+)\) worker\[\d+\] - (?!init)/
+      def worker_title = /\(gen:(?<generation>\d+)\) worker\[\d+\] - (?!init|exiting)/
       def generation_title = /\(gen:(?<generation>\d+)\)/
     end
   end
