@@ -3,12 +3,15 @@
 module Bench
   module Lab
     # Runs several measurements in turn, each in a fiber, so that other work on the machine affects all of them alike.
-    # When the time is up, each ends at its next turn, so that all have had the same number.
+    # Their order is another one each time, so that none always follows the same neighbour. When the time is up, each
+    # ends at its next turn, so that all have had the same number.
     class Turns
       # @param seconds [Numeric, nil] nil: until each has ended by itself
+      # @param seed [Integer] of their order
       # @param clock [#call] the time in seconds
-      def initialize(seconds, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+      def initialize(seconds, seed: 1, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
         @clock = clock
+        @random = Random.new(seed)
         @deadline = seconds && (clock.call + seconds)
       end
 
@@ -21,7 +24,7 @@ module Bench
         fibers = measurements.map { |each| Fiber.new { each.call(-> { Fiber.yield }) } }
         while fibers.any?(&:alive?)
           over = over?
-          fibers.select(&:alive?).each { |fiber| fiber.resume(over) }
+          fibers.select(&:alive?).shuffle(random: @random).each { |fiber| fiber.resume(over) }
         end
       ensure
         fibers.select(&:alive?).each { |fiber| abandon(fiber) }
