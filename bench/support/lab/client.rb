@@ -11,10 +11,14 @@ module Bench
       #
       # @!attribute target [Integer] index in the traffic's targets
       # @!attribute began_at [Float] seconds of the monotonic clock
-      # @!attribute seconds [Float] until the last byte of the response
+      # @!attribute seconds [Float, nil] until the last byte of the response, and not more than the client waits; nil:
+      #   there was no connection, or it was lost
       Sent = Struct.new(:target, :began_at, :seconds)
 
-      REPLY_WITHIN = 60 # seconds
+      # For so long as the client waits for two responses, no request has succeeded.
+      class Stuck < StandardError; end
+
+      REPLY_WITHIN = 60.0 # seconds
       BODY = "position=7" # for other verbs than GET, unless the app has another one
       FORM = "application/x-www-form-urlencoded"
       CHUNK = 65_536
@@ -27,20 +31,29 @@ module Bench
 
       # @param traffic [Traffic]
       # @param clients [Integer]
-      def initialize(port, traffic, clients:)
+      # @param reply_within [Float] seconds
+      def initialize(port, traffic, clients:, reply_within: REPLY_WITHIN)
         @address = Socket.sockaddr_in(port, "127.0.0.1")
         @traffic = traffic
         @clients = clients
+        @reply_within = reply_within
         @sent = []
         @failures = []
         @open = {}
       end
 
-      # Sends that many requests, and returns when all are answered.
+      # Sends that many requests, and returns when all are answered or have failed.
+      #
+      # @raise [Stuck]
       def run(count)
         @left = count
-        [@clients, count].min.times { ask }
-        answer until @open.empty?
+        @succeeded_at = now
+        until @left.zero? && @open.empty?
+          ask while @left.positive? && @open.size < @clients
+          answer
+        end
+      ensure
+        @open.each_key(&:close).clear
       end
 
       private
@@ -67,11 +80,24 @@ module Bench
       def form(body) = body.empty? ? {} : { "Content-Type" => FORM, "Content-Length" => body.bytesize }
 
       def answer
-        ready, = IO.select(@open.keys, nil, nil, REPLY_WITHIN)
-        return ready.each { |socket| read(socket) } if ready
+        return if @open.empty?
 
-        stuck = @open.keys
-        stuck.each { |socket| fail_with("no answer within #{REPLY_WITHIN} s", socket) }
+        ready, = IO.select(@open.keys, nil, nil, [first_deadline - now, 0].max)
+        ready&.each { |socket| read(socket) }
+        expire
+      end
+
+      def first_deadline = @open.values.map { |sent, _reply| sent.began_at }.min + @reply_within
+
+      def expire
+        overdue = @open.select { |_socket, (sent, _reply)| now - sent.began_at >= @reply_within }
+        overdue.each do |socket, (sent, _reply)|
+          sent.seconds = @reply_within
+          fail_with("#{path_of(sent)}: no answer within #{@reply_within.round} s", socket)
+        end
+        return if overdue.empty? || now - @succeeded_at < 2 * @reply_within
+
+        raise Stuck, "no request has succeeded for #{(2 * @reply_within).round} s"
       end
 
       def read(socket)
@@ -84,10 +110,12 @@ module Bench
           reply << piece
         end
         sent.seconds = now - sent.began_at
-        @failures << "#{@traffic.targets[sent.target].path}: #{reply.lines.first&.chomp}" unless right?(reply)
+        return fail_with("#{path_of(sent)}: #{reply.lines.first&.chomp}", socket) unless right?(reply)
+
+        @succeeded_at = now
         finished(socket)
       rescue SystemCallError => e
-        fail_with("#{@traffic.targets[sent.target].path}: #{e.class}", socket)
+        fail_with("#{path_of(sent)}: #{e.class}", socket)
       end
 
       def right?(reply) = reply.match?(%r{\AHTTP/1.1 2\d\d }) && reply.include?("\r\n\r\n")
@@ -100,8 +128,9 @@ module Bench
       def finished(socket)
         @open.delete(socket)
         socket&.close
-        ask if @left.positive?
       end
+
+      def path_of(sent) = @traffic.targets[sent.target].path
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end

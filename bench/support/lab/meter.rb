@@ -4,7 +4,8 @@ module Bench
   module Lab
     # A Rack middleware in the server under test, the same in each. It records for each request the process that
     # answered it, the request's number in that process, and the CPU time of the process before and after. It appends a
-    # small record to the process's own file at once, so that a process that is killed loses only its last request.
+    # small record to the process's own file when the app has returned, so that a process that is killed loses only the
+    # requests inside it.
     #
     # In a server with threads, the CPU time is that of all requests under way in the process.
     #

@@ -6,15 +6,14 @@ require "support/lab/client"
 require "support/lab/group"
 require "support/lab/journal"
 require "support/lab/servers"
+require "support/lab/slices"
 require "support/lab/summary"
 require "support/lab/watch"
-require "support/memory"
 
 module Bench
   module Lab
-    # Takes one server through one load: slices of requests, and between two of them, with no request under way, a
-    # reading of memory and CPU time. Then it kills some workers with SIGKILL, as the kernel does when memory runs out,
-    # each after the previous one has been replaced and the replacement has served requests.
+    # Takes one server through one load, see {Slices}. Then it kills some workers with SIGKILL, as the kernel does when
+    # memory runs out, each after the previous one has been replaced and the replacement has served requests.
     class Run
       class Failed < StandardError; end
 
@@ -30,7 +29,6 @@ module Bench
         @options = options
         @app = app
         @pause = pause
-        @samples = []
       end
 
       # @return [Hash] the figures
@@ -52,10 +50,13 @@ module Bench
         @server.run do
           @client = Client.new(@server.port, @app.traffic(@options.seed), clients: @options.clients)
           @watch = Watch.new(@server, @group)
-          @watch.during { load }
+          @slices = Slices.new(@client, watch: @watch, group: @group, size: @options.slice)
+          @watch.during { @slices.run(@options.total, @pause) }
           @allocator = allocator
           kill_some
         end
+      rescue Slices::Gone, Client::Stuck => e
+        raise Failed, "#{e.message}\n#{output}"
       end
 
       def build
@@ -70,23 +71,6 @@ module Bench
       end
 
       def journal = File.join(@folder, "journal")
-
-      def load
-        sample
-        until (left = @options.total - @client.sent.size).zero?
-          break if @pause.call
-
-          @client.run([@options.slice, left].min)
-          sample
-        end
-      end
-
-      def sample
-        sight = @watch.look
-        memory = Memory.of(sight.workers + sight.others, sight.workers)
-        @samples << { requests: @client.sent.size, at: now, cpu: @group.cpu, generation: sight.generations.max,
-                      **memory.to_h }
-      end
 
       # The allocator of the workers, from their mappings.
       def allocator
@@ -121,8 +105,9 @@ module Bench
       def output = @server.output.lines.last(20).join
 
       def summary
-        Summary.new(samples: @samples, sent: @client.sent, failures: @client.failures, journal: Journal.new(journal),
-                    watch: @watch, measured: @measured, replacements: @replacements, workers: @options.workers).to_h
+        Summary.new(samples: @slices.samples, idle: @slices.idle, sent: @client.sent, failures: @client.failures,
+                    journal: Journal.new(journal), watch: @watch, measured: @measured, replacements: @replacements,
+                    workers: @options.workers).to_h
                .merge(allocator_found: @allocator, events: events)
       end
 

@@ -11,8 +11,11 @@ module Bench
       NEWBORN = 50 # requests of a killed worker's replacement that count
       THOUSAND = 1000 # requests per worker: a step of the CPU time curve
 
-      def initialize(samples:, sent:, failures:, journal:, watch:, measured:, replacements:, workers:)
+      PAUSED = 1.0 # seconds of the others' turns, at least, for a figure of them
+
+      def initialize(samples:, idle:, sent:, failures:, journal:, watch:, measured:, replacements:, workers:)
         @samples = samples
+        @idle = idle
         @sent = sent
         @failures = failures
         @journal = journal
@@ -34,21 +37,26 @@ module Bench
       def seconds = @samples.last[:at] - @samples.first[:at]
       def turnovers = @turnovers ||= @watch.turnovers
 
-      def points(field) = @samples.map { |sample| [sample[:requests], sample[field]] }
+      # Without the moments at which there was nothing to measure, as when all workers had just been lost.
+      def points(field) = @samples.filter_map { |sample| [sample[:requests], sample[field]] if sample[field] }
 
       def memory
         %i[pss uss worker worker_uss worker_rss].to_h do |field|
-          [field, { average: Figures.average(points(field)), final: @samples.last[field], boot: @samples.first[field] }]
+          values = points(field)
+          [field, { average: Figures.average(values), final: values.last&.last, boot: values.first&.last }]
         end
       end
 
-      # Seconds per request: in the whole run, in each thousand requests per worker, and from the second thousand on.
+      # Seconds per request: in the whole run, from the second thousand requests per worker on, in each thousand, and
+      # with what the server took in the others' turns. `idle` is that for each second of those.
       def cpu
         points = points(:cpu)
         step = THOUSAND * @workers
         starts = (0...@measured).step(step).to_a
         { overall: Figures.slope(points), later: (Figures.slope(points, from: step) if @measured > step),
-          thousands: starts.map { |from| Figures.slope(points, from: from, to: [from + step, @measured].min) } }
+          thousands: starts.map { |from| Figures.slope(points, from: from, to: [from + step, @measured].min) },
+          idle: (@idle[:cpu] / @idle[:seconds] if @idle[:seconds] >= PAUSED),
+          with_idle: ((points.last.last + @idle[:cpu]) / @measured if @measured.positive?) }
       end
 
       # Latency at the client, while processes came and went and while they did not.
@@ -96,14 +104,25 @@ module Bench
 
       def by_target(served) = served.map { |each, sent| [sent.target, each.cpu] }
 
-      # For percentiles over several runs: the target and CPU time in microseconds of each request of the load (nil: the
-      # meters did not record it), which requests were the first ones of a reforked worker, and those after them.
+      # For percentiles over several runs: the target, CPU time in microseconds and process of each request of the load
+      # (nil: the meters did not record it), how many requests each process's ancestors had served, which requests were
+      # the first ones of a reforked worker, and those after them.
       def raw
-        cpu = Array.new(@measured)
-        served.map(&:first).each { |each| cpu[each.sequence - 1] = (each.cpu * 1e6).round }
-        { targets: @sent.first(@measured).map(&:target), cpu: cpu,
+        { targets: @sent.first(@measured).map(&:target), cpu: each_request { |each| (each.cpu * 1e6).round },
+          process: each_request { |each| index_of(each.process) }, ancestors: @journal.processes.map(&:ancestors),
           first: places { |each| first?(each) }, warm: places { |each| first?(each) && warm?(each) },
           next: places { |each| next?(each) && warm?(each) }, steady: places { |each| steady?(each) } }
+      end
+
+      def each_request
+        served.each_with_object(Array.new(@measured)) { |(each, _), all| all[each.sequence - 1] = yield(each) }
+      end
+
+      def index_of(process)
+        @indices ||= @journal.processes.each_with_index.with_object({}.compare_by_identity) do |(each, index), indices|
+          indices[each] = index
+        end
+        @indices.fetch(process)
       end
 
       def places = served.filter_map { |each, _| each.sequence - 1 if yield(each) }

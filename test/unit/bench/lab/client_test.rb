@@ -10,12 +10,14 @@ class LabClientTest < Minitest::Test
     @listener = TCPServer.new("127.0.0.1", 0)
     @seen = Thread::Queue.new
     @answer = "201 Created"
+    @hangs = 0
+    @hung = []
     @server = Thread.new { loop { serve(@listener.accept) } }
   end
 
   def teardown
     @server.kill.join
-    @listener.close
+    [@listener, *@hung].each(&:close)
   end
 
   def test_a_target_has_headers_and_a_body_of_its_own
@@ -53,11 +55,39 @@ class LabClientTest < Minitest::Test
     assert_equal ["/: HTTP/1.1 302 Found"], run_one(["GET", "/"]).failures
   end
 
+  def test_a_request_that_hangs_took_as_long_as_the_client_waits_and_holds_up_no_other
+    @hangs = 1
+    client = client(["GET", "/"], clients: 2, reply_within: 0.2)
+    client.run(4)
+
+    assert_equal ["/: no answer within 0 s"], client.failures
+    assert_in_delta 0.2, client.sent.map(&:seconds).max
+    assert(client.sent.all?(&:seconds))
+  end
+
+  def test_the_client_gives_up_on_a_server_that_answers_nobody
+    @hangs = 100
+    client = client(["GET", "/"], clients: 2, reply_within: 0.05)
+
+    assert_raises(Bench::Lab::Client::Stuck) { client.run(100) }
+    assert_operator client.sent.size, :<, 10
+  end
+
+  def test_each_request_to_a_server_that_is_gone_fails
+    gone = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    client = Bench::Lab::Client.new(gone, Bench::Lab::Traffic.new([["GET", "/"]]), clients: 4)
+    client.run(5000)
+
+    assert_equal [5000, ["/: Errno::ECONNREFUSED"]], [client.failures.size, client.failures.uniq]
+    assert_equal [nil], client.sent.map(&:seconds).uniq
+  end
+
   private
 
-  def run_one(target)
-    traffic = Bench::Lab::Traffic.new([target])
-    Bench::Lab::Client.new(@listener.addr[1], traffic, clients: 1).tap { |client| client.run(1) }
+  def run_one(target) = client(target, clients: 1).tap { |client| client.run(1) }
+
+  def client(target, **options)
+    Bench::Lab::Client.new(@listener.addr[1], Bench::Lab::Traffic.new([target]), **options)
   end
 
   def serve(socket)
@@ -66,6 +96,8 @@ class LabClientTest < Minitest::Test
       head << line.chomp
     end
     @seen << [head, socket.read(head.grep(/\AContent-Length: /).first.to_s[/\d+/].to_i)]
+    return @hung << socket if (@hangs -= 1) >= 0
+
     socket.write("HTTP/1.1 #{@answer}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
     socket.close
   end
