@@ -34,7 +34,7 @@ module Bench
       def table(place)
         return unless puma
 
-        note = "PSS of the whole tree, MiB; its mean over the run as a multiple of the others'"
+        note = "PSS of the whole tree, MiB; its mean over the run as a multiple of the others'#{warning}"
         Table.new("Memory and CPU time: #{place}", note, HEAD, @outcomes.map { |each| row(each) })
       end
 
@@ -47,6 +47,15 @@ module Bench
 
       def find(server, allocator)
         @outcomes.find { |each| each.server == server && each.asked_allocator == allocator }
+      end
+
+      # A failed request takes less time and memory than one that succeeds.
+      def warning
+        failed = @outcomes.select { |each| each.failures.positive? }
+        return if failed.empty?
+
+        "; REQUESTS FAILED, so do not trust the figures of #{failed.map { |each| "#{each.label}: #{each.failures}" }
+                                                                  .join(", ")}"
       end
 
       def row(each)

@@ -1,48 +1,81 @@
 # frozen_string_literal: true
 
-require "support/lab/figures"
+require "support/lab/matched_ratio"
 
 module Bench
   module Lab
-    # The first requests of reforked workers, pooled over all rounds of an outcome: the 99th percentile of their CPU
-    # time as a multiple of a baseline, at the same mix of requests.
+    # The first requests of reforked workers, over all rounds of an outcome: the 99th percentile of their CPU time as a
+    # multiple of a baseline. A request is compared with requests to the same target in the same round, since rounds
+    # differ by the other work on the machine.
     class FirstRequests
-      SHARE = 0.99
+      ENOUGH = 10_000 # first requests, and next ones: a hundred of each are then slower than the percentile
 
       # @param outcome [Outcome]
       def initialize(outcome)
-        @raws = outcome.runs.filter_map { |run| run[:raw] }
+        @runs = outcome.runs.select { |run| run[:raw] }
       end
 
-      # @return [Integer] those whose ancestors had served a thousand requests
-      def size = pooled(:warm).size
+      # @return [MatchedRatio] to the next requests of the same workers; both only of workers whose ancestors had served
+      #   a thousand requests
+      def of_next_when_warm = @of_next_when_warm ||= ratio(:warm, :next)
+
+      # @return [Boolean] whether there are too few requests to say more than a figure
+      def few? = [of_next_when_warm.sample, of_next_when_warm.baseline].any? { |requests| requests.size < ENOUGH }
+
+      # The same of the first worker of each generation, which serves as the canary, and of the others.
+      #
+      # @return [Array(Float, Float), nil] nil: the runs do not tell
+      def of_canaries_and_others
+        canaries = @runs.each_with_index.flat_map { |run, round| canaries_of(run[:raw]).map { |each| [round, each] } }
+        return if canaries.empty?
+
+        parts = [of_next_when_warm.sample, of_next_when_warm.baseline].map do |requests|
+          requests.partition { |request| canaries.include?(request.process) }
+        end
+        parts.transpose.map { |sample, baseline| MatchedRatio.new(sample, baseline).value }
+      end
 
       # @return [Float, nil] baseline: steady state, workers' later requests in the second half of the run
-      def of_steady = Figures.ratio_at_equal_mix(pooled(:first), pooled(:steady), SHARE)
+      def of_steady = ratio(:first, :steady).value
 
       # @return [Float, nil] the same, only for workers whose ancestors had served a thousand requests
-      def of_steady_when_warm = Figures.ratio_at_equal_mix(pooled(:warm), pooled(:steady), SHARE)
+      def of_steady_when_warm = ratio(:warm, :steady).value
 
-      # @return [Float, nil] baseline: the next requests of the same workers, those of warm ancestors
-      def of_next_when_warm = Figures.ratio_at_equal_mix(pooled(:warm), pooled(:next), SHARE)
-
-      # Baseline: the same requests, at the same time of its life, to a server that does not refork. This leaves the
-      # cost of the refork, without that of the app's warm-up.
+      # Baseline: the same requests of the same round, at the same time of its life, to a server that does not refork.
+      # This leaves the cost of the refork, without that of the app's warm-up.
       #
       # @param other [Outcome, nil]
       # @return [Float, nil]
       def of_the_same(other)
-        theirs = other&.runs&.filter_map { |run| run.dig(:raw, :cpu) } || []
-        places = @raws.flat_map { |raw| raw[:first] }
-        same = Figures.percentile(theirs.flat_map { |cpu| cpu.values_at(*places).compact }, SHARE)
-        Figures.percentile(pooled(:first).map(&:last), SHARE) / same.to_f if same
+        theirs = (other&.runs || []).select { |run| run[:raw] }.group_by { |run| run[:round] }
+        ours = @runs.select { |run| theirs.key?(run[:round]) }
+        same = ours.flat_map do |run|
+          theirs[run[:round]].flat_map { |their| their[:raw][:cpu].values_at(*run[:raw][:first]).compact }
+        end
+        first = ours.flat_map { |run| run[:raw][:cpu].values_at(*run[:raw][:first]) }
+        Figures.percentile(first, MatchedRatio::SHARE) / Figures.percentile(same, MatchedRatio::SHARE).to_f if same.any?
       end
 
       private
 
-      # @return [Array<Array(Integer, Integer)>] targets and microseconds
-      def pooled(kind)
-        @raws.flat_map { |raw| raw.fetch(kind, []).map { |place| [raw[:targets][place], raw[:cpu][place]] } }
+      def ratio(kind, baseline) = MatchedRatio.new(requests(kind), requests(baseline))
+
+      def requests(kind)
+        @runs.each_with_index.flat_map do |run, round|
+          raw = run[:raw]
+          raw.fetch(kind, []).map do |place|
+            process = raw[:process]&.at(place)
+            MatchedRatio::Request.new([round, raw[:targets][place]], raw[:cpu][place], process && [round, process])
+          end
+        end
+      end
+
+      # All workers of a generation have the same ancestors. The canary serves before the others are forked.
+      def canaries_of(raw)
+        return [] unless raw[:process]
+
+        born = raw[:process].each_with_index.reject { |process, _| process.nil? }.uniq(&:first)
+        born.group_by { |process, _| raw[:ancestors][process] }.except(0).values.map { |same| same.first.first }
       end
     end
   end

@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
-require "fileutils"
-require "json"
 require "support/bundle"
 require "support/fork_cost"
 require "support/lab/apps"
+require "support/lab/archive"
 require "support/lab/report"
 require "support/lab/run"
 require "support/lab/turns"
@@ -13,42 +12,52 @@ module Bench
   module Lab
     # The program: runs the missing measurements, then reports on all of them.
     class Laboratory
-      def initialize(options)
+      # @param options [Options]
+      # @param run [#call, nil] gets a variant, perhaps with the keyword pause: of {Run}, and returns its figures
+      def initialize(options, run: nil)
         @options = options
+        @run = run || method(:figures)
+        @archive = Archive.new(File.join(@options.results, "runs"))
       end
 
       # @return [Boolean] false if --check was given and failed
       def call
         measure_all unless @options.report_only?
-        report = Report.new(results)
+        report = Report.new(@archive.runs)
         puts report
         report.write(@options.results)
         warn "wrote #{@options.results}/report.html"
         !@options.check? || report.passed?
       end
 
-      private
-
+      # Measures what the archive does not have. A server that fails ends its own measurement, and no other.
+      #
+      # @return [void]
       def measure_all
-        FileUtils.mkdir_p(runs)
         compile
-        wanted = @options.variants.select { |variant| @options.again? || !File.exist?(file(variant)) }
+        wanted = @options.variants.select { |variant| @options.again? || !@archive.include?(variant) }
         return wanted.each { |variant| measure(variant) } unless @options.together?
 
         wanted.chunk_while { |one, next_one| one.rivals?(next_one) }.each { |rivals| measure_together(rivals) }
       end
 
+      private
+
       def measure_together(variants)
         seconds = @options.minutes && (@options.minutes * 60)
-        Turns.new(seconds).run(variants.map { |variant| ->(pause) { measure(variant, pause: pause) } })
+        Turns.new(seconds, seed: @options.seed + variants.first.round)
+             .run(variants.map { |variant| ->(pause) { measure(variant, pause: pause) } })
       end
 
       def measure(variant, **options)
         warn "#{variant.id} ..."
-        figures = Run.new(variant, @options, app: app(variant.app), **options).call
-        File.write(file(variant), JSON.generate({ **variant.to_h, label: variant.label, **surroundings, **figures }))
+        @archive.store(variant, @run.call(variant, **options))
       rescue Server::Failed, Run::Failed => e
         warn "#{variant.id}: #{e.message}"
+      end
+
+      def figures(variant, **options)
+        { **surroundings, **Run.new(variant, @options, app: app(variant.app), **options).call }
       end
 
       def app(name)
@@ -56,12 +65,7 @@ module Bench
                                      .tap { |app| app.prepare(app.bundle) }
       end
 
-      def surroundings
-        { ruby: RUBY_VERSION, workers: @options.workers, clients: @options.clients, seed: @options.seed,
-          settings: @options.settings, fork_cost: fork_cost.to_h }
-      end
-
-      def fork_cost = @fork_cost ||= ForkCost.measure
+      def surroundings = { ruby: RUBY_VERSION, fork_cost: (@fork_cost ||= ForkCost.measure).to_h }
 
       # Compiles the extension of another checkout; this one's is compiled already.
       def compile
@@ -71,13 +75,6 @@ module Bench
         system({ "PATH" => path },
                File.join(@options.pando_root, "bin/compile")) || abort("the extension does not compile")
       end
-
-      def results
-        Dir[File.join(runs, "*.json")].map { |path| JSON.parse(File.read(path), symbolize_names: true) }
-      end
-
-      def runs = File.join(@options.results, "runs")
-      def file(variant) = File.join(runs, "#{variant.id}.json")
     end
   end
 end

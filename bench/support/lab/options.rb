@@ -3,6 +3,7 @@
 require "support/command_line"
 require "support/lab/apps"
 require "support/lab/servers"
+require "support/lab/setup"
 require "support/lab/variant"
 
 module Bench
@@ -18,7 +19,6 @@ module Bench
       SERVERS = %w[pando-auto pando-off pando-list pitchfork-off pitchfork-list puma puma-fork].freeze
       TABLE = %w[puma puma+jemalloc puma-threads puma-threads+jemalloc pitchfork-list pitchfork-list+jemalloc
                  pitchfork-wide+jemalloc pitchfork-long+jemalloc pando-auto].freeze
-      SETTINGS = ["log_format :json"].freeze
       QUICK = { requests: 300, kills: 1, methods: 5_000 }.freeze
       COUNTS = { requests: "of each worker", workers: "worker processes", clients: "that ask at a time",
                  repeat: "rounds", seed: "of the traffic", methods: "of the constant-caches app",
@@ -34,19 +34,17 @@ module Bench
         @servers = SERVERS
         @allocators = %w[default]
         @jits = %w[yjit]
-        @workers = 4
         @requests = 10_000
-        @clients = 4
-        @seed = 1
         @kills = 3
-        @methods = 100_000
+        @workers, @clients, @seed, @methods = Setup::DEFAULTS.values_at(:workers, :clients, :seed, :app_methods)
         @time_scale = 1
         @redmine = ENV.fetch("LAB_REDMINE", nil)
         @repeat = 1
         @results = File.expand_path("../../../tmp/lab", __dir__)
         @pando_root = Bench::Servers::Pando::ROOT
-        @settings = SETTINGS.dup
+        @settings = Setup::DEFAULTS[:settings].dup
         read(arguments)
+        usage("--minutes is for --together") if @minutes && !together?
       end
 
       def report_only? = @report || false
@@ -59,11 +57,16 @@ module Bench
       def variants
         (1..@repeat).to_a.product(@apps, @jits, contestants).map do |round, app, jit, (server, allocator)|
           Variant.new(app: app, server: server, allocator: allocator, yjit: JITS.fetch(jit), round: round, tag: @tag,
-                      time_scale: @time_scale, each_serves: @requests)
+                      time_scale: @time_scale, each_serves: @requests, setup: setup(app, server))
         end
       end
 
       private
+
+      def setup(app, server)
+        Setup.of(app: app, server: server, workers: @workers, clients: @clients, seed: @seed, app_methods: @methods,
+                 settings: @settings, checkout: (@pando_root unless @pando_root == Bench::Servers::Pando::ROOT))
+      end
 
       def program = "bench/lab"
 
@@ -115,7 +118,7 @@ module Bench
         numbers_of(options, COUNTS, POSITIVE)
         numbers_of(options, { kills: "workers killed at the end" }, WHOLE)
         options.on("--together", "all servers of a round at a time, in turn") { @together = true }
-        options.on("--minutes N", POSITIVE, "of such a round, at most: all end after as many requests") do |number|
+        options.on("--minutes N", POSITIVE, "of a round of --together: all end after as many requests") do |number|
           @minutes = number.to_i
         end
         options.on("--quick", "a trial: #{QUICK.map { |name, number| "#{number} #{name}" }.join(", ")}") do

@@ -43,7 +43,7 @@ module Bench
 
       def requirements
         rows = @lines.map do |line|
-          cells = [line.name, "at most #{line.limit}", line.value&.round(3) || "-", line.words]
+          cells = [line.name, "at most #{line.limit}", line.figure, line.words]
           "<tr>#{cells.map do |cell|
             "<td>#{escape(cell)}</td>"
           end.join}<td class=\"#{line.verdict[/\w+/]}\">#{line.verdict}</td></tr>"

@@ -19,9 +19,8 @@ module Bench
       # @return [Hash{String => String}] SVG by name
       def all
         @outcomes.group_by(&:conditions).each_with_object({}) do |(conditions, outcomes), all|
-          app, ruby, yjit, _workers, requests = conditions
-          place = Tables.place(*conditions)
-          name = "#{app}-ruby#{ruby}-#{yjit ? "yjit" : "plain"}-#{requests}"
+          place = conditions.to_s
+          name = conditions.file
           all["#{name}-readme"] = readme(outcomes, conditions)
           all["#{name}-pss"] = memory(outcomes, :pss, "PSS of the tree, MiB, by requests of a worker: #{place}")
           all["#{name}-uss"] =
@@ -35,14 +34,14 @@ module Bench
       def readme(outcomes, conditions)
         lines = outcomes.map do |each|
           ReadmeChart::Line.new(each.label, each.server[/\A[a-z]+/], each.asked_allocator == "jemalloc",
-                                points(each) { |sample| sample[:pss] / MIB })
+                                points(each, :pss))
         end
-        app, ruby, _yjit, workers, = conditions
-        ReadmeChart.new(lines, title: "Memory (PSS) of #{workers} workers: #{app}, Ruby #{ruby}").to_s
+        title = "Memory (PSS) of #{conditions.workers} workers: #{conditions.app}, Ruby #{conditions.ruby}"
+        ReadmeChart.new(lines, title: title).to_s
       end
 
       def memory(outcomes, field, title)
-        chart(outcomes, title) { |each| points(each) { |sample| sample[field] / MIB } }
+        chart(outcomes, title) { |each| points(each, field) }
       end
 
       def chart(outcomes, title)
@@ -53,9 +52,10 @@ module Bench
 
       def marks(outcome) = outcome.runs.first[:refork_places].map { |place| place / outcome.workers.to_f }
 
-      def points(outcome)
-        samples = outcome.curve.select { |sample| sample[:pss] }
-        samples.map { |sample| [sample[:requests] / outcome.workers.to_f, yield(sample)] }
+      # In MiB. While there is no worker, there is no figure of it.
+      def points(outcome, field)
+        samples = outcome.curve.select { |sample| sample[field] }
+        samples.map { |sample| [sample[:requests] / outcome.workers.to_f, sample[field] / MIB] }
       end
 
       def cpu(outcome)

@@ -14,7 +14,8 @@ module Bench
   module Lab
     # All measurements as text, CSV files, pictures and one page.
     class Report
-      FIGURES = { reforks: %i[reforks], failed: %i[failures],
+      # Paths in a run, or what the outcome makes of its runs.
+      FIGURES = { reforks: %i[reforks], failed: lambda(&:failures),
                   pss_mean: %i[memory pss average], pss_end: %i[memory pss final],
                   uss_mean: %i[memory uss average], uss_end: %i[memory uss final],
                   worker_uss_end: %i[memory worker_uss final],
@@ -22,9 +23,11 @@ module Bench
                   latency_p99: %i[latency all p99], latency_p99_in: %i[latency inside p99],
                   latency_p99_out: %i[latency outside p99], app_cpu_p99: %i[app_cpu all p99],
                   app_cpu_p99_in: %i[app_cpu inside p99], app_cpu_p99_out: %i[app_cpu outside p99],
-                  first_requests: %i[first all requests], first_p99_ratio: %i[first all p99_ratio],
-                  first_warm_p99_ratio: %i[first warm p99_ratio], code_mean: %i[jit average], code_end: %i[jit final],
-                  fewest_workers: %i[fewest_workers], kill_cpu: %i[kills cpu], kill_latency: %i[kills latency] }.freeze
+                  first_requests: %i[first all requests], first_p99_ratio: ->(each) { each.first_p99_ratio(:all) },
+                  first_warm_p99_ratio: ->(each) { each.first_p99_ratio(:warm) }, code_mean: %i[jit average],
+                  code_end: %i[jit final], fewest_workers: lambda(&:fewest_workers), kill_cpu: %i[kills cpu],
+                  kill_latency: %i[kills latency], cpu_with_idle: %i[cpu with_idle], cpu_idle: %i[cpu idle],
+                  setup: ->(each) { each.setup.digest } }.freeze
       CONDITIONS = %i[app ruby server tag time_scale asked_allocator allocator yjit workers].freeze
       CURVE = %i[requests at pss uss worker worker_uss cpu generation].freeze
 
@@ -61,7 +64,7 @@ module Bench
         return "Nothing of Pando's refork :auto was measured." if @requirements.lines.empty?
 
         rows = @requirements.lines.map do |line|
-          [line.name, "<= #{line.limit}", line.value ? format("%.3f", line.value) : "-", line.verdict, line.words.to_s]
+          [line.name, "<= #{line.limit}", line.figure, line.verdict, line.words.to_s]
         end
         Columns.new(["What must be reached", "", "", "", ""], rows).to_s
       end
@@ -74,7 +77,7 @@ module Bench
 
       def comparisons
         @outcomes.group_by(&:conditions).filter_map do |conditions, outcomes|
-          Comparison.new(outcomes).table(Tables.place(*conditions))
+          Comparison.new(outcomes).table(conditions.to_s)
         end
       end
 
@@ -92,7 +95,8 @@ module Bench
 
       def summary
         rows = @outcomes.map do |each|
-          CONDITIONS.map { |name| each.public_send(name) } + FIGURES.values.map { |path| each[*path] }
+          CONDITIONS.map { |name| each.public_send(name) } +
+            FIGURES.values.map { |figure| figure.is_a?(Proc) ? figure.call(each) : each[*figure] }
         end
         csv([CONDITIONS + FIGURES.keys, *rows])
       end
@@ -101,10 +105,10 @@ module Bench
         rows = @outcomes.flat_map do |each|
           each.curve.map do |sample|
             [each.app, each.ruby, each.server, each.tag, each.time_scale, each.asked_allocator, each.yjit,
-             *sample.values_at(*CURVE)]
+             *sample.values_at(*CURVE), each.setup.digest]
           end
         end
-        csv([%i[app ruby server tag time_scale allocator yjit] + CURVE, *rows])
+        csv([[:app, :ruby, :server, :tag, :time_scale, :allocator, :yjit, *CURVE, :setup], *rows])
       end
 
       # Only names and numbers, which need no quotes: the csv library is no longer a default gem of Ruby.

@@ -3,6 +3,7 @@
 require "support/lab/comparison"
 require "support/lab/first_requests"
 require "support/lab/servers"
+require "support/lab/setup"
 
 module Bench
   module Lab
@@ -12,21 +13,41 @@ module Bench
       # @!attribute limit [Float]
       # @!attribute value [Float, nil] nil: a measurement that it needs is missing
       # @!attribute words [String] an explanation of the figure
-      Line = Struct.new(:name, :limit, :value, :words) do
-        def met? = value && value <= limit
+      # @!attribute spread [Spread, nil] nil: the figure is no estimate
+      Line = Struct.new(:name, :limit, :value, :words, :spread) do
+        def met? = value && verdict == "pass"
+        def missed? = verdict == "FAIL"
 
         def verdict
-          if value
-            met? ? "pass" : "FAIL"
+          return "not measured" unless value
+
+          low, high = spread ? spread.ends : [value, value]
+          if spread&.few || low.nil? || (low <= limit && high > limit)
+            "too few to say"
           else
-            "not measured"
+            low > limit ? "FAIL" : "pass"
           end
+        end
+
+        # @return [String]
+        def figure
+          return "-" unless value
+
+          return format("%.3f", value) unless spread&.ends
+
+          low, high = spread.ends.map { |each| format("%.2f", each) }
+          "#{format("%.2f", value)} (#{low} to #{high})"
         end
       end
 
+      # How sure an estimate is.
+      #
+      # @!attribute ends [Array(Float, Float), nil] of its interval; nil: not known
+      # @!attribute few [Boolean] whether there are too few requests, whatever the interval is
+      Spread = Struct.new(:ends, :few)
+
       AVERAGE = %i[memory pss average].freeze
       RHO = 3.0 # per cent of memory that one per cent of CPU time is worth
-      POOLED = 10_000 # first requests, of warm ancestors, that a percentile needs
       SMALL = %w[constants roda].freeze # apps that share nothing except what they were made to show
 
       def initialize(outcomes)
@@ -36,7 +57,8 @@ module Bench
       # @return [Array<Line>] for each measured Pando
       def lines = @lines ||= @outcomes.map(&:tag).uniq.flat_map { |tag| of(tag) }
 
-      def met? = lines.none? { |line| line.value && !line.met? }
+      # @return [Boolean] whether none is missed; what was not measured, or too little, is not missed
+      def met? = lines.none?(&:missed?)
 
       # Memory and CPU time of a server in one figure, as a multiple of `off`; rho weighs them.
       #
@@ -52,14 +74,14 @@ module Bench
         autos = longest(@outcomes.where(server: "pando-auto", tag: tag, asked_allocator: "default"))
         whole = autos.select { |each| each.yjit && !SMALL.include?(each.app) }
         lines = whole.flat_map { |each| app_lines(each) } + fixed_lines(autos.select(&:yjit)) +
-                roda_lines(autos) + constants_lines(autos)
+                roda_lines(autos) + constants_lines(autos) + autos.map { |each| failures(each) }
         tag ? lines.each { |line| line.name = "#{tag}: #{line.name}" } : lines
       end
 
-      # If there are several loads, the largest counts.
+      # If there are several loads, the largest counts, and of these the one whose idle time was told apart.
       def longest(autos)
-        alike = autos.group_by { |each| [each.app, each.ruby, each.yjit, each.time_scale] }
-        alike.values.map { |same| same.max_by(&:requests) }
+        alike = autos.group_by { |each| [each.app, each.ruby, each.yjit, each.time_scale, each.setup] }
+        alike.values.map { |same| same.max_by { |each| [each.requests, each.idle_counted? ? 0 : 1] } }
       end
 
       def app_lines(auto)
@@ -70,7 +92,8 @@ module Bench
 
       def place(auto)
         scale = ", time scale #{auto.time_scale}" if auto.time_scale.to_i > 1
-        "#{auto.app}, Ruby #{auto.ruby}#{scale}"
+        workers = "#{auto.workers} workers" unless auto.workers == Setup::DEFAULTS[:workers]
+        ["#{auto.app}, Ruby #{auto.ruby}#{scale}", *workers, *auto.conditions.unusual, *auto.setup.words].join(", ")
       end
 
       def rival_lines(auto)
@@ -89,8 +112,15 @@ module Bench
       end
 
       def missing(auto)
-        few = auto.all(:fewest_workers).min
+        few = auto.fewest_workers
         few && (auto.workers - few)
+      end
+
+      # Those of other servers do not fail Pando, but spoil the comparison.
+      def failures(auto)
+        others = (@outcomes.where(conditions: auto.conditions) - [auto]).select { |each| each.failures.positive? }
+        Line.new("#{place(auto)}#{", without YJIT" unless auto.yjit}: failed requests", 0, auto.failures,
+                 others.map { |each| "#{each.label}: #{each.failures}" }.join("; "))
       end
 
       def over(auto, other, *path) = Comparison.ratio(auto, other, path)
@@ -104,12 +134,23 @@ module Bench
 
       def first_requests(auto)
         first = FirstRequests.new(auto)
+        ratio = first.of_next_when_warm
         same = %w[pando-off puma].map { |name| rounded(first.of_the_same(@outcomes.beside(auto, name))) }
-        few = first.size < POOLED ? ", too few to say" : ""
-        Line.new("p99 CPU of reforked workers' first 200 requests, of their next 400", 1.10, first.of_next_when_warm,
-                 "#{first.size} requests#{few}; of steady state's #{rounded(first.of_steady_when_warm)}, with the " \
-                 "app's warm-up #{rounded(first.of_steady)}; of the same requests without reforking #{same.first}, " \
-                 "to Puma #{same.last}")
+        Line.new("p99 CPU of reforked workers' first 200 requests, of their next 400", 1.10, ratio.value,
+                 "#{amount(first)}#{canaries(first)}; of steady state's #{rounded(first.of_steady_when_warm)}, with " \
+                 "the app's warm-up #{rounded(first.of_steady)}; of the same requests without reforking " \
+                 "#{same.first}, to Puma #{same.last}", Spread.new(ratio.interval, first.few?))
+      end
+
+      def amount(first)
+        ratio = first.of_next_when_warm
+        "#{ratio.sample.size} requests#{", too few to say" if first.few?} (#{ratio.baseline.size} next ones, " \
+          "#{ratio.interval ? "#{ratio.processes} processes" : "processes not known"})"
+      end
+
+      def canaries(first)
+        canaries, others = first.of_canaries_and_others
+        "; canaries #{rounded(canaries)}, the others #{rounded(others)}" if canaries || others
       end
 
       def rounded(value) = value&.round(2) || "-"

@@ -8,12 +8,6 @@ module Bench
     # The tables of the report, each a title, a head and rows of text.
     class Tables
       MIB = 1024.0 * 1024
-      JITS = { true => "with YJIT", false => "without YJIT" }.freeze
-
-      # @return [String] the app and conditions of a table or a picture
-      def self.place(app, ruby, yjit, workers, requests)
-        "#{app} on Ruby #{ruby} #{JITS.fetch(yjit)}, #{workers} workers, #{requests} requests each"
-      end
 
       def initialize(outcomes)
         @outcomes = outcomes
@@ -22,7 +16,7 @@ module Bench
       # @return [Array<Table>]
       def all
         @outcomes.group_by(&:conditions).flat_map do |conditions, outcomes|
-          @place = Tables.place(*conditions)
+          @place = conditions.to_s
           [Comparison.new(outcomes).table(@place), memory(outcomes), cpu(outcomes), latency(outcomes),
            reductions(outcomes), code(outcomes), kills(outcomes)].compact
         end
@@ -38,17 +32,19 @@ module Bench
         head = ["PSS mean", "PSS end", "USS mean", "USS end", "worker PSS", "worker USS", "reforks", "failed"]
         table("Memory, MiB", "of the whole tree: the mean over the run, and at its end", head, outcomes) do |each|
           [*%i[pss uss].flat_map { |field| [mib(each, field, :average), mib(each, field, :final)] },
-           mib(each, :worker, :final), mib(each, :worker_uss, :final), whole(each[:reforks]), whole(each[:failures])]
+           mib(each, :worker, :final), mib(each, :worker_uss, :final), whole(each[:reforks]), whole(each.failures)]
         end
       end
 
       def cpu(outcomes)
-        head = ["whole run", "1st thousand", "from the 2nd on", "app p50", "app p99", "first 200", "of warm ancestors"]
-        note = "of all processes; first 200: of reforked workers, p99 as a multiple of steady state's at the same mix"
+        head = ["whole run", "1st thousand", "from the 2nd on", "with idle", "idle, ms/s", "app p50", "app p99",
+                "first 200", "of warm ancestors"]
+        note = "of all processes; idle: in the others' turns; first 200: of reforked workers, p99 as a multiple of " \
+               "steady state's at the same mix"
         table("CPU time, ms a request", note, head, outcomes) do |each|
           [ms(each[:cpu, :overall]), ms(each.runs.first.dig(:cpu, :thousands, 0)), ms(each[:cpu, :later]),
-           ms(each[:app_cpu, :all, :p50]), ms(each[:app_cpu, :all, :p99]),
-           times(each[:first, :all, :p99_ratio]), times(each[:first, :warm, :p99_ratio])]
+           ms(each[:cpu, :with_idle]), ms(each[:cpu, :idle]), ms(each[:app_cpu, :all, :p50]),
+           ms(each[:app_cpu, :all, :p99]), times(each.first_p99_ratio(:all)), times(each.first_p99_ratio(:warm))]
         end
       end
 
@@ -56,7 +52,7 @@ module Bench
         head = ["p50", "p99", "p50 in", "p99 in", "p50 out", "p99 out", "rollouts, s", "fewest workers"]
         table("Latency, ms", "at the client, in and out of rollouts", head, outcomes) do |each|
           [*%i[all inside outside].flat_map { |part| %i[p50 p99].map { |field| ms(each[:latency, part, field]) } },
-           number(each[:turnover_seconds], "%.1f"), whole(each.all(:fewest_workers).min)]
+           number(each[:turnover_seconds], "%.1f"), whole(each.fewest_workers)]
         end
       end
 

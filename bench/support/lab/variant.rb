@@ -1,26 +1,37 @@
 # frozen_string_literal: true
 
 require "support/lab/servers"
+require "support/lab/setup"
 require "support/packages"
 
 module Bench
   module Lab
-    # One run's subject: an app on a server, with an allocator, with or without a JIT, the requests per worker and the
-    # number of the round; for Pando, also how many seconds of production one second of the lab stands for.
-    Variant = Struct.new(:app, :server, :allocator, :yjit, :round, :tag, :time_scale, :each_serves,
+    # One run's subject: an app on a server, with an allocator, with or without a JIT, the requests per worker, the
+    # number of the round, and its other settings; for Pando, also its tag and how many seconds of production one second
+    # of the lab stands for.
+    Variant = Struct.new(:app, :server, :allocator, :yjit, :round, :tag, :time_scale, :each_serves, :setup,
                          keyword_init: true) do
+      def initialize(server:, tag: nil, time_scale: 1, **others)
+        ours = server.start_with?("pando")
+        super(server: server, tag: ours ? tag : nil, time_scale: ours ? time_scale : 1, **others)
+      end
+
       # @return [String] names its file
       def id
-        name = "#{server}#{"@#{tag}" if tag && pando?}#{"x#{time_scale}" if scaled?}"
-        [app, name, allocator, yjit ? "yjit" : "plain", "ruby#{RUBY_VERSION}", each_serves, round].join("-")
+        name = "#{server}#{"@#{tag}" if tag}#{"x#{time_scale}" if scaled?}"
+        [app, name, allocator, yjit ? "yjit" : "plain", "ruby#{RUBY_VERSION}", each_serves, round, *setup.digest]
+          .join("-")
       end
 
       def label
-        "#{Servers.label(server)}#{" (#{tag})" if tag && pando?}#{", time scale #{time_scale}" if scaled?}"
+        words = tag ? " (#{tag})" : setup.words.map { |word| ", #{word}" }.join
+        "#{Servers.label(server)}#{words}#{", time scale #{time_scale}" if scaled?}"
       end
 
-      def pando? = server.start_with?("pando")
-      def scaled? = pando? && time_scale != 1
+      # @return [Hash] what a result says of it
+      def record = { **to_h, **setup.to_h, label: label }.except(:setup)
+
+      def scaled? = time_scale != 1
 
       # @return [Boolean] whether they differ only in the server and its allocator
       def rivals?(other) = [app, yjit, round] == [other.app, other.yjit, other.round]

@@ -23,6 +23,17 @@ class LabComparisonTest < Minitest::Test
     assert_equal %w[0.40 - -], row(table, "pando-auto")[3..5]
   end
 
+  def test_failed_requests_are_named_beside_the_table
+    sound = table(measured("puma", 1000, 80), measured("pando-auto", 400, 60))
+    spoilt = table(measured("puma", 1000, 80), measured("pando-auto", 400, 60, failures: 2),
+                   measured("pando-auto", 400, 60, failures: 0), measured("pando-auto", 400, 60, failures: 3))
+
+    refute_includes sound.note, "FAILED"
+    assert_includes spoilt.note, "REQUESTS FAILED"
+    assert_includes spoilt.note, "pando-auto: 5"
+    assert_includes spoilt.markdown, "REQUESTS FAILED"
+  end
+
   def test_without_puma_there_is_no_table
     assert_nil table(measured("pando-auto", 400, 60))
   end
@@ -41,8 +52,9 @@ class LabComparisonTest < Minitest::Test
   def table(*runs) = Bench::Lab::Comparison.new(Bench::Lab::Outcomes.new(runs).to_a).table("here")
   def row(table, name) = table.rows.find { |row| row.first == name }
 
-  def measured(server, pss, cpu, allocator = "default")
+  def measured(server, pss, cpu, allocator = "default", **more)
     { app: "redmine", server: server, label: server, allocator: allocator, ruby: "3.3.8", yjit: true, workers: 4,
-      requests: 4000, memory: { pss: { average: pss * MIB, final: pss * 1.1 * MIB } }, cpu: { overall: cpu / 1000.0 } }
+      requests: 4000, memory: { pss: { average: pss * MIB, final: pss * 1.1 * MIB } }, cpu: { overall: cpu / 1000.0 },
+      **more }
   end
 end

@@ -50,6 +50,13 @@ class LabOptionsTest < Minitest::Test
     assert_empty(options.settings.grep(/canary|refork/))
   end
 
+  def test_minutes_are_for_servers_that_take_turns
+    _out, err = capture_io { assert_raises(SystemExit) { options("--minutes", "5") } }
+
+    assert_includes err, "--minutes is for --together"
+    assert_equal [5, 5], [options("--minutes", "5", "--together"), options("--table", "--minutes", "5")].map(&:minutes)
+  end
+
   private
 
   def pairs(variants) = variants.map { |each| [each.server, each.allocator] }

@@ -76,6 +76,86 @@ class LabRequirementsTest < Minitest::Test
     assert_includes words, "of steady state's 3.1, with the app's warm-up 9.0"
   end
 
+  def test_first_requests_are_held_against_those_of_the_same_round
+    # The second round took twice as long, and had most of the first requests.
+    auto = [[1, 1, 300], [2, 300, 1]].map do |pace, first, following|
+      aged(first: 10 * pace, next: 10 * pace, times: [first, following])
+    end
+
+    assert_in_delta 1.0, first_line(*auto).value
+  end
+
+  def test_a_percentile_of_many_requests_passes_or_fails_by_its_interval
+    alike = aged(first: 10, next: 10, times: [10_000, 10_000], processes: 5)
+    slower = aged(first: 12, next: 10, times: [10_000, 10_000], processes: 5)
+
+    line = first_line(alike)
+    assert_equal ["pass", "1.00 (1.00 to 1.00)"], [line.verdict, line.figure]
+    line = first_line(slower)
+    assert_equal ["FAIL", "1.20 (1.20 to 1.20)"], [line.verdict, line.figure]
+    assert_includes line.words, "10000 requests (10000 next ones, 5 processes)"
+    refute_predicate requirements(slower), :met?
+  end
+
+  def test_too_few_requests_say_nothing_and_fail_no_check
+    [[9_999, 10_000], [10_000, 9_999]].each do |times|
+      few = aged(first: 12, next: 10, times: times, processes: 5)
+
+      assert_equal "too few to say", first_line(few).verdict
+      assert_predicate requirements(few), :met?
+    end
+  end
+
+  def test_an_interval_on_both_sides_of_the_limit_says_nothing
+    # One of three processes was slower.
+    raw = raw([10] * 10_000, [10] * 10_000, processes: 3) { |process| process.zero? ? 2 : 1 }
+    mixed = measured("pando-auto", raw: raw)
+    line = first_line(mixed)
+
+    assert_equal "too few to say", line.verdict
+    assert_equal "2.00 (1.00 to 2.00)", line.figure
+    assert_predicate requirements(mixed), :met?
+  end
+
+  def test_files_of_before_do_not_know_the_processes
+    old = aged(first: 12, next: 10, times: [10_000, 10_000], processes: 5)
+    old[:raw] = old[:raw].except(:process, :ancestors)
+
+    line = first_line(old)
+    assert_equal ["too few to say", "1.200"], [line.verdict, line.figure]
+    assert_includes line.words, "processes not known"
+  end
+
+  def test_canaries_are_shown_apart
+    # Of each generation, the first process is the canary.
+    raw = raw([10] * 8, [10] * 8, processes: 4, ancestors: [1000, 1000, 2000, 2000]) do |process|
+      process.even? ? 3 : 1
+    end
+
+    assert_includes first_line(measured("pando-auto", raw: raw)).words, "canaries 3.0, the others 1.0"
+  end
+
+  def test_failed_requests_are_missed
+    line = ->(*runs) { lines(*runs).find { |each| each.name.match?(/failed requests/) } }
+    none = line[measured("pando-auto", failures: 0), measured("puma", failures: 7)]
+    some = [0, 0, 1].map { |failures| measured("pando-auto", failures: failures) }
+
+    assert_equal [0, "pass", "puma: 7"], [none.value, none.verdict, none.words]
+    assert_equal [1, "FAIL"], [line[*some].value, line[*some].verdict]
+    refute_predicate requirements(*some), :met?
+    assert_equal 3, line[measured("pando-auto", app: "roda", failures: 3)].value
+  end
+
+  def test_a_pando_with_other_settings_is_another_one
+    plain, threads = [["log_format :json"], ["log_format :json", "threads 2"]].map do |settings|
+      [measured("pando-auto", pss: settings.size * 20, settings: settings), measured("pando-off", settings: settings)]
+    end
+    found = lines(*plain, *threads, measured("puma")).select { |each| each.name.include?("as it comes") }
+
+    assert_equal [0.2, 0.4], found.map(&:value).sort
+    assert_equal(1, found.count { |each| each.name.include?("threads 2") })
+  end
+
   def test_first_requests_beside_the_same_ones_to_puma
     auto = measured("pando-auto", raw: { targets: [0, 0, 0], cpu: [10, 30, 90], first: [0, 1], warm: [], steady: [] })
     puma = measured("puma", raw: { targets: [0, 0, 0], cpu: [20, 40, 10] })
@@ -90,11 +170,28 @@ class LabRequirementsTest < Minitest::Test
 
   private
 
-  def lines(*runs) = Bench::Lab::Requirements.new(Bench::Lab::Outcomes.new(runs)).lines
+  def requirements(*runs) = Bench::Lab::Requirements.new(Bench::Lab::Outcomes.new(runs))
+  def lines(*runs) = requirements(*runs).lines
+  def first_line(*runs) = lines(*runs).find { |each| each.name.match?(/first 200/) }
 
   def line(lines, pattern)
     found = lines.find { |each| each.name.match?(pattern) }
     [found.value&.round(3), found.met?]
+  end
+
+  # A run with so many first and next requests, all to one target.
+  def aged(first:, next:, times:, **options)
+    following = binding.local_variable_get(:next)
+    measured("pando-auto", raw: raw([first] * times.first, [following] * times.last, **options))
+  end
+
+  # Each process serves its share of first and then of next requests; the block says how much slower its first ones are.
+  def raw(first, following, processes: 1, ancestors: [1000] * processes)
+    firsts = first.each_with_index.map { |cpu, index| (block_given? ? yield(index % processes) : 1) * cpu }
+    places = (0...(first.size + following.size)).to_a
+    { targets: [0] * places.size, cpu: firsts + following, process: places.map { |place| place % processes },
+      ancestors: ancestors, first: places.first(first.size), warm: places.first(first.size),
+      next: places.last(following.size), steady: [] }
   end
 
   def measured(server, pss: 100, cpu: 1.0, fewest: 4, **more)
