@@ -7,12 +7,10 @@ module Bench
     # What all servers of a table have in common.
     #
     # @!attribute requests [Integer] of each worker
-    # @!attribute idle_counted [Boolean] whether CPU time includes what a server took in the others' turns, as it did in
-    #   files of before
-    Conditions = Struct.new(:app, :ruby, :yjit, :workers, :requests, :clients, :seed, :app_methods, :idle_counted) do
+    Conditions = Struct.new(:app, :ruby, :yjit, :workers, :requests, :clients, :seed, :app_methods) do
       def to_s
         ["#{app} on Ruby #{ruby} #{yjit ? "with" : "without"} YJIT", "#{workers} workers", "#{requests} requests each",
-         *unusual, *("idle CPU time included" if idle_counted)].join(", ")
+         *unusual].join(", ")
       end
 
       # @return [Array<String>]
@@ -25,7 +23,7 @@ module Bench
       # @return [String] the beginning of a picture's name
       def file
         more = %i[workers clients seed app_methods].filter_map { |name| "#{name}#{self[name]}" unless usual?(name) }
-        [app, "ruby#{ruby}", yjit ? "yjit" : "plain", requests, *more, *("idle" if idle_counted)].join("-")
+        [app, "ruby#{ruby}", yjit ? "yjit" : "plain", requests, *more].join("-")
       end
 
       private

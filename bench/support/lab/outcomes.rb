@@ -61,14 +61,8 @@ module Bench
 
       # @return [Conditions] each has a table
       def conditions
-        Conditions.new(app, ruby, yjit, workers, requests, *setup.to_h.values_at(:clients, :seed, :app_methods),
-                       idle_counted?)
+        Conditions.new(app, ruby, yjit, workers, requests, *setup.to_h.values_at(:clients, :seed, :app_methods))
       end
-
-      # In files from before the CPU time of slices was told from that of pauses, both are one figure.
-      #
-      # @return [Boolean]
-      def idle_counted? = !@runs.first.fetch(:cpu, {}).key?(:with_idle)
 
       # @return [Array] what distinguishes one Pando from another
       def edition = [tag, time_scale, *setup.to_h.values_at(:settings, :checkout)]
@@ -87,7 +81,7 @@ module Bench
       # @param runs [Array<Hash>] in the laboratory's format
       def initialize(runs)
         groups = runs.map { |run| normal(run) }.group_by do |run|
-          [run.values_at(*SAME), Setup.of(run), Outcome.new([run]).idle_counted?]
+          [run.values_at(*SAME), Setup.of(run)]
         end
         @all = groups.values.map { |same| Outcome.new(same) }.sort_by { |each| order(each) }
       end

@@ -26,7 +26,7 @@ module Bench
                   first_requests: %i[first all requests], first_p99_ratio: ->(each) { each.first_p99_ratio(:all) },
                   first_warm_p99_ratio: ->(each) { each.first_p99_ratio(:warm) }, code_mean: %i[jit average],
                   code_end: %i[jit final], fewest_workers: lambda(&:fewest_workers), kill_cpu: %i[kills cpu],
-                  kill_latency: %i[kills latency], cpu_with_idle: %i[cpu with_idle], cpu_idle: %i[cpu idle],
+                  kill_latency: %i[kills latency], cpu_slices: %i[cpu slices], cpu_idle: %i[cpu idle],
                   setup: ->(each) { each.setup.digest } }.freeze
       CONDITIONS = %i[app ruby server tag time_scale asked_allocator allocator yjit workers].freeze
       CURVE = %i[requests at pss uss worker worker_uss cpu generation].freeze

@@ -78,10 +78,10 @@ module Bench
         tag ? lines.each { |line| line.name = "#{tag}: #{line.name}" } : lines
       end
 
-      # If there are several loads, the largest counts, and of these the one whose idle time was told apart.
+      # If there are several loads, the largest counts.
       def longest(autos)
         alike = autos.group_by { |each| [each.app, each.ruby, each.yjit, each.time_scale, each.setup] }
-        alike.values.map { |same| same.max_by { |each| [each.requests, each.idle_counted? ? 0 : 1] } }
+        alike.values.map { |same| same.max_by(&:requests) }
       end
 
       def app_lines(auto)

@@ -6,16 +6,16 @@ require "support/memory"
 module Bench
   module Lab
     # The load of one server, in slices, and a reading of memory and CPU time after each, when no request is under way.
-    # Only the slices' CPU time counts as that of requests. What the server takes while others have their turn is added
-    # up apart.
+    # What the server takes while others have their turn counts, for it may be work that its requests have caused. It is
+    # also added up apart.
     class Slices
       # The server does not serve any more.
       class Gone < StandardError; end
 
       MANY = 20 # requests of a slice; if all of them fail, the server is gone
 
-      # @return [Array<Hash>] requests: sent so far, at: seconds of the monotonic clock, cpu: seconds that the slices
-      #   took so far, generation:, and the figures of Memory
+      # @return [Array<Hash>] requests: sent so far, at: seconds of the monotonic clock, cpu: seconds so far,
+      #   generation:, and the figures of Memory
       attr_reader :samples
 
       # @return [Hash] cpu: and seconds: of the others' turns
@@ -69,7 +69,7 @@ module Bench
         processes = sight.workers + sight.others
         gone if processes.empty?
 
-        @samples << { requests: @client.sent.size, at: @clock.call, cpu: @busy[:cpu],
+        @samples << { requests: @client.sent.size, at: @clock.call, cpu: @busy[:cpu] + @idle[:cpu],
                       generation: sight.generations.max, **Memory.of(processes, sight.workers).to_h }
       end
 

@@ -48,7 +48,7 @@ module Bench
       end
 
       # Seconds per request: in the whole run, from the second thousand requests per worker on, in each thousand, and
-      # with what the server took in the others' turns. `idle` is that for each second of those.
+      # without what the server took in the others' turns. `idle` is that for each second of those.
       def cpu
         points = points(:cpu)
         step = THOUSAND * @workers
@@ -56,7 +56,7 @@ module Bench
         { overall: Figures.slope(points), later: (Figures.slope(points, from: step) if @measured > step),
           thousands: starts.map { |from| Figures.slope(points, from: from, to: [from + step, @measured].min) },
           idle: (@idle[:cpu] / @idle[:seconds] if @idle[:seconds] >= PAUSED),
-          with_idle: ((points.last.last + @idle[:cpu]) / @measured if @measured.positive?) }
+          slices: ((points.last.last - @idle[:cpu]) / @measured if @measured.positive?) }
       end
 
       # Latency at the client, while processes came and went and while they did not.

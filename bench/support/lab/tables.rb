@@ -37,13 +37,13 @@ module Bench
       end
 
       def cpu(outcomes)
-        head = ["whole run", "1st thousand", "from the 2nd on", "with idle", "idle, ms/s", "app p50", "app p99",
+        head = ["whole run", "1st thousand", "from the 2nd on", "without idle", "idle, ms/s", "app p50", "app p99",
                 "first 200", "of warm ancestors"]
         note = "of all processes; idle: in the others' turns; first 200: of reforked workers, p99 as a multiple of " \
                "steady state's at the same mix"
         table("CPU time, ms a request", note, head, outcomes) do |each|
           [ms(each[:cpu, :overall]), ms(each.runs.first.dig(:cpu, :thousands, 0)), ms(each[:cpu, :later]),
-           ms(each[:cpu, :with_idle]), ms(each[:cpu, :idle]), ms(each[:app_cpu, :all, :p50]),
+           ms(each[:cpu, :slices]), ms(each[:cpu, :idle]), ms(each[:app_cpu, :all, :p50]),
            ms(each[:app_cpu, :all, :p99]), times(each.first_p99_ratio(:all)), times(each.first_p99_ratio(:warm))]
         end
       end

@@ -27,16 +27,9 @@ class LabOutcomesTest < Minitest::Test
     assert_equal([3], pumas.map { |each| each.runs.size })
   end
 
-  def test_idle_cpu_time_that_was_counted_is_not_compared_with_that_which_was_not
-    outcomes = outcomes(measured("puma"), measured("puma", cpu: { overall: 1.0, with_idle: 1.2 }))
-
-    assert_equal 2, outcomes.map(&:conditions).uniq.size
-    assert_equal [true, false], outcomes.map(&:idle_counted?).sort_by(&:to_s).reverse
-  end
-
   def test_pictures_of_other_conditions_have_other_names
     files = [{}, { workers: 8, requests: 80_000 }, { clients: 8 }, { seed: 2 }].map do |more|
-      outcomes(measured("puma", cpu: { overall: 1.0, with_idle: 1.2 }, **more)).first.conditions.file
+      outcomes(measured("puma", **more)).first.conditions.file
     end
 
     assert_equal "rails-ruby4.0.5-yjit-10000", files.first

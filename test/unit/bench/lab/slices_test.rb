@@ -4,7 +4,7 @@ require_relative "../bench_helper"
 require "support/lab/slices"
 require "support/lab/watch"
 
-# What a server's CPU time is while it has its turn, and what it is while others have theirs.
+# The CPU time of a server while it has its turn and while others have theirs.
 class LabSlicesTest < Minitest::Test
   FakeClient = Struct.new(:sent, :failures, :work) do
     def run(count)
@@ -26,11 +26,11 @@ class LabSlicesTest < Minitest::Test
     @client = FakeClient.new([], [], ->(count) { spend(1.0, cpu: count * 0.25) })
   end
 
-  def test_only_the_slices_count_as_cpu_time_of_requests
+  def test_what_the_others_turns_take_counts_and_is_added_up_apart
     slices = slices(size: 4)
     slices.run(8, others)
 
-    assert_equal([[0, 0.0], [4, 1.0], [8, 2.0]], slices.samples.map { |sample| sample.values_at(:requests, :cpu) })
+    assert_equal([[0, 0.0], [4, 4.0], [8, 8.0]], slices.samples.map { |sample| sample.values_at(:requests, :cpu) })
     assert_equal({ cpu: 6.0, seconds: 20.0 }, slices.idle)
   end
 

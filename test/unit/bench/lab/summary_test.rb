@@ -13,18 +13,18 @@ class LabSummaryTest < Minitest::Test
   FakeWatch = Struct.new(:sights, :workers, :turnovers, :reforks, :fewest)
 
   def test_idle_cpu_time_is_a_figure_of_its_own
-    cpu = summary(idle: { cpu: 2.0, seconds: 50.0 })[:cpu]
+    cpu = summary(idle: { cpu: 0.4, seconds: 10.0 })[:cpu]
 
     assert_in_delta 0.1, cpu[:overall]
     assert_in_delta 0.04, cpu[:idle]
-    assert_in_delta 0.3, cpu[:with_idle]
+    assert_in_delta 0.06, cpu[:slices]
   end
 
   def test_without_others_there_is_no_idle_time
     cpu = summary(idle: { cpu: 0.0, seconds: 0.001 })[:cpu]
 
     assert_nil cpu[:idle]
-    assert_in_delta 0.1, cpu[:with_idle]
+    assert_in_delta 0.1, cpu[:slices]
   end
 
   def test_each_request_knows_its_process
