@@ -1,4 +1,4 @@
-/* Pando::Sys::HotSet: binds sys/hot_set.c. Runs in molds and in new workers. */
+/* Pando::Sys::HotSet: binds sys/hot_set.c. Runs in molds and workers. */
 #include "bind_sys.h"
 
 #include "bind_row.h"
@@ -42,6 +42,13 @@ static VALUE supported(VALUE class)
 static VALUE observe(VALUE self, VALUE pagemap)
 {
     if (pando_hot_set_observe(set_of(self), pando_fd_of(pagemap)) == -1) rb_sys_fail("pagemap");
+    return self;
+}
+
+/* call-seq: observe_code -> self. Records the pages of code that this process has mapped. */
+static VALUE observe_code(VALUE self)
+{
+    if (pando_hot_set_observe_code(set_of(self)) == -1) rb_sys_fail("/proc/self/pagemap");
     return self;
 }
 
@@ -104,6 +111,7 @@ void pando_init_hot_set(void)
     rb_define_alloc_func(class, allocate);
     rb_define_singleton_method(class, "supported?", supported, 0);
     rb_define_method(class, "observe", observe, 1);
+    rb_define_method(class, "observe_code", observe_code, 0);
     rb_define_method(class, "populate", populate, 2);
     rb_define_method(class, "clear", clear, 0);
     rb_define_method(class, "bytes", bytes, 0);

@@ -195,6 +195,79 @@ static void leaves_alone_what_is_another_mapping(void)
     REQUIRE(faults() == before + 1);
 }
 
+static void in_a_child(void (*work)(void))
+{
+    end(start(work));
+}
+
+#define CODE_PAGES 64
+#define RUN 0       /* a page of code that has run, ... */
+#define RUN_TOO 40  /* another one, too far away to be mapped along with it, ... */
+#define NOT_RUN 20  /* and one that is not mapped with either */
+
+static volatile char *code;
+static volatile char byte;
+
+/* As a library is mapped. */
+static void map_code(void)
+{
+    int file = memfd_create("library", MFD_CLOEXEC);
+    REQUIRE(file != -1 && ftruncate(file, CODE_PAGES * PAGE) == 0);
+    code = mmap(NULL, CODE_PAGES * PAGE, PROT_READ, MAP_PRIVATE, file, 0);
+    REQUIRE(code != MAP_FAILED);
+    close(file);
+}
+
+/* The first write to `byte` is a fault of its own. */
+static long faults_of_code(void)
+{
+    byte = 0;
+    long before = faults();
+    byte = code[RUN * PAGE];
+    byte = code[RUN_TOO * PAGE];
+    return faults() - before;
+}
+
+static void runs_without_a_fault(void)
+{
+    struct pando_populated done;
+    REQUIRE(pando_hot_set_populate(&set, MUCH, LONG, &done) == 0);
+    REQUIRE(done.bytes > 0);
+    REQUIRE(faults_of_code() == 0);
+    long before = faults();
+    byte = code[NOT_RUN * PAGE];
+    REQUIRE(faults() == before + 1);
+}
+
+static void faults_otherwise(void)
+{
+    REQUIRE(faults_of_code() == 2);
+}
+
+/* No longer code in this process. */
+static void copies_no_page_that_can_be_written(void)
+{
+    struct pando_populated done;
+    REQUIRE(mprotect((void *)code, CODE_PAGES * PAGE, PROT_READ | PROT_WRITE) == 0);
+    REQUIRE(pando_hot_set_populate(&set, MUCH, LONG, &done) == 0);
+    faults_otherwise();
+}
+
+static void the_code_that_has_run(void)
+{
+    map_code();
+    byte = code[RUN * PAGE];
+    byte = code[RUN_TOO * PAGE];
+    REQUIRE(pando_hot_set_observe_code(&set) == 0);
+    REQUIRE(holds(&set, (char *)code + RUN * PAGE) && holds(&set, (char *)code + RUN_TOO * PAGE));
+    REQUIRE(!holds(&set, (char *)code + NOT_RUN * PAGE));
+    REQUIRE(!holds(&set, area) && !holds(&set, (char *)&byte));
+    in_a_child(faults_otherwise);
+    in_a_child(runs_without_a_fault);
+    in_a_child(copies_no_page_that_can_be_written);
+    pando_hot_set_clear(&set);
+}
+
 /* A kernel may have pages of another size: the place of an entry follows from it. */
 static void pages_of_another_size(void)
 {
@@ -208,11 +281,6 @@ static void pages_of_another_size(void)
     REQUIRE(entries[0] == 30 && entries[1] == 40);
     pando_page_bytes = size;
     close(file);
-}
-
-static void in_a_child(void (*work)(void))
-{
-    end(start(work));
 }
 
 int main(void)
@@ -234,6 +302,7 @@ int main(void)
     in_a_child(keeps_to_its_budget);
     in_a_child(leaves_alone_what_is_another_mapping);
     pando_hot_set_clear(&set);
+    the_code_that_has_run();
     puts("all hold");
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Observes the hot set of a mold, see hot_set.h. Runs in molds. */
+/* Observes what a new worker gets at once, see hot_set.h. Runs in molds, and in workers that are about to fork one. */
 #include "hot_set.h"
 
 #include "maps.h"
@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+
+#define LARGE ((uintptr_t)256 << 20) /* no library's code, but some file of data */
 
 /* For one observation, mapped on its own, so that observing writes to as little of the observer's memory as
  * possible. */
@@ -22,8 +24,9 @@ static void *map_memory(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-static bool eligible(const struct pando_mapping *mapping)
+bool pando_hot_set_eligible(const struct pando_hot_set *set, const struct pando_mapping *mapping)
 {
+    if (set->code) return pando_mapping_code(mapping) && mapping->to - mapping->from <= LARGE;
     return pando_mapping_anonymous(mapping) && pando_mapping_writable(mapping);
 }
 
@@ -71,12 +74,27 @@ static int observe_mapping(struct pando_hot_set *set, struct scratch *scratch, c
     return more == -1 ? -1 : 1;
 }
 
+/* As observe_range. */
+static int observe_code(struct pando_hot_set *set, struct scratch *scratch, const struct pando_mapping *mapping)
+{
+    for (uintptr_t from = mapping->from; from < mapping->to;) {
+        ssize_t entries = pando_pagemap_read(scratch->own, scratch->ours, from, mapping->to);
+        if (entries <= 0) return (int)entries;
+        for (ssize_t at = 0; at < entries; at++, from += PANDO_PAGE)
+            if ((scratch->ours[at] & PANDO_PAGE_PRESENT) && !add(set, from)) return 0;
+    }
+    return 1;
+}
+
 static int observe_all(struct pando_hot_set *set, struct scratch *scratch)
 {
     struct pando_mapping mapping;
     int more;
-    while ((more = pando_maps_next(&scratch->maps, &mapping)) == 1)
-        if (eligible(&mapping) && (more = observe_mapping(set, scratch, &mapping)) != 1) break;
+    while ((more = pando_maps_next(&scratch->maps, &mapping)) == 1) {
+        if (!pando_hot_set_eligible(set, &mapping)) continue;
+        more = set->code ? observe_code(set, scratch, &mapping) : observe_mapping(set, scratch, &mapping);
+        if (more != 1) break;
+    }
     return more;
 }
 
@@ -91,9 +109,11 @@ static int observe(struct pando_hot_set *set, struct scratch *scratch)
     return result;
 }
 
-int pando_hot_set_observe(struct pando_hot_set *set, int pagemap)
+/* Replaces the set. pagemap: of another process; unused for code. */
+static int replace(struct pando_hot_set *set, int pagemap, bool code)
 {
     pando_hot_set_clear(set);
+    set->code = code;
     struct scratch *scratch = map_memory(sizeof(*scratch));
     set->ranges = map_memory(PANDO_HOT_RANGES * sizeof(*set->ranges));
     if (!scratch || !set->ranges) {
@@ -107,6 +127,16 @@ int pando_hot_set_observe(struct pando_hot_set *set, int pagemap)
     if (result == -1) pando_hot_set_clear(set);
     errno = saved;
     return result == -1 ? -1 : 0;
+}
+
+int pando_hot_set_observe(struct pando_hot_set *set, int pagemap)
+{
+    return replace(set, pagemap, false);
+}
+
+int pando_hot_set_observe_code(struct pando_hot_set *set)
+{
+    return replace(set, -1, true);
 }
 
 void pando_hot_set_clear(struct pando_hot_set *set)

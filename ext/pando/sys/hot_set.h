@@ -1,8 +1,13 @@
-/* The hot set of a mold: the pages that one of its children has written to, and that the next one will write to. A
- * new worker gets its own copies of them at once instead of fault by fault. Observed in the mold, populated in the
- * new worker. */
+/* Pages that a new worker gets at once instead of fault by fault. There are two kinds of sets:
+ *
+ * - The hot set of a mold: the pages that one of its children has written to, and that the next one will write to.
+ *   Observed in the mold. A new worker gets copies of its own.
+ * - The code that a worker has run: pages of programs and libraries. A fork does not copy the page tables of these
+ *   mappings. Observed in a worker that is about to fork a mold. A new worker maps the same pages. */
 #ifndef PANDO_SYS_HOT_SET_H
 #define PANDO_SYS_HOT_SET_H
+
+#include "maps.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +24,7 @@ struct pando_hot_set {
     struct pando_range *ranges; /* in ascending order, not adjacent */
     size_t count;
     uint64_t bytes;
+    bool code; /* of the second kind */
 };
 
 struct pando_populated {
@@ -34,11 +40,18 @@ bool pando_hot_set_supported(void);
  * former one. Does not use malloc. 0; -1 and errno, and the set is empty. */
 int pando_hot_set_observe(struct pando_hot_set *set, int pagemap);
 
+/* Replaces the set by the pages of code that the caller itself has mapped. Leaves out mappings of more than 256 MiB. As
+ * above. */
+int pando_hot_set_observe_code(struct pando_hot_set *set);
+
+/* Whether a set of this kind may contain pages of the mapping. */
+bool pando_hot_set_eligible(const struct pando_hot_set *set, const struct pando_mapping *mapping);
+
 void pando_hot_set_clear(struct pando_hot_set *set);
 
 /* In a child forked since: populates those pages in ascending order, until so many bytes or nanoseconds of CPU time
- * are used, or ten times as long by the clock. Touches only what is private, anonymous and writable here too, and
- * skips what the kernel refuses. 0; -1 and errno: /proc/self/maps cannot be read. */
+ * are used, or ten times as long by the clock. Touches only mappings that are still of the set's kind here, and skips
+ * what the kernel refuses. 0; -1 and errno: /proc/self/maps cannot be read. */
 int pando_hot_set_populate(const struct pando_hot_set *set, uint64_t bytes, uint64_t nanoseconds,
                            struct pando_populated *done);
 

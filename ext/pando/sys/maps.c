@@ -104,3 +104,9 @@ bool pando_mapping_writable(const struct pando_mapping *mapping)
 {
     return mapping->rights[1] == 'w';
 }
+
+bool pando_mapping_code(const struct pando_mapping *mapping)
+{
+    return pando_mapping_private(mapping) && *mapping->name == '/' && mapping->rights[0] == 'r' &&
+           !pando_mapping_writable(mapping);
+}

@@ -1,4 +1,4 @@
-/* Populates a hot set, see hot_set.h. Runs in new workers. */
+/* Populates a set of pages, see hot_set.h. Runs in new workers. */
 #include "hot_set.h"
 
 #include "maps.h"
@@ -8,6 +8,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -21,6 +24,7 @@
 /* What is left to use. */
 struct budget {
     uint64_t bytes, cpu_until, until;
+    int advice;
 };
 
 static uint64_t now(clockid_t clock)
@@ -42,6 +46,13 @@ bool pando_hot_set_supported(void)
     return madvise(NULL, 0, MADV_POPULATE_WRITE) == 0;
 }
 
+/* Where a hypervisor keeps page tables of its own, it fills them at the first access only: some ten microseconds a page.
+ * Elsewhere this takes next to nothing. The pages may be a sanitizer's own. */
+__attribute__((no_sanitize("address"))) static void touch(uintptr_t from, uint64_t size)
+{
+    for (uintptr_t page = from; page < from + size; page += PANDO_PAGE) (void)*(const volatile char *)page;
+}
+
 /* False when the budget is used up. */
 static bool populate(uintptr_t from, uintptr_t to, struct budget *budget, struct pando_populated *done)
 {
@@ -49,7 +60,8 @@ static bool populate(uintptr_t from, uintptr_t to, struct budget *budget, struct
         uint64_t size = to - from < CHUNK ? to - from : CHUNK;
         if (size > budget->bytes) size = budget->bytes;
         if (used_up(budget)) return false;
-        if (madvise((void *)from, (size_t)size, MADV_POPULATE_WRITE) == 0) {
+        if (madvise((void *)from, (size_t)size, budget->advice) == 0) {
+            touch(from, size);
             done->bytes += size;
             budget->bytes -= size;
         } else if (errno == EINTR) {
@@ -83,7 +95,7 @@ static int populate_all(const struct pando_hot_set *set, struct pando_maps *maps
     int more;
     while ((more = pando_maps_next(maps, &mapping)) == 1 && at < set->count) {
         while (at < set->count && set->ranges[at].to <= mapping.from) at++;
-        if (!pando_mapping_anonymous(&mapping) || !pando_mapping_writable(&mapping)) continue;
+        if (!pando_hot_set_eligible(set, &mapping)) continue;
         if (!populate_mapping(set, &at, &mapping, &budget, done)) return 0;
     }
     return more == -1 ? -1 : 0;
@@ -94,7 +106,8 @@ int pando_hot_set_populate(const struct pando_hot_set *set, uint64_t bytes, uint
 {
     uint64_t began = now(CLOCK_THREAD_CPUTIME_ID);
     struct budget budget = { .bytes = bytes / PANDO_PAGE * PANDO_PAGE, .cpu_until = began + nanoseconds,
-                             .until = now(CLOCK_MONOTONIC) + PATIENCE * nanoseconds };
+                             .until = now(CLOCK_MONOTONIC) + PATIENCE * nanoseconds,
+                             .advice = set->code ? MADV_POPULATE_READ : MADV_POPULATE_WRITE };
     *done = (struct pando_populated){ 0 };
     if (set->count == 0) return 0;
     struct pando_maps *maps = mmap(NULL, sizeof(*maps), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

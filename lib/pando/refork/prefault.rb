@@ -6,16 +6,27 @@ require "pando/sys"
 
 module Pando
   module Refork
-    # Gives each new worker, before it serves, its own copies of the pages that its mold's first worker has written to
-    # (the hot set). docs/reforking.md says why.
+    # Gives each new worker two sets of pages before it serves: copies of those that its mold's first worker has written
+    # to (the hot set), and those of the code that the mold's source worker has run. docs/reforking.md says why.
     #
-    # Made in a mold that boots, and inherited by all that is forked from it. A worker forgets the set once it is used,
-    # so that a mold that it becomes begins without one.
+    # Made in a mold that boots, and inherited by all that is forked from it. A worker forgets the sets once they are
+    # used, so that a mold that it becomes begins without a hot set.
     class Prefault
+      NO_LIMIT = 1 << 40 # bytes; to map code takes no memory
+
       def initialize(bytes:, milliseconds:)
         @bytes = bytes
         @seconds = milliseconds / 1000.0
         @hot_set = Sys::HotSet.new
+        @code = Sys::HotSet.new
+      end
+
+      # In a worker that is about to fork a mold. A fork does not copy the page tables of code, so without this each new
+      # worker would look up all pages of code again, fault by fault.
+      def note_code
+        @code.observe_code if Sys::HotSet.supported?
+      rescue SystemCallError
+        nil
       end
 
       def observe(mold, pagemap)
@@ -29,11 +40,12 @@ module Pando
 
       # In a worker that has just been forked. Pages that the kernel refuses come fault by fault.
       def populate(worker)
+        @code.populate(NO_LIMIT, @seconds)
         worker.row.prefault(*@hot_set.populate(@bytes, @seconds)) if @hot_set.bytes.positive?
       rescue SystemCallError
         nil
       ensure
-        @hot_set.clear
+        [@code, @hot_set].each(&:clear)
       end
 
       # Tells each mold once to learn the pages that its first worker writes to: when that worker has served enough to

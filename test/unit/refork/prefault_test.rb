@@ -13,9 +13,15 @@ class ReforkPrefaultTest < Minitest::Test
     attr_reader :bytes, :calls
     attr_accessor :error
 
+    def self.supported? = true
+
     def initialize
       @bytes = 0
       @calls = []
+    end
+
+    def observe_code
+      call(:observe_code)
     end
 
     def observe(pagemap)
@@ -47,8 +53,10 @@ class ReforkPrefaultTest < Minitest::Test
 
   def setup
     super
-    @set = FakeSet.new
-    Pando::Sys::HotSet.stub(:new, @set) { @prefault = Pando::Refork::Prefault.new(bytes: 6000, milliseconds: 30) }
+    sets = [@set = FakeSet.new, @code = FakeSet.new]
+    Pando::Sys::HotSet.stub(:new, -> { sets.shift }) do
+      @prefault = Pando::Refork::Prefault.new(bytes: 6000, milliseconds: 30)
+    end
     @row = Pando::Sys::Scoreboard.create(1).row(0)
     @role = Role.new(3, @row)
   end
@@ -62,6 +70,21 @@ class ReforkPrefaultTest < Minitest::Test
     told = events("prefault.prepared").first.payload
 
     assert_equal [3, 8192, 2], told.values_at(:generation, :bytes, :ranges)
+  end
+
+  def test_the_code_that_the_source_has_run_is_mapped_in_a_worker_without_a_hot_set_too
+    @prefault.note_code
+    @prefault.populate(@role)
+
+    assert_equal [[:observe_code], [:populate, Pando::Refork::Prefault::NO_LIMIT, 0.03]], @code.calls
+    assert_empty @set.calls
+    assert_equal [0, 0.0], @row.prefaulted
+  end
+
+  def test_what_the_kernel_refuses_of_the_code_is_done_without
+    @code.error = Errno::EACCES.new
+
+    assert_nil @prefault.note_code
   end
 
   def test_a_worker_that_becomes_a_mold_has_no_set
