@@ -208,13 +208,17 @@ static void in_a_child(void (*work)(void))
 static volatile char *code;
 static volatile char byte;
 
+static volatile char *data; /* mapped like a library's constants, or like a file of data */
+
 /* As a library is mapped. */
 static void map_code(void)
 {
     int file = memfd_create("library", MFD_CLOEXEC);
     REQUIRE(file != -1 && ftruncate(file, CODE_PAGES * PAGE) == 0);
-    code = mmap(NULL, CODE_PAGES * PAGE, PROT_READ, MAP_PRIVATE, file, 0);
+    code = mmap(NULL, CODE_PAGES * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
     REQUIRE(code != MAP_FAILED);
+    data = mmap(NULL, CODE_PAGES * PAGE, PROT_READ, MAP_PRIVATE, file, 0);
+    REQUIRE(data != MAP_FAILED);
     close(file);
 }
 
@@ -236,12 +240,12 @@ static void runs_without_a_fault(void)
     REQUIRE(faults_of_code() == 0);
     long before = faults();
     byte = code[NOT_RUN * PAGE];
-    REQUIRE(faults() == before + 1);
+    REQUIRE(faults() > before);
 }
 
 static void faults_otherwise(void)
 {
-    REQUIRE(faults_of_code() == 2);
+    REQUIRE(faults_of_code() >= 2); /* a fault may be repeated */
 }
 
 /* No longer code in this process. */
@@ -261,7 +265,9 @@ static void the_code_that_has_run(void)
     REQUIRE(pando_hot_set_observe_code(&set) == 0);
     REQUIRE(holds(&set, (char *)code + RUN * PAGE) && holds(&set, (char *)code + RUN_TOO * PAGE));
     REQUIRE(!holds(&set, (char *)code + NOT_RUN * PAGE));
-    REQUIRE(!holds(&set, area) && !holds(&set, (char *)&byte));
+    byte = data[0];
+    REQUIRE(pando_hot_set_observe_code(&set) == 0);
+    REQUIRE(!holds(&set, (char *)data) && !holds(&set, area) && !holds(&set, (char *)&byte));
     in_a_child(faults_otherwise);
     in_a_child(runs_without_a_fault);
     in_a_child(copies_no_page_that_can_be_written);

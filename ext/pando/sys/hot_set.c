@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#define LARGE ((uintptr_t)256 << 20) /* no library's code, but some file of data */
-
 /* For one observation, mapped on its own, so that observing writes to as little of the observer's memory as
  * possible. */
 struct scratch {
@@ -26,8 +24,8 @@ static void *map_memory(size_t bytes)
 
 bool pando_hot_set_eligible(const struct pando_hot_set *set, const struct pando_mapping *mapping)
 {
-    if (set->code) return pando_mapping_code(mapping) && mapping->to - mapping->from <= LARGE;
-    return pando_mapping_anonymous(mapping) && pando_mapping_writable(mapping);
+    return set->code ? pando_mapping_code(mapping)
+                     : pando_mapping_anonymous(mapping) && pando_mapping_writable(mapping);
 }
 
 static bool add(struct pando_hot_set *set, uintptr_t page)

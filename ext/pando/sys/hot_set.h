@@ -2,8 +2,8 @@
  *
  * - The hot set of a mold: the pages that one of its children has written to, and that the next one will write to.
  *   Observed in the mold. A new worker gets copies of its own.
- * - The code that a worker has run: pages of programs and libraries. A fork does not copy the page tables of these
- *   mappings. Observed in a worker that is about to fork a mold. A new worker maps the same pages. */
+ * - The pages of code that a worker has mapped, of programs and libraries. A fork does not copy the page tables of
+ *   these mappings. Observed in a worker that is about to fork a mold. A new worker maps the same pages. */
 #ifndef PANDO_SYS_HOT_SET_H
 #define PANDO_SYS_HOT_SET_H
 
@@ -40,8 +40,7 @@ bool pando_hot_set_supported(void);
  * former one. Does not use malloc. 0; -1 and errno, and the set is empty. */
 int pando_hot_set_observe(struct pando_hot_set *set, int pagemap);
 
-/* Replaces the set by the pages of code that the caller itself has mapped. Leaves out mappings of more than 256 MiB. As
- * above. */
+/* Replaces the set by the pages of code that the caller itself has mapped. As above. */
 int pando_hot_set_observe_code(struct pando_hot_set *set);
 
 /* Whether a set of this kind may contain pages of the mapping. */

@@ -107,6 +107,5 @@ bool pando_mapping_writable(const struct pando_mapping *mapping)
 
 bool pando_mapping_code(const struct pando_mapping *mapping)
 {
-    return pando_mapping_private(mapping) && *mapping->name == '/' && mapping->rights[0] == 'r' &&
-           !pando_mapping_writable(mapping);
+    return *mapping->name == '/' && memcmp(mapping->rights, "r-xp", 4) == 0;
 }

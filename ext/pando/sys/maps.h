@@ -36,7 +36,7 @@ bool pando_mapping_private(const struct pando_mapping *mapping);
 /* Private, and a write creates a page that belongs to no file. */
 bool pando_mapping_anonymous(const struct pando_mapping *mapping);
 bool pando_mapping_writable(const struct pando_mapping *mapping);
-/* Code and constants of a program or library: private, of a file, readable and not writable. */
+/* Code of a program or library: private, of a file, readable and executable, not writable. */
 bool pando_mapping_code(const struct pando_mapping *mapping);
 
 #endif

@@ -47,10 +47,15 @@ bool pando_hot_set_supported(void)
 }
 
 /* Where a hypervisor keeps page tables of its own, it fills them at the first access only: some ten microseconds a page.
- * Elsewhere this takes next to nothing. The pages may be a sanitizer's own. */
+ * Elsewhere this takes next to nothing. Other processors may have memory that only a tagged pointer may read. The pages
+ * may be a sanitizer's own. */
 __attribute__((no_sanitize("address"))) static void touch(uintptr_t from, uint64_t size)
 {
+#ifdef __x86_64__
     for (uintptr_t page = from; page < from + size; page += PANDO_PAGE) (void)*(const volatile char *)page;
+#else
+    (void)from, (void)size;
+#endif
 }
 
 /* False when the budget is used up. */
@@ -61,7 +66,7 @@ static bool populate(uintptr_t from, uintptr_t to, struct budget *budget, struct
         if (size > budget->bytes) size = budget->bytes;
         if (used_up(budget)) return false;
         if (madvise((void *)from, (size_t)size, budget->advice) == 0) {
-            touch(from, size);
+            if (budget->advice == MADV_POPULATE_WRITE) touch(from, size); /* a file may have become shorter */
             done->bytes += size;
             budget->bytes -= size;
         } else if (errno == EINTR) {

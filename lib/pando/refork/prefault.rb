@@ -7,12 +7,12 @@ require "pando/sys"
 module Pando
   module Refork
     # Gives each new worker two sets of pages before it serves: copies of those that its mold's first worker has written
-    # to (the hot set), and those of the code that the mold's source worker has run. docs/reforking.md says why.
+    # to (the hot set), and the pages of code that the mold's source worker has mapped. docs/reforking.md says why.
     #
     # Made in a mold that boots, and inherited by all that is forked from it. A worker forgets the sets once they are
     # used, so that a mold that it becomes begins without a hot set.
     class Prefault
-      NO_LIMIT = 1 << 40 # bytes; to map code takes no memory
+      NO_LIMIT = 1 << 40 # bytes: code is not copied
 
       def initialize(bytes:, milliseconds:)
         @bytes = bytes
@@ -22,11 +22,11 @@ module Pando
       end
 
       # In a worker that is about to fork a mold. A fork does not copy the page tables of code, so without this each new
-      # worker would look up all pages of code again, fault by fault.
-      def note_code
+      # worker would map all pages of code again, fault by fault.
+      def note_code(worker)
         @code.observe_code if Sys::HotSet.supported?
-      rescue SystemCallError
-        nil
+      rescue SystemCallError => e
+        Events.emit("prefault.unavailable", generation: worker.generation, reason: e.message)
       end
 
       def observe(mold, pagemap)
@@ -40,8 +40,9 @@ module Pando
 
       # In a worker that has just been forked. Pages that the kernel refuses come fault by fault.
       def populate(worker)
-        @code.populate(NO_LIMIT, @seconds)
-        worker.row.prefault(*@hot_set.populate(@bytes, @seconds)) if @hot_set.bytes.positive?
+        bytes, seconds = @hot_set.populate(@bytes, @seconds)
+        seconds += @code.populate(NO_LIMIT, @seconds - seconds).last
+        worker.row.prefault(bytes, seconds) if bytes.positive?
       rescue SystemCallError
         nil
       ensure

@@ -162,7 +162,7 @@ module Pando
 
         @care.hand_down
         @reconnection&.note
-        @prefault&.note_code
+        @prefault&.note_code(@server.role) if @server.role.role == :worker
       end
 
       # Runs in a new worker, after the user's hooks. Does what its first job would otherwise wait for.

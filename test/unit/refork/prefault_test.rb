@@ -22,6 +22,7 @@ class ReforkPrefaultTest < Minitest::Test
 
     def observe_code
       call(:observe_code)
+      @bytes = 4096
     end
 
     def observe(pagemap)
@@ -30,6 +31,8 @@ class ReforkPrefaultTest < Minitest::Test
     end
 
     def populate(*budget)
+      return [0, 0.0] if @bytes.zero?
+
       call(:populate, *budget)
       [4096, 0.002]
     end
@@ -72,19 +75,28 @@ class ReforkPrefaultTest < Minitest::Test
     assert_equal [3, 8192, 2], told.values_at(:generation, :bytes, :ranges)
   end
 
-  def test_the_code_that_the_source_has_run_is_mapped_in_a_worker_without_a_hot_set_too
-    @prefault.note_code
+  def test_the_code_that_the_source_has_mapped_is_mapped_in_a_worker_without_a_hot_set_too
+    @prefault.note_code(@role)
     @prefault.populate(@role)
 
     assert_equal [[:observe_code], [:populate, Pando::Refork::Prefault::NO_LIMIT, 0.03]], @code.calls
-    assert_empty @set.calls
     assert_equal [0, 0.0], @row.prefaulted
   end
 
-  def test_what_the_kernel_refuses_of_the_code_is_done_without
-    @code.error = Errno::EACCES.new
+  def test_the_code_gets_the_time_that_the_copies_have_left
+    @prefault.observe(@role, 7)
+    @prefault.note_code(@role)
+    @prefault.populate(@role)
 
-    assert_nil @prefault.note_code
+    assert_in_delta 0.028, @code.calls.last.last
+    assert_equal [4096, 0.004], @row.prefaulted
+  end
+
+  def test_what_the_kernel_refuses_of_the_code_is_reported
+    @code.error = Errno::EACCES.new
+    @prefault.note_code(@role)
+
+    assert_equal([3], events("prefault.unavailable").map { |event| event.payload[:generation] })
   end
 
   def test_a_worker_that_becomes_a_mold_has_no_set

@@ -341,7 +341,7 @@ module Pando
 
         def measured(&) = sum(method(:measure?), &)
 
-        # A prefaulted worker is faster in its first jobs, and a canary is never prefaulted.
+        # A prefaulted worker is faster in its first jobs, and a canary gets no copies of pages.
         def measure?(row) = row.prefaulted.first.zero?
 
         # @param jobs [#call] tells whether the durations of a worker's jobs count
