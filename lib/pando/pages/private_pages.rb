@@ -168,7 +168,7 @@ module Pando
       # Bytes behind a library's writable part that count as its variables; another mapping there looks the same.
       VARIABLES = 128 << 10
       # Names from the kernel or from PR_SET_VMA_ANON_NAME (prctl(2)).
-      NAMES = { /\[heap|malloc|jemalloc/ => :malloc, /yjit|zjit|jit/i => :code, /stack/ => :stack }.freeze
+      NAMES = { /\[heap|malloc|jemalloc/ => :malloc, /yjit|zjit|jit/i => :code, /stack|fiber_pool/ => :stack }.freeze
 
       def initialize(maps, heap, page: PAGE)
         @page = page

@@ -18,6 +18,8 @@ class PagesAddressSpaceTest < Minitest::Test
     7f8ab9e00000-7f8aba1b0000 rw-p 00000000 00:00 0
     7f8abf660000-7f8abf661000 ---p 00000000 00:00 0
     7f8abf661000-7f8abf702000 rw-p 00000000 00:00 0
+    7f8abf800000-7f8abf801000 ---p 00000000 00:00 0                          [anon:Ruby:fiber_pool_allocate_memory]
+    7f8abf801000-7f8abf8a2000 rw-p 00000000 00:00 0                          [anon:Ruby:fiber_pool_allocate_memory]
     7f8ac2e90000-7f8ac2e92000 rw-p 001d3000 fe:00 355428                     /usr/lib/x86_64-linux-gnu/libc.so.6
     7f8ac2e92000-7f8ac2ed2000 rw-p 00000000 00:00 0
     7f8ac3000000-7f8ac3100000 rw-p 00000000 00:00 0                          [anon:Ruby:rb_yjit_reserve_addr_space]
@@ -36,6 +38,7 @@ class PagesAddressSpaceTest < Minitest::Test
     "malloc by its name" => [0x7f8ac3200000, :malloc],
     "the first stack" => [0x7ffcff610000, :stack],
     "a stack above its guard" => [0x7f8abf661000, :stack],
+    "a fiber's stack by its name" => [0x7f8abf801000, :stack],
     "a library's variables" => [0x7f8ac2e90000, :data],
     "those without a value" => [0x7f8ac2e92000, :data],
     "what lies behind them" => [0x7f8ac2eb2000, :anonymous],
@@ -77,8 +80,6 @@ class PagesAddressSpaceTest < Minitest::Test
     assert_equal :malloc, space.kind(0x5573f2836000 / 4096, false)
   end
 
-  private
-
   # aarch64 may have pages of 64 KiB: a number is of one of these, and a guard as large.
   def test_pages_of_another_size
     space = Pando::Pages::AddressSpace.new(<<~MAPS, [], page: 65_536)
@@ -91,6 +92,8 @@ class PagesAddressSpaceTest < Minitest::Test
     assert_equal [[0x7f8abf67, 0x7f8abf71]], ranges
     assert_equal :stack, space.kind(0x7f8abf67, false)
   end
+
+  private
 
   def space = Pando::Pages::AddressSpace.new(MAPS, HEAP)
   def asked = @asked ||= space
