@@ -82,27 +82,41 @@ static int put_fields(struct pando_answer *answer, VALUE fields)
     return composing.ordinary;
 }
 
-static int take_body(struct pando_answer *answer, VALUE body)
+/* Counts the body's bytes. */
+static int measure_body(struct pando_answer *answer, VALUE body)
 {
+    answer->body_bytes = 0;
     if (!RB_TYPE_P(body, T_ARRAY) || RARRAY_LEN(body) > PANDO_ANSWER_PARTS) return 0;
     for (long i = 0; i < RARRAY_LEN(body); i++) {
         VALUE part = RARRAY_AREF(body, i);
         if (!RB_TYPE_P(part, T_STRING)) return 0;
-        answer->parts[answer->count++] = (struct iovec){RSTRING_PTR(part), (size_t)RSTRING_LEN(part)};
         answer->body_bytes += (size_t)RSTRING_LEN(part);
     }
     return answer->body_bytes <= PANDO_FRAME_PAYLOAD - PANDO_ANSWER_HEAD;
 }
 
-int pando_answer_compose(struct pando_answer *answer, VALUE status_line, VALUE fields, VALUE body, VALUE ending)
+static int put_head(struct pando_answer *answer, VALUE status_line, VALUE fields, VALUE ending)
 {
     answer->head_bytes = 0;
-    answer->body_bytes = 0;
-    answer->count = 1;
-    if (!take_body(answer, body) || !put_string(answer, status_line) || !put_fields(answer, fields) ||
-        !put_length(answer) || !put(answer, pando_http_date_line(), PANDO_HTTP_DATE_LINE) || !put_string(answer, ending))
-        return 0;
-    answer->parts[0] = (struct iovec){answer->head, answer->head_bytes};
+    return put_string(answer, status_line) && put_fields(answer, fields) && put_length(answer) &&
+           put(answer, pando_http_date_line(), PANDO_HTTP_DATE_LINE) && put_string(answer, ending);
+}
+
+static void take_parts(struct pando_answer *answer, VALUE body)
+{
+    answer->count = 0;
+    answer->parts[answer->count++] = (struct iovec){answer->head, answer->head_bytes};
+    for (long i = 0; i < RARRAY_LEN(body); i++) {
+        VALUE part = RARRAY_AREF(body, i);
+        answer->parts[answer->count++] = (struct iovec){RSTRING_PTR(part), (size_t)RSTRING_LEN(part)};
+    }
+}
+
+/* The parts come last: a look at the fields may allocate. */
+int pando_answer_compose(struct pando_answer *answer, VALUE status_line, VALUE fields, VALUE body, VALUE ending)
+{
+    if (!measure_body(answer, body) || !put_head(answer, status_line, fields, ending)) return 0;
+    take_parts(answer, body);
     return 1;
 }
 

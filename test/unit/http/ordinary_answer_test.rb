@@ -63,6 +63,53 @@ class HTTPOrdinaryAnswerTest < Minitest::Test
     sent.zip(whole) { |found, wanted| found == wanted || abort("sent #{found}") }
   RUBY
 
+  # As above, but the compaction comes before anything is copied: Ruby looks up `each` in the fields' class, for the
+  # first time, and allocates memory for what it has found.
+  LOOKUP = <<~'RUBY'
+    require "objspace"
+    require "unit/http/support/fake_reactor"
+    ROOMS = Array.new(4) { Array.new(3000) { |k| k.to_s } }
+    def fields = Class.new(Hash).new.update("a" => "b")
+    def body = @body = Array.new(3) { |k| "<part #{k}>" }
+    def places = @body.map { |part| ObjectSpace.dump(part)[/0x\h+/] }
+    public def move
+      @whole = @body.join
+      before = places
+      ROOMS.shift.clear
+      GC.stress = true
+      yield
+    ensure
+      GC.stress = false
+      @moved ||= places != before
+    end
+    def check(sent)
+      sent.end_with?("\r\n\r\n#{@whole}") || abort("sent #{sent}, not #{@whole}")
+    end
+    GC.start
+    GC.auto_compact = true
+  RUBY
+  BY_WIRE = <<~'RUBY'
+    near, far = UNIXSocket.pair
+    socket, line, ending = near.fileno, "L\r\n", "\r\n"
+    until ROOMS.empty?
+      its_fields, its_body = fields, body
+      move { Pando::HTTP::Wire.answer(socket, line, its_fields, its_body, ending) }
+      check(far.recv(65_536))
+    end
+    @moved || abort("nothing has moved")
+  RUBY
+  BY_LANE = <<~RUBY
+    main = self
+    Pando::HTTP::Lane.prepend(Module.new do
+      define_method(:answer) do |line, fields, body, ending, keep|
+        main.move { super(line, fields, body, ending, keep) }
+      end
+    end)
+    stage = HTTPSupport::QueuedStage.new(->(_env) { [200, fields, body] })
+    check(stage.get.bytes) until ROOMS.empty?
+    @moved || abort("nothing has moved")
+  RUBY
+
   def setup
     @socket = HTTPSupport::FullSocket.new
   end
@@ -100,6 +147,11 @@ class HTTPOrdinaryAnswerTest < Minitest::Test
   def test_a_compaction_moves_no_part_away_while_it_is_copied
     GC.respond_to?(:auto_compact=) || skip("this Ruby has no GC compaction")
     assert_in_small_process(COMPACTION)
+  end
+
+  def test_a_compaction_moves_no_part_away_before_it_is_sent
+    GC.respond_to?(:auto_compact=) || skip("this Ruby has no GC compaction")
+    [BY_WIRE, BY_LANE].each { |way| assert_in_small_process("#{LOOKUP}\n#{way}") }
   end
 
   private
