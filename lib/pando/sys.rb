@@ -42,6 +42,16 @@ module Pando
       number
     end
 
+    # For a descriptor that another process has sent.
+    #
+    # @param number [Integer] the descriptor, which is closed if it is no socket
+    # @return [Socket, nil] that owns it; nil: it was no socket
+    def self.take_socket(number)
+      Socket.for_fd(number)
+    rescue SystemCallError
+      close_fd(number)
+    end
+
     # Lends a descriptor that has another owner to the block, as an IO object that is not left behind.
     #
     # @param number [Integer] the descriptor

@@ -36,6 +36,7 @@ module Pando
       LIMITS = { lost: { limit: 0.5, free: 3 }, failed: { limit: 30.0, free: 1 } }.freeze
       # Variables for Ruby that the monitor was started with, and that the admin process must not obey.
       UNSET = %w[RUBYOPT RUBYLIB RUBY_YJIT_ENABLE BUNDLE_GEMFILE].freeze
+      BROKEN = "it broke the protocol"
       ADVICE = "everybody who can reach this address may read /metrics, /livez and /readyz; /status.json, /events " \
                "and all commands need the token, which travels unencrypted"
 
@@ -213,11 +214,17 @@ module Pando
         case word
         when "ready" then ready
         when "beat" then nil
-        when "client" then descriptors.each { |number| @control.welcome(Socket.for_fd(number)) }
-        else kill("it broke the protocol")
+        when "client" then descriptors.each { |number| welcome(number) }
+        else kill(BROKEN)
         end
         descriptors.each { |number| Sys.close_fd(number) } unless word == "client"
         @deadline = Sys.now + STANDSTILL if @ready && !@verdict
+      end
+
+      # One of its own clients.
+      def welcome(number)
+        socket = Sys.take_socket(number) or return kill(BROKEN)
+        @control.welcome(socket)
       end
 
       def ready

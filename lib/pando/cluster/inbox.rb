@@ -92,7 +92,10 @@ module Pando
         packet.message.kind == :client && child.service? && packet.sender == child.pid && packet.descriptors.one?
       end
 
-      def welcome(service, descriptor) = @control.welcome(Socket.for_fd(descriptor), service)
+      def welcome(service, descriptor)
+        socket = Sys.take_socket(descriptor) or return reject(service, "a question without a socket")
+        @control.welcome(socket, service)
+      end
 
       def handle(child, packet)
         return adopt(child, packet.sender) if child.ordered?

@@ -120,21 +120,8 @@ class AdminSupervisorTest < Minitest::Test
     assert_equal(["0.0.0.0:#{port}"], events("admin.exposed").map { |event| event[:listen] })
   end
 
-  def test_descriptors_that_nobody_wants_are_closed
-    sends("ready", "beat", "nonsense")
-    process = @admin.instance_variable_get(:@process)
-    signals = []
-    process.define_singleton_method(:signal) { |name| (signals << name) && false } # another has reaped it
-    GC.start # what others have left may be closed at any time
-    before = descriptors
-    hear until signals.any?
-
-    assert_equal(%w[KILL], signals)
-    assert_operator(descriptors, :<=, before)
-    assert_equal(1, events("admin.ready").size)
-  ensure
-    process&.singleton_class&.remove_method(:signal)
-  end
+  def test_descriptors_that_nobody_wants_are_closed = assert_killed_for("ready", "beat", "nonsense")
+  def test_a_client_without_a_socket_breaks_the_protocol = assert_killed_for("ready", "client")
 
   def test_a_rehearsal_of_an_upgrade_keeps_the_files_of_addresses_that_are_no_longer_wanted
     taken_up(document, Upgrade::StandIns.new)
@@ -197,10 +184,27 @@ class AdminSupervisorTest < Minitest::Test
     AdminSupervisor.new(nil, @poller).take_up(Upgrade::State.read(memory, descriptors), nil)
   end
 
-  # The process sends these records, each with a descriptor, and stays.
+  # It sends these records, and nothing of what comes along stays open.
+  def assert_killed_for(*texts)
+    sends(*texts)
+    process = @admin.instance_variable_get(:@process)
+    signals = []
+    process.define_singleton_method(:signal) { |name| (signals << name) && false } # another has reaped it
+    GC.start # what others have left may be closed at any time
+    before = descriptors
+    hear until signals.any?
+
+    assert_equal(%w[KILL], signals)
+    assert_operator(descriptors, :<=, before)
+    assert_equal(1, events("admin.ready").size)
+  ensure
+    process&.singleton_class&.remove_method(:signal)
+  end
+
+  # The process sends these records, each with a descriptor of no socket, and stays.
   def sends(*texts)
     script = "link = Socket.for_fd(3)
-              #{texts}.each { |text| link.sendmsg(text, 0, nil, Socket::AncillaryData.unix_rights($stdin)) }
+              #{texts}.each { |text| link.sendmsg(text, 0, nil, Socket::AncillaryData.unix_rights(File.open(File::NULL))) }
               sleep"
     @admin.prepare(spec(at("a"), at("b"), command: [RbConfig.ruby, "--disable=gems", "-rsocket", "-e", script]))
     @admin.adopt

@@ -110,16 +110,19 @@ class ClusterInboxTest < Minitest::Test
     refute child.mute
   end
 
-  # It breaks the protocol, as does a service with too many descriptors, or none.
+  # It breaks the protocol, as does a service with too many descriptors, or none, or one of no socket.
   def test_nobody_else_may_ask
-    [[:worker, 1], [:service, 2], [:service, 0]].each do |role, descriptors|
-      child = adopted(role) { |link| link.send(Message.new(:client), UNIXSocket.pair.first(descriptors)) }
+    pair = UNIXSocket.pair
+    [[:worker, pair.first(1)], [:service, pair], [:service, []], [:service, [@stay.first]]].each do |role, descriptors|
+      child = adopted(role) { |link| link.send(Message.new(:client), descriptors) }
       before = Dir.children("/proc/self/fd").size
       hear(child) until child.mute
 
       assert_empty @control.questions
       assert_operator Dir.children("/proc/self/fd").size, :<=, before
     end
+  ensure
+    pair.each(&:close)
   end
 
   def test_whoever_is_no_child_of_ours_is_not_adopted
