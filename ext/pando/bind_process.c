@@ -79,10 +79,17 @@ static VALUE shut_when_orphaned(VALUE self, VALUE numbers)
     return Qtrue;
 }
 
+static VALUE watch_crashes(VALUE self)
+{
+    if (pando_watch_crashes() == -1) rb_sys_fail("sigaction");
+    return Qtrue;
+}
+
 static VALUE announce_crash(VALUE self, VALUE socket, VALUE words)
 {
     StringValue(words);
-    if (pando_announce_crash(pando_fd_of(socket), RSTRING_PTR(words), (size_t)RSTRING_LEN(words)) == -1) rb_sys_fail("sigaction");
+    if (pando_announce_crash(pando_fd_of(socket), RSTRING_PTR(words), (size_t)RSTRING_LEN(words)) == -1)
+        rb_sys_fail("announce_crash");
     return Qtrue;
 }
 
@@ -107,6 +114,7 @@ void pando_init_process(void)
     rb_define_singleton_method(pando_mSys, "die_with_parent!", die_with_parent, 0);
     rb_define_singleton_method(pando_mSys, "outlive_parent!", outlive_parent, 1);
     rb_define_singleton_method(pando_mSys, "shut_when_orphaned", shut_when_orphaned, 1);
+    rb_define_singleton_method(pando_mSys, "watch_crashes", watch_crashes, 0);
     rb_define_singleton_method(pando_mSys, "announce_crash", announce_crash, 2);
     rb_define_singleton_method(pando_mSys, "orphaned?", orphaned, 0);
     rb_define_singleton_method(pando_mSys, "parent_pid", parent_pid, 0);

@@ -3,6 +3,7 @@
 require "test_helper"
 require "json"
 require "open3"
+require "support/c_program"
 require "support/servers"
 
 # Requests that end their workers: each costs one of them, nobody else is given it, and a path that goes on is named.
@@ -82,6 +83,30 @@ class PoisonTest < Minitest::Test
       assert_equal pid.to_i, server.wait_past("worker.lost")["pid"]
     ensure
       crashing&.close
+    end
+  end
+
+  # As WebAssembly and Java runtimes do, from the boot on or from their first use.
+  def test_a_fault_that_a_library_repairs_is_no_crash
+    environment = { "REPAIR" => Support::CProgram.library("repaired_fault") }
+    %w[boot first_use].each do |installed|
+      server = serve(app: <<~RUBY, config: "workers 1", env: environment)
+        require "fiddle"
+        library = Fiddle.dlopen(ENV.fetch("REPAIR"))
+        install, fault = %w[install_repair fault].map { |name| Fiddle::Function.new(library[name], [], Fiddle::TYPE_INT) }
+        installed = install.call if "#{installed}" == "boot"
+        nice = -> { Process.getpriority(Process::PRIO_PROCESS, 0) }
+        run(lambda do |env|
+          Process.kill(:SEGV, Process.pid) && sleep if env["PATH_INFO"] == "/crash"
+          installed ||= install.call
+          [200, {}, [[Process.pid, fault.call, nice.call].join(" ")]]
+        end)
+      RUBY
+      pid, repaired, nice = server.get("/").body.split
+      assert_equal ["1", Process.getpriority(Process::PRIO_PROCESS, 0).to_s], [repaired, nice]
+      assert_equal "#{pid} 2 #{nice}", server.get("/").body
+      server.wait_for("worker.leaving", pid: pid.to_i, reason: "it crashes") { die(server, "/crash") }
+      assert_equal 1, server.events("worker.leaving").size
     end
   end
 

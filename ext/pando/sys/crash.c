@@ -1,4 +1,4 @@
-/* Announces a crash to the monitor, see crash.h. Runs in workers. */
+/* Announces a crash to the monitor, see crash.h. Runs in workers, and in the molds that they are forked from. */
 #include "crash.h"
 
 #include <errno.h>
@@ -14,13 +14,13 @@
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL};
 #define CRASHES (sizeof(crashes) / sizeof(crashes[0]))
 /* Writing Ruby's crash report takes CPU time, and all other processes come first. */
-#define NICE 5
+#define NICER 5
 /* Bytes around the end of the stack: more than a C function needs for itself. */
 #define NEAR ((uintptr_t)1 << 20)
 
-/* The previous handler of each signal. */
-static struct sigaction before[CRASHES];
-static int chained[CRASHES];
+/* The handler of each signal that comes after ours. */
+static struct sigaction next[CRASHES];
+static int watched[CRASHES];
 static char record[PANDO_CRASH_WORDS_MAX];
 static size_t record_length;
 static int record_fd;
@@ -50,23 +50,30 @@ static void on_crash(int signo, siginfo_t *info, void *context)
     if (owner == getpid() && !stack_too_deep(info, context)) {
         owner = 0;
         (void)!send(record_fd, record, record_length, MSG_DONTWAIT | MSG_NOSIGNAL);
-        setpriority(PRIO_PROCESS, 0, NICE);
+        setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER); /* the kernel's limit is 19 */
     }
     errno = saved;
     for (size_t i = 0; i < CRASHES; i++)
-        if (crashes[i] == signo) before[i].sa_sigaction(signo, info, context);
+        if (crashes[i] == signo) next[i].sa_sigaction(signo, info, context);
 }
 
 /* Where no handler was set, nobody writes a report, so there is nothing to announce ahead of. */
-static int chain(size_t which)
+static int watch(size_t which)
 {
     struct sigaction action;
-    if (sigaction(crashes[which], NULL, &before[which]) == -1) return -1;
-    if (!(before[which].sa_flags & SA_SIGINFO)) return 0;
-    action = before[which];
+    if (sigaction(crashes[which], NULL, &next[which]) == -1) return -1;
+    if (!(next[which].sa_flags & SA_SIGINFO)) return 0;
+    action = next[which];
     action.sa_sigaction = on_crash;
     if (sigaction(crashes[which], &action, NULL) == -1) return -1;
-    chained[which] = 1;
+    watched[which] = 1;
+    return 0;
+}
+
+int pando_watch_crashes(void)
+{
+    for (size_t i = 0; i < CRASHES; i++)
+        if (!watched[i] && watch(i) == -1) return -1;
     return 0;
 }
 
@@ -88,8 +95,6 @@ int pando_announce_crash(int fd, const void *words, size_t length)
     memcpy(record, words, length);
     record_length = length;
     record_fd = fd;
-    for (size_t i = 0; i < CRASHES; i++)
-        if (!chained[i] && chain(i) == -1) return -1;
     owner = getpid();
     return 0;
 }

@@ -33,6 +33,7 @@ module Pando
         raise UsageError, "this is run by the pando monitor only" unless value
 
         ColdBootCommand.settle
+        Sys.watch_crashes
         *numbers, listeners, @pool = value.split(":", -1).values_at(0..5)
         @listeners = listeners.split(",")
         @monitor_pid, seat, generation, @others = numbers.map { |number| Integer(number, 10) }

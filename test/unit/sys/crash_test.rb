@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "English"
 require "fiddle"
 require "pando/sys"
 require "socket"
+require "support/c_program"
 require_relative "support/in_child"
 
 class SysCrashTest < Minitest::Test
@@ -25,6 +27,7 @@ class SysCrashTest < Minitest::Test
   def process
     Process.wait2(fork do
       [$stdout, $stderr].each { |io| io.reopen(File::NULL) }
+      2.times { Sys.watch_crashes }
       Sys.announce_crash(@theirs, "one")
       Sys.announce_crash(@theirs, "it crashes")
       yield
@@ -54,6 +57,46 @@ class SysCrashTest < Minitest::Test
     assert_equal :wait_readable, heard
   end
 
+  # Its handler comes later than Pando's, and so gets the signal first.
+  def test_a_fault_that_a_library_repairs_is_no_crash
+    install, fault = library
+    status = process { install.call && leave(fault.call) }
+
+    assert_equal 1, status.exitstatus
+    assert_equal :wait_readable, heard
+    assert_ended_by(:SEGV, process { install.call && fault.call && crash })
+    assert_equal "it crashes", heard
+  end
+
+  # The forked process does not put its handler before that of the library.
+  def test_a_fault_that_a_library_has_repaired_since_before_the_fork
+    install, fault = library
+    status = process do
+      install.call
+      Process.wait(fork { Sys.announce_crash(@theirs, "the child crashes") && leave(fault.call) })
+      leave($CHILD_STATUS.exitstatus)
+    end
+
+    assert_equal 1, status.exitstatus
+    assert_equal :wait_readable, heard
+  end
+
+  # A process that had a lower priority already keeps it. Here the library repairs the fault after Pando's handler.
+  def test_the_report_is_written_at_a_lower_priority
+    install, fault = library
+    before = [Process.getpriority(Process::PRIO_PROCESS, 0), 19]
+    after = before.map do |nice|
+      in_child do
+        Process.setpriority(Process::PRIO_PROCESS, 0, nice)
+        install.call && Sys.watch_crashes && Sys.announce_crash(@theirs, "it crashes") && fault.call
+        Process.getpriority(Process::PRIO_PROCESS, 0)
+      end
+    end
+
+    assert_equal ["it crashes"] * 2, [heard, heard]
+    assert_equal(before.map { |nice| [nice + 5, 19].min }, after)
+  end
+
   # Ruby makes an exception of it.
   def test_a_stack_that_is_too_deep_is_no_crash
     status = process do
@@ -78,6 +121,12 @@ class SysCrashTest < Minitest::Test
   end
 
   private
+
+  # @return [Array<Fiddle::Function>]
+  def library
+    library = Fiddle.dlopen(Support::CProgram.library("repaired_fault"))
+    %w[install_repair fault].map { |name| Fiddle::Function.new(library[name], [], Fiddle::TYPE_INT) }
+  end
 
   # Ruby 3.1 aborts then.
   def assert_ended_by(signal, status)
