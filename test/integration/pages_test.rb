@@ -18,6 +18,9 @@ class PagesTest < Minitest::Test
       when "/write" then 1.upto(#{PAGES}) { |page| TEXT.setbyte((page * 4096) - 1, 66) }
       when "/gc" then GC.start
       when "/fork" then next [200, {}, [fork { sleep }.to_s]]
+      when "/limit"
+        free = IO.sysopen(File::NULL).tap { |descriptor| IO.for_fd(descriptor).close }
+        Process.setrlimit(:NOFILE, free, Process.getrlimit(:NOFILE).last)
       end
       [200, {}, [Process.pid.to_s]]
     }
@@ -90,6 +93,15 @@ class PagesTest < Minitest::Test
 
     assert_equal [1, "pando: the worker has written nothing: it ended, or could not\n"], [status, complaint]
     assert_equal 200, @server.get("/").status
+  end
+
+  def test_a_worker_without_free_descriptors_says_so_and_lives_on
+    pid = @server.get("/limit").body
+
+    assert_equal ["", "pando: the worker could not record: Too many open files\n", 1], pando("pages", "0")
+    assert_equal(["Too many open files"], @server.events("pages.failed").map { |event| event["reason"] })
+    assert_equal pid, @server.get("/").body
+    assert_empty @server.events("worker.leaving")
   end
 
   private

@@ -31,7 +31,22 @@ module Pando
         # The report has been written all the same.
         reason ? report_failure("the recording is incomplete: #{reason}") : CLI::OK
       rescue Pando::Pages::Recording::Broken => e
-        report_failure(e.message)
+        reason = said_reason
+        report_failure(reason ? "the worker could not record: #{reason}" : e.message)
+      end
+
+      # A worker that cannot write the recording tells the monitor why.
+      # @return [String, nil] nil: it has ended
+      def said_reason
+        asked = { names: "pages.failed,worker.", after: @worker["last_event"] }
+        ControlClient.new(path).ask("events", asked, timeout: ANSWER) do |_, event|
+          next unless event["pid"] == @worker["pid"] && event["event"] != "worker.leaving"
+
+          return (event["reason"] if event["event"] == "pages.failed")
+        end
+        nil
+      rescue UsageError, ControlClient::Silent
+        nil # the server has ended as well
       end
 
       # Reports a wrong command line before the server is asked.

@@ -203,13 +203,15 @@ module Pando
           break if record == false
           return hang_up unless record
 
-          take(*record)
+          text, _sender, descriptors, stripped = record
+          take(text || stripped, descriptors)
         end
       rescue SystemCallError
         hang_up
       end
 
-      def take(text, _sender, descriptors)
+      # @param descriptors [Array<Integer>] without those for which the monitor has no room
+      def take(text, descriptors)
         word, = text && Control::Line.decode(text)
         case word
         when "ready" then ready

@@ -152,6 +152,9 @@ module Pando
                                                        request: request)
       end
 
+      # The child records no pages for `pando pages`, for this reason.
+      def pages_failed(child, reason) = Events.emit("pages.failed", **child.identity, reason: reason)
+
       def request_slow(child, text) = @pool.slow_requests.answered(child, text)
       def slow_request_over(child, text) = @pool.slow_requests.over(child, text)
 

@@ -26,7 +26,7 @@ module Pando
 
       # Reports that are a text and nothing else, and the method of ChildEvents that takes it.
       TEXTS = { checking: :child_checking, signalled: :child_signalled, replacement_wanted: :child_wants_replacement,
-                state_changed: :state_reported, reader_lost: :reader_lost,
+                state_changed: :state_reported, reader_lost: :reader_lost, pages_failed: :pages_failed,
                 slow: :request_slow, slow_over: :slow_request_over }.freeze
       # Others, and the method of the child that keeps it.
       KEPT = { detail: :add_detail, stack: :add_stacks }.freeze
@@ -89,10 +89,14 @@ module Pando
 
       # A service has a question for the monitor, and sends one end of a pair of sockets.
       def question?(child, packet)
-        packet.message.kind == :client && child.service? && packet.sender == child.pid && packet.descriptors.one?
+        packet.message.kind == :client && child.service? && packet.sender == child.pid &&
+          (packet.descriptors.one? || packet.stripped)
       end
 
+      # @param descriptor [Integer, nil] nil: the monitor has no room for it. The service finds its own end closed
       def welcome(service, descriptor)
+        return unless descriptor
+
         socket = Sys.take_socket(descriptor) or return reject(service, "a question without a socket")
         @control.welcome(socket, service)
       end

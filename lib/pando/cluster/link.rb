@@ -6,8 +6,9 @@ module Pando
   module Cluster
     # One end of the socket pair between monitor and child (AF_UNIX, SOCK_SEQPACKET), which exists before the child.
     class Link
-      # A received message, its sender's pid by the kernel's word, and its descriptors.
-      Packet = Struct.new(:message, :sender, :descriptors)
+      # A received message, its sender's pid by the kernel's word, and its descriptors. stripped: it came without them,
+      # because this process has no room for more.
+      Packet = Struct.new(:message, :sender, :descriptors, :stripped)
 
       # The peer broke the format, and must be ended for it.
       class Malformed < Pando::Error; end
@@ -60,14 +61,13 @@ module Pando
         return :nothing unless record
 
         bytes, sender, descriptors, stripped = record
-        message = @records.decode(bytes)
-        return Packet.new(message, sender, descriptors) if message
+        message = @records.decode(bytes || stripped)
+        return Packet.new(message, sender, descriptors) if message && bytes
 
         descriptors.each { |fd| Sys.close_fd(fd) }
-        message = @records.decode(stripped)
-        return Packet.new(message, sender, []) if message&.bearable?
+        raise Malformed, "a record of an unknown format" unless message
 
-        raise Malformed, "a record of an unknown format"
+        Packet.new(message, sender, [], true)
       end
 
       # Whether the other end has been closed, which cancels an order that came with this link.

@@ -23,14 +23,12 @@ module Pando
         # orders again
         lane: 38, leave_last: 39,
         # reports again
-        slow: 40, client: 41, stack: 42, slow_over: 43
+        slow: 40, client: 41, stack: 42, slow_over: 43, pages_failed: 44
       }.freeze
       NAMES = KINDS.invert.freeze
-      # Records whose descriptors may be missing.
-      BEARABLE = %i[spawn promote observe].freeze
       ROLES = %i[mold worker service].freeze
       LARGEST = 0xffff_ffff
-      private_constant :LARGEST, :BEARABLE
+      private_constant :LARGEST
 
       attr_reader :kind, :role, :seat, :slot, :generation, :lane, :text
 
@@ -62,9 +60,6 @@ module Pando
       def age
         lane.zero? ? 0.0 : ((Message.send(:clock) - lane) & LARGEST) / 10.0
       end
-
-      # @return [Boolean] whether the receiver can handle it without its descriptors, if it has no room for them
-      def bearable? = BEARABLE.include?(kind)
 
       # @return [Boolean] whether it is a {failure} that may pass
       def passing? = kind == :failed && lane == 1

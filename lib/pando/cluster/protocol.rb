@@ -9,6 +9,6 @@ module Pando
     # A monitor speaks only the protocol of its living children. A reload does not boot a release whose Pando has
     # another number, and a Pando with another number does not take over a running cluster: the server must be stopped
     # and started.
-    PROTOCOL = 11
+    PROTOCOL = 12
   end
 end

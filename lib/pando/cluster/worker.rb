@@ -333,9 +333,9 @@ module Pando
         end
       end
 
-      # A further lane, for another thread.
+      # A further lane, for another thread. It comes before the worker starts.
       def take_lane(packet)
-        lane = LaneDescriptors.from(packet.message.lane, packet.descriptors) or return
+        lane = LaneDescriptors.from(packet.message.lane, packet.descriptors) or raise Errno::EMFILE, "a thread's lane"
         payload.keep_open(lane.ios)
         @lanes << lane
         nil
@@ -361,12 +361,20 @@ module Pando
 
       # A reload has taken this listener out: clients that wait there are served, and no more come.
       def serve_out(packet)
+        return lose_clients if packet.stripped
+
         descriptor, *others = packet.descriptors
         others.each { |fd| Sys.close_fd(fd) }
         listener = descriptor && Listening::Listener.decode(packet.message.text, Listening::ListenerSocket.server(descriptor))
         listener ? @work.serve_out(listener, Sys.now + (options.stop_timeout / 2)) : depart
       ensure
         listener&.close
+      end
+
+      def lose_clients
+        lack = Errno::EMFILE.new("clients of a listener that a reload has removed").message
+        Events.emit("accept.failed", pid: pid, reason: lack)
+        nil
       end
 
       # A user wants to know why this worker's memory is private. One recording at a time: the former one ends.

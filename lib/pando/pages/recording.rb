@@ -2,7 +2,6 @@
 
 require "pando/cluster/control/line"
 require "pando/errors"
-require "pando/events"
 require "pando/sys"
 require "pando/sys/memory"
 require "pando/yjit"
@@ -22,7 +21,7 @@ module Pando
 
       # @param order [String] a record: jobs, seconds
       # @param descriptors [Array<Integer>] of the file that takes the recording, and of a pipe that gets a byte for
-      #   each job and one when the recording is over. The recorder closes both.
+      #   each job and one when the recording is over. The recorder closes both. None: the process has no room for them.
       # @return [Recorder, nil] nil: it is over already
       def self.start(worker, order, descriptors)
         _, wanted = Cluster::Control::Line.decode(order)
@@ -32,13 +31,14 @@ module Pando
           return new(worker, jobs, seconds, *files.each { |file| file.autoclose = true }).start
         end
 
-        refuse(descriptors)
-      rescue SystemCallError # a descriptor is not open for writing
-        refuse(descriptors)
+        refuse(worker, descriptors, "the order is malformed")
+      rescue SystemCallError => e # a descriptor is not open for writing
+        refuse(worker, descriptors, e.message)
       end
 
-      def self.refuse(descriptors)
+      def self.refuse(worker, descriptors, reason)
         descriptors.each { |fd| Sys.close_fd(fd) }
+        worker.report(:pages_failed, text: descriptors.empty? ? Errno::EMFILE.new.message : reason)
         nil
       end
       private_class_method :refuse
@@ -136,8 +136,7 @@ module Pando
       def give_up(error)
         @over = true
         Sys.watched_pages
-        Events.emit("pages.failed", slot: @worker.slot, generation: @worker.generation, pid: Process.pid,
-                                    reason: error.message)
+        @worker.report(:pages_failed, text: error.message)
         close
       end
 

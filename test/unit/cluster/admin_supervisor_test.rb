@@ -7,6 +7,7 @@ require "tmpdir"
 require "pando/cluster/monitor"
 require "pando/config"
 require "support/in_child"
+require "support/no_descriptors"
 require_relative "support/clock"
 require_relative "support/fakes"
 
@@ -15,6 +16,7 @@ class AdminSupervisorTest < Minitest::Test
   include ClusterSupport::Clock
   include ClusterSupport::Listening
   include Support::InChild
+  include Support::NoDescriptors
 
   AdminSupervisor = Pando::Cluster::AdminSupervisor
   Upgrade = Pando::Cluster::Upgrade
@@ -122,6 +124,15 @@ class AdminSupervisorTest < Minitest::Test
 
   def test_descriptors_that_nobody_wants_are_closed = assert_killed_for("ready", "beat", "nonsense")
   def test_a_client_without_a_socket_breaks_the_protocol = assert_killed_for("ready", "client")
+
+  def test_a_client_for_whose_socket_the_monitor_has_no_room_is_dropped
+    sends("client", "ready")
+    refute_empty(@poller.wait(PATIENCE))
+    without_free_descriptors { @admin.hear }
+    hear until events("admin.ready").any?
+
+    assert_nil(@admin.instance_variable_get(:@verdict))
+  end
 
   def test_a_rehearsal_of_an_upgrade_keeps_the_files_of_addresses_that_are_no_longer_wanted
     taken_up(document, Upgrade::StandIns.new)

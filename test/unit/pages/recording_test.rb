@@ -143,7 +143,11 @@ class PagesRecorderTest < Minitest::Test
   PAGES = 200
   TEXT = "a" * (PAGE * (PAGES + 1))
   OBJECTS = Array.new(50_000) { |number| "object #{number}" }
-  Worker = Struct.new(:slot, :generation, :requests)
+  # Keeps what it reports to the monitor.
+  Worker = Struct.new(:slot, :generation, :requests) do
+    def failures = @failures ||= []
+    def report(_kind, text:) = failures << text
+  end
 
   def test_pages_belong_to_what_made_them_private
     pages = record(3) do |recorder|
@@ -182,10 +186,8 @@ class PagesRecorderTest < Minitest::Test
   # Each thread of a worker reports its own jobs, and goes on to do so while another one hands over the recording.
   def test_jobs_of_several_threads_make_one_recording
     pages = record(20) do |recorder|
-      failures = []
-      Pando::Events.subscribe("pages.failed") { |event| failures << event[:reason] }
       after = Array.new(5) { Thread.new { Array.new(20) { recorder.job_finished(%w[GET /]) } } }.flat_map(&:value)
-      raise failures.first if failures.any?
+      raise @worker.failures.first if @worker.failures.any?
 
       after.last
     end
@@ -196,10 +198,9 @@ class PagesRecorderTest < Minitest::Test
 
   def test_a_recording_that_is_over_takes_nothing_more
     failures, *after = in_child do
-      failures = []
-      Pando::Events.subscribe("pages.failed") { |event| failures << event[:reason] }
       recorder = started(File.open(File::NULL, "w"), File.open(File::NULL, "w"), 1)
-      [failures, *Array.new(2) { recorder.job_finished(%w[GET /]) }, recorder.tick, recorder.finish("it leaves")]
+      after = Array.new(2) { recorder.job_finished(%w[GET /]) }.push(recorder.tick, recorder.finish("it leaves"))
+      [@worker.failures, *after]
     end
 
     assert_equal [[], [nil] * 4], [failures, after]
@@ -211,7 +212,8 @@ class PagesRecorderTest < Minitest::Test
       fds = [writer.fcntl(Fcntl::F_DUPFD, 0), writer.fcntl(Fcntl::F_DUPFD, 0)]
       writer.close
 
-      assert_nil Pando::Pages::Recorder.start(Worker.new(0, 0, 0), wish, fds)
+      assert_nil Pando::Pages::Recorder.start(worker = Worker.new(0, 0, 0), wish, fds)
+      assert_equal ["the order is malformed"], worker.failures
       assert_equal "", reader.read # both are closed
       reader.close
     end
@@ -223,7 +225,8 @@ class PagesRecorderTest < Minitest::Test
     fds = [writer.fcntl(Fcntl::F_DUPFD, 0), reader.fcntl(Fcntl::F_DUPFD, 0)]
     writer.close
 
-    assert_nil Pando::Pages::Recorder.start(Worker.new(0, 0, 0), "pages jobs=1 seconds=5", fds)
+    assert_nil Pando::Pages::Recorder.start(worker = Worker.new(0, 0, 0), "pages jobs=1 seconds=5", fds)
+    assert_equal [Errno::EINVAL.new.message], worker.failures
     assert_equal "", reader.read
     assert_raises(Errno::EBADF) { IO.for_fd(fds.last) }
   ensure
@@ -235,10 +238,10 @@ class PagesRecorderTest < Minitest::Test
       reader, writer = IO.pipe
       reader.close
       recorder = started(File.open(File::NULL, "w"), writer, 5)
-      [recorder.nil?, recorder.job_finished(%w[GET /]).nil?, Pando::Sys.watched_pages.first.empty?]
+      [recorder.nil?, recorder.job_finished(%w[GET /]).nil?, Pando::Sys.watched_pages.first.empty?, @worker.failures]
     end
 
-    assert_equal [false, true, true], outcome
+    assert_equal [false, true, true, [Errno::EPIPE.new.message]], outcome
   end
 
   private
@@ -263,6 +266,6 @@ class PagesRecorderTest < Minitest::Test
 
   def started(file, bell, jobs, seconds = 60)
     descriptors = [file, bell].map { |io| io.fcntl(Fcntl::F_DUPFD, 0) }
-    Pando::Pages::Recorder.start(Worker.new(1, 2, 3), "pages jobs=#{jobs} seconds=#{seconds}", descriptors)
+    Pando::Pages::Recorder.start(@worker = Worker.new(1, 2, 3), "pages jobs=#{jobs} seconds=#{seconds}", descriptors)
   end
 end

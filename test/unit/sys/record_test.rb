@@ -3,10 +3,12 @@
 require "test_helper"
 require "socket"
 require "pando/sys"
+require "support/no_descriptors"
 require_relative "support/in_child"
 
 class SysRecordTest < Minitest::Test
   include SysSupport::InChild
+  include Support::NoDescriptors
 
   Sys = Pando::Sys
 
@@ -53,14 +55,9 @@ class SysRecordTest < Minitest::Test
   # This process may have no more descriptors: what was said is heard all the same.
   def test_descriptors_that_there_is_no_room_for
     Sys.send_record(@theirs, "take it", [@theirs])
-    free = IO.pipe.each(&:close).then { IO.sysopen(File::NULL).tap { |fd| IO.for_fd(fd).close } }
-    limits = Process.getrlimit(:NOFILE)
-    Process.setrlimit(:NOFILE, free, limits.last)
-    record = Sys.receive_record(@ours)
+    record = without_free_descriptors { Sys.receive_record(@ours) }
 
     assert_equal [nil, Process.pid, [], "take it"], record
-  ensure
-    Process.setrlimit(:NOFILE, *limits) if limits
   end
 
   def test_the_sender_is_the_one_that_the_kernel_names

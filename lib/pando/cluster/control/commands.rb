@@ -84,7 +84,8 @@ module Pando
           raise Refused, "the worker does not listen" unless
             worker.order(Message.new(:record_pages, text: wish), session.descriptors)
 
-          session.say("worker", **worker.identity, pool: arguments["pool"], mold: mold_of(worker)&.pid)
+          session.say("worker", **worker.identity, pool: arguments["pool"], mold: mold_of(worker)&.pid,
+                                                   last_event: @recent.last)
         end
 
         # Without a slot, the worker that has served most.

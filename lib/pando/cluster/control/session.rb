@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/control/line"
+require "pando/cluster/open_files"
 
 module Pando
   module Cluster
@@ -78,9 +79,10 @@ module Pando
 
         # @return [String, nil] its command, once the line is whole
         def command
-          chunk, _, descriptors = Sys.receive_record(@socket, Line::LIMIT)
+          chunk, _, descriptors, stripped = Sys.receive_record(@socket, Line::LIMIT)
           return if chunk == false
-          return close && nil unless take_descriptors(descriptors) && chunk && !chunk.empty?
+          return refuse_stripped(descriptors) if stripped
+          return close && nil unless take_descriptors(descriptors) && !chunk.to_s.empty?
           return if @asked
 
           @input << chunk
@@ -133,6 +135,13 @@ module Pando
         end
 
         private
+
+        # The command came without what belongs to it, because the monitor has no room for more descriptors.
+        def refuse_stripped(descriptors)
+          descriptors.each { |fd| Sys.close_fd(fd) }
+          finish("failed", reason: OpenFiles.explain(Errno::EMFILE.new)) unless @asked
+          nil
+        end
 
         # @return [Boolean] false: too many
         def take_descriptors(descriptors)

@@ -4,11 +4,13 @@ require "test_helper"
 require "socket"
 require "pando/cluster/monitor"
 require "pando/sys"
+require "support/no_descriptors"
 require_relative "../support/clock"
 
 # One client of the control socket, good or bad.
 class ControlSessionTest < Minitest::Test
   include ClusterSupport::Clock
+  include Support::NoDescriptors
 
   Session = Pando::Cluster::Control::Session
   LIMIT = Pando::Cluster::Control::Line::LIMIT
@@ -39,6 +41,16 @@ class ControlSessionTest < Minitest::Test
 
     assert_nil(@session.command)
     refute_predicate(@session, :closed?)
+  end
+
+  # The command would not be what the client has meant.
+  def test_a_command_whose_descriptors_have_no_room_is_refused
+    @client.sendmsg("pages jobs=0 seconds=5\n", 0, nil, Socket::AncillaryData.unix_rights($stdin, $stdout))
+    command = without_free_descriptors { @session.command }
+
+    assert_nil(command)
+    assert_match(/\Afailed reason=Too%20many%20open%20files.*ulimit/, @client.read)
+    assert_predicate(@session, :closed?)
   end
 
   def test_who_hangs_up_is_forgotten
