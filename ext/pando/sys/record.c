@@ -72,7 +72,8 @@ int pando_record_receive(int link, void *bytes, size_t capacity, struct pando_re
             record->sender = sender.pid;
         }
     }
-    record->stripped = (message.msg_flags & MSG_CTRUNC) && !(message.msg_flags & MSG_TRUNC);
+    record->stripped = (message.msg_flags & MSG_CTRUNC) && !(message.msg_flags & MSG_TRUNC) &&
+                       record->fd_count < PANDO_RECORD_MAX_FDS;
     if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) record->truncated = 1;
     record->length = (size_t)received;
     return received > 0 || record->fd_count > 0;

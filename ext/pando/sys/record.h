@@ -14,7 +14,7 @@ struct pando_record {
     int fds[PANDO_RECORD_MAX_FDS];
     int fd_count;
     int truncated;   /* the packet or its descriptors did not fit */
-    int stripped;    /* only its descriptors did not fit: too many, or this process may open no more */
+    int stripped;    /* its descriptors were lost, since this process may open no more, and it did not have too many */
 };
 
 /* 0 or -1 with errno. Never blocks, never raises SIGPIPE. */

@@ -12,6 +12,8 @@ module Pando
 
       RECORD = Switch.new(name: :record, flags: %w[--record], argument: "N", type: Types::Whole.new(1..1000),
                           help: "With `pages`: watch the worker's next N requests (up to 1000).").freeze
+      # One of these events is the last that a worker causes if it could not record.
+      LAST = %w[pages.failed worker.exited worker.lost worker.killed worker.failed].freeze
       # Seconds beyond `--wait`, because the worker may be in the middle of a request.
       GRACE = 30.0
 
@@ -25,13 +27,12 @@ module Pando
       end
 
       def answer
-        recording = record
-        write_report(report(recording))
+        write_report(report(recording = record))
         reason = recording.facts["cut_short"]
         # The report has been written all the same.
         reason ? report_failure("the recording is incomplete: #{reason}") : CLI::OK
       rescue Pando::Pages::Recording::Broken => e
-        reason = said_reason
+        reason = said_reason unless recording
         report_failure(reason ? "the worker could not record: #{reason}" : e.message)
       end
 
@@ -40,7 +41,7 @@ module Pando
       def said_reason
         asked = { names: "pages.failed,worker.", after: @worker["last_event"] }
         ControlClient.new(path).ask("events", asked, timeout: ANSWER) do |_, event|
-          next unless event["pid"] == @worker["pid"] && event["event"] != "worker.leaving"
+          next unless event["pid"] == @worker["pid"] && LAST.include?(event["event"])
 
           return (event["reason"] if event["event"] == "pages.failed")
         end

@@ -26,13 +26,19 @@ module Pando
       def self.start(worker, order, descriptors)
         _, wanted = Cluster::Control::Line.decode(order)
         jobs, seconds = wanted&.values_at("jobs", "seconds")&.map { |text| Integer(text.to_s, 10, exception: false) }
-        if descriptors.size == 2 && JOBS.cover?(jobs) && SECONDS.cover?(seconds)
-          files = descriptors.map { |fd| IO.for_fd(fd, "wb", autoclose: false) }
-          return new(worker, jobs, seconds, *files.each { |file| file.autoclose = true }).start
+        unless descriptors.size == 2 && JOBS.cover?(jobs) && SECONDS.cover?(seconds)
+          return refuse(worker, descriptors, "the order is malformed")
         end
 
-        refuse(worker, descriptors, "the order is malformed")
-      rescue SystemCallError => e # a descriptor is not open for writing
+        files = take(worker, descriptors) or return
+        new(worker, jobs, seconds, *files).start
+      end
+
+      # @return [Array<IO>, nil] nil: a descriptor is not open for writing
+      def self.take(worker, descriptors)
+        files = descriptors.map { |fd| IO.for_fd(fd, "wb", autoclose: false) }
+        files.each { |file| file.autoclose = true }
+      rescue SystemCallError => e
         refuse(worker, descriptors, e.message)
       end
 
@@ -41,7 +47,7 @@ module Pando
         worker.report(:pages_failed, text: descriptors.empty? ? Errno::EMFILE.new.message : reason)
         nil
       end
-      private_class_method :refuse
+      private_class_method :take, :refuse
 
       def initialize(worker, jobs, seconds, file, progress)
         @worker = worker
@@ -108,6 +114,7 @@ module Pando
         cut_short ||= "there is more than a recording can hold" unless all
         usage = Sys::Memory.usage(Process.pid)
         recording(steps, pages, private: usage&.private, pss: usage&.pss, cut_short: cut_short).write(@file)
+        @file.flush # reports a full disk
         close
       end
 
@@ -142,13 +149,20 @@ module Pando
 
       # The command reads the file once it has the last byte.
       def close
-        @file.close
+        close_file
         @progress.write_nonblock(OVER, exception: false)
         nil
       rescue Errno::EPIPE # the command has gone
         nil
       ensure
         @progress.close
+      end
+
+      # What its buffer still holds after a failure cannot be written now either. It is closed all the same.
+      def close_file
+        @file.close
+      rescue SystemCallError
+        nil
       end
     end
 

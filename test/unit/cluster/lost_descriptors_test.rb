@@ -27,6 +27,19 @@ class ClusterLostDescriptorsTest < Minitest::Test
     [ours, theirs].each(&:close)
   end
 
+  # That is no lack of room, but a broken protocol.
+  def test_a_record_with_too_many_is_not_stripped
+    ours, theirs = UNIXSocket.pair(:SEQPACKET)
+    rights = Socket::AncillaryData.unix_rights(*Array.new(20) { $stdin })
+    theirs.sendmsg("text", 0, nil, rights)
+    text, _sender, descriptors, stripped = Pando::Sys.receive_record(ours, 100)
+
+    assert_equal [nil, false], [text, stripped]
+  ensure
+    descriptors&.each { |fd| Pando::Sys.close_fd(fd) }
+    [ours, theirs].each(&:close)
+  end
+
   def test_some_of_them_do_not_stay_open
     ours, theirs = Link.pair
     GC.disable # it would close what others have forgotten

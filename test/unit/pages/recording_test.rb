@@ -233,6 +233,23 @@ class PagesRecorderTest < Minitest::Test
     reader.close
   end
 
+  # Both at once and after a job: the worker goes on, and the command is told that it is over.
+  def test_a_full_disk_ends_the_recording_and_nothing_else
+    [0, 1].each do |jobs|
+      reader, writer = IO.pipe
+      ended, failures = in_child do
+        recorder = started(File.open("/dev/full", "w"), writer, jobs)
+        recorder = recorder.job_finished(%w[GET /]) if recorder
+        [recorder.nil?, @worker.failures]
+      end
+      writer.close
+
+      assert_equal [true, [Errno::ENOSPC.new.message]], [ended, failures]
+      assert_equal Pando::Pages::Recorder::OVER, reader.read.delete(Pando::Pages::Recorder::STEP)
+      reader.close
+    end
+  end
+
   def test_who_no_longer_listens_is_left_alone
     outcome = in_child do
       reader, writer = IO.pipe
