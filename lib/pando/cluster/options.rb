@@ -19,7 +19,7 @@ module Pando
     #   longest_request soft and hard timeout added up; nil: requests may last for ever
     #   longest_wait    that an idle worker may spend on a job that is still arriving
     #   check_timeout   from a step of a child's self-check to the next one; nil: as long as it takes
-    #   oom_score_adj   of workers; nil: unchanged
+    #   oom_score_adj   how far workers lie above the monitor; nil: unchanged
     #   control         the control socket, see Control::Spec; nil: none
     #   admin           see AdminSupervisor::Spec; nil: there is no admin process
     #   pidfile         where the monitor writes its process id; nil: nowhere

@@ -254,23 +254,35 @@ module Pando
 
     # Sets which process the kernel kills first when memory runs out: workers before the reactor, the reactor before the
     # mold, and the monitor last, since the server ends with it. An unprivileged process may raise its oom_score_adj,
-    # and lower it to its initial value. So the monitor's own stays as it is and the others lie above it.
+    # and lower it to its initial value. So the monitor's own stays as it is and the others lie above it, wherever a
+    # service manager has put it.
     module OOMScore
-      # Shares of the way from the monitor's score to the workers'.
-      SHARES = { reactor: 1/2r, mold: 1/4r }.freeze
+      # The kernel's highest value.
+      MOST = 1000
 
       # Does nothing if a sandbox forbids it.
       #
-      # @param workers [Integer, nil] the score of workers; nil: no score is changed
+      # @param above [Integer, nil] how far workers lie above the monitor; nil: no score is changed
       # @param monitor [Integer, String] its pid @param pid [Integer, String] of the process
-      def self.set(role, workers, monitor:, pid: "self")
-        return unless workers
+      def self.set(role, above, monitor:, pid: "self")
+        return unless above
 
         base = File.read("/proc/#{monitor}/oom_score_adj").to_i
-        score = role == :worker ? workers : base + ([workers - base, 0].max * SHARES.fetch(role)).round
-        File.write("/proc/#{pid}/oom_score_adj", score.to_s)
+        File.write("/proc/#{pid}/oom_score_adj", of(role, above, base).to_s)
       rescue SystemCallError
         nil
+      end
+
+      # The reactor lies half way between the monitor and the workers, the mold a quarter of the way. If there is little
+      # room, workers are told apart first, then the reactor.
+      #
+      # @param base [Integer] the monitor's score
+      # @return [Integer]
+      def self.of(role, above, base)
+        worker = [above, MOST - base].min
+        reactor = worker.fdiv(2).ceil.clamp(0, [worker - 1, 0].max)
+        mold = worker.fdiv(4).ceil.clamp(0, [reactor - 1, 0].max)
+        base + { worker: worker, reactor: reactor, mold: mold }.fetch(role)
       end
     end
 
