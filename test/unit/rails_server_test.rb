@@ -4,6 +4,7 @@ require "test_helper"
 require "fileutils"
 require "socket"
 require "tmpdir"
+require "pando/cluster"
 require "pando/rails_server"
 
 # `bin/rails server -d` says what keeps the server from starting while it still has a terminal.
@@ -37,7 +38,7 @@ class RailsServerTest < Minitest::Test
   end
 
   def test_a_pidfile_of_a_server_that_runs
-    pid = Process.spawn("sleep", "60", chdir: @folder)
+    pid = Process.spawn(["sleep", Pando::Cluster::Monitor::TITLE], "60", chdir: @folder)
     path = File.join(@folder, "server.pid")
     File.write(path, pid)
     said, steps = start(Port: @port, pid: path)

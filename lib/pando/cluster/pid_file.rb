@@ -12,7 +12,7 @@ module Pando
       # @raise [BootError] another server of this application has the file
       def refuse_second_server
         pid = owner if @path
-        return if pid.nil? || pid == Process.pid || !server?(pid) || (ancestor?(pid) && !monitor?(pid))
+        return if pid.nil? || pid == Process.pid || !server?(pid)
 
         raise BootError, "a server is already running (pid #{pid}, file #{@path}): stop it, or choose another pidfile"
       end
@@ -84,31 +84,22 @@ module Pando
         nil
       end
 
-      # The shell or the init process that starts this server works in the same directory.
-      def ancestor?(pid)
-        ancestor = Process.ppid
-        ancestor = parent(ancestor) until ancestor.zero? || ancestor == pid # 0: outside of this PID namespace
-        ancestor == pid
-      rescue SystemCallError
-        false # it has just ended, or may not be seen
-      end
+      # The id of a killed server may belong to another process by now, in a container almost certainly: to one of
+      # another user, or to a shell or a command of this application. A server of this application has the same working
+      # directory.
+      def server?(pid) = monitor?(pid) && here?(pid)
 
-      # A request or job of a server may start another one.
+      # Everybody may read the name of a process.
       def monitor?(pid)
         File.read("/proc/#{pid}/cmdline").start_with?(Monitor::TITLE)
       rescue SystemCallError
-        false # it has just ended
+        false # it has just ended, or is hidden
       end
 
-      # Behind the command's name, which may contain anything (proc(5)).
-      def parent(pid) = File.read("/proc/#{pid}/stat").rpartition(")").last.split[1].to_i
-
-      # The id of a killed server may belong to another process by now, in a container almost certainly. A server of
-      # this application has the same working directory.
-      def server?(pid)
+      def here?(pid)
         File.readlink("/proc/#{pid}/cwd") == Dir.pwd
       rescue Errno::EACCES
-        true # another user's: it cannot be examined
+        true # another user's server: it cannot be examined
       rescue SystemCallError
         false
       end

@@ -42,11 +42,38 @@ class ClusterPidFileTest < Minitest::Test
   end
 
   # In a container the pid of a killed server is soon another program's.
-  def test_the_file_that_names_a_process_elsewhere_is_replaced
-    within_sleeper("/") do |pid|
+  def test_the_file_that_names_a_server_elsewhere_is_replaced
+    within_server("/") do |pid|
       File.write(@path, pid)
 
-      assert_equal "#{Process.pid}\n", PidFile.new(@path).claim && File.read(@path)
+      assert_predicate self, :claimed?
+    end
+  end
+
+  # A command of the application, an editor or the like.
+  def test_the_file_that_names_another_program_in_this_folder_is_replaced
+    within_sleeper(Dir.pwd) do |pid|
+      File.write(@path, pid)
+
+      assert_predicate self, :claimed?
+    end
+  end
+
+  # Which is not to be examined, but for its name.
+  def test_the_file_that_names_another_users_program_is_replaced
+    within_sleeper(Dir.pwd) do |pid|
+      File.write(@path, pid)
+      outcome = as_another_user { [error_of { File.readlink("/proc/#{pid}/cwd") }, claimed?] }
+
+      assert_equal ["Errno::EACCES", true], outcome
+    end
+  end
+
+  def test_another_users_server_is_refused
+    within_server(Dir.pwd) do |pid|
+      File.write(@path, pid)
+
+      assert_equal("Pando::BootError", as_another_user { error_of { PidFile.new(@path).claim } })
     end
   end
 
@@ -72,7 +99,7 @@ class ClusterPidFileTest < Minitest::Test
   end
 
   def test_a_second_server_of_this_folder_is_refused
-    within_sleeper(Dir.pwd) do |pid|
+    within_server(Dir.pwd) do |pid|
       File.write(@path, pid)
       error = assert_raises(Pando::BootError) { PidFile.new(@path).claim }
 
@@ -88,7 +115,7 @@ class ClusterPidFileTest < Minitest::Test
     PidFile.new(nil).refuse_second_server
 
     assert_empty Dir.children(@folder)
-    within_sleeper(Dir.pwd) do |pid|
+    within_server(Dir.pwd) do |pid|
       File.write(@path, pid)
       assert_raises(Pando::BootError) { file.refuse_second_server }
       file.release
@@ -220,12 +247,26 @@ class ClusterPidFileTest < Minitest::Test
     File.join(link, "server.pid")
   end
 
-  def within_sleeper(folder)
-    pid = Process.spawn("sleep", "1000", chdir: folder)
-    wait_until(message: "the sleeper") { File.read("/proc/#{pid}/comm") == "sleep\n" }
+  # Not as root, who may examine everything.
+  def as_another_user(&block)
+    skip("it takes root to become another user") unless Process.uid.zero?
+
+    File.chmod(0o777, @folder)
+    in_child do
+      Process::UID.change_privilege(65_534)
+      block.call
+    end
+  end
+
+  def within_sleeper(folder, name = "sleep")
+    pid = Process.spawn(["sleep", name], "1000", chdir: folder)
+    wait_until(message: name) { File.read("/proc/#{pid}/cmdline").start_with?(name) }
     yield pid
   ensure
     Process.kill("KILL", pid)
     Process.wait(pid)
   end
+
+  # A process with the name of a monitor.
+  def within_server(folder, &block) = within_sleeper(folder, Pando::Cluster::Monitor::TITLE, &block)
 end
