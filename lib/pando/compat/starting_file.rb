@@ -11,11 +11,13 @@ module Pando
         # The configuration of Pando. Every setting is optional: `pando config` shows those that hold and where each
         # comes from, docs/configuration.md explains them.
 
-        # Where to listen. Without a line: 127.0.0.1:8080, or the port that PORT names.
-        listen ENV["PORT"] if ENV["PORT"]
+        # Where to listen. Without a line: on all addresses at the port that PORT names, else at 127.0.0.1:8080. For a
+        # Rails app that is 0.0.0.0:3000, and 127.0.0.1:3000 in development.
+        # listen "0.0.0.0:8080"
 
-        # A worker serves one request at a time. Without a line there is one for each CPU.
-        workers ENV["WEB_CONCURRENCY"] if ENV["WEB_CONCURRENCY"]
+        # A worker serves one request at a time. Without a line there are as many as WEB_CONCURRENCY says, else one for
+        # each CPU, or fewer if memory is short; in development one.
+        # workers 4
 
         # A request that takes longer is ended with Pando::RequestTimeout; 2 seconds later its worker is killed.
         # timeout 20, grace: 2

@@ -98,6 +98,26 @@ class InitTest < ConfigTestCase
     assert_equal ["0.0.0.0:4000"], starting_file_with("PORT" => "4000").listen.map(&:to_s)
   end
 
+  # As in a Compose file whose variables are not set.
+  def test_a_starting_file_where_the_variables_are_empty
+    assert_equal 0, init.last
+    config = starting_file_with("PORT" => "", "WEB_CONCURRENCY" => "")
+
+    assert_equal %w[default default], [config.source(:listen), config.source(:workers)]
+  end
+
+  def test_what_a_starting_file_says_of_the_address_is_so
+    assert_equal 0, init.last
+    said = File.read(File.join(@dir, "config/pando.rb"))[/^# Where to listen.*?^(?!# )/m].scan(/[\d.]+:\d+/)
+    outside = load_config.listen.map(&:to_s)
+    %w[config/application.rb config/environment.rb].each { |name| write(name, "") }
+    production, development = %w[production development].map do |name|
+      load_config(env: { "RACK_ENV" => name }).listen.map(&:to_s)
+    end
+
+    assert_equal [outside, production, development].flatten, said.first(3)
+  end
+
   def test_in_a_bundle_the_next_command_is_the_bundles
     assert_equal "next: bundle exec pando --check\n", init(env: { "BUNDLE_GEMFILE" => "Gemfile" }).first.lines.last
   end
@@ -106,8 +126,8 @@ class InitTest < ConfigTestCase
     write("Gemfile.lock", "GEM\n  specs:\n    sidekiq (7.3.0)\n    solid_queue (1.2.0)\n")
 
     assert_equal 0, init.last
-    text = File.read(File.join(@dir, "config/pando.rb")).gsub(/^# (?=node|timeout|memory|refork|self_test)/, "")
-    write("config/pando.rb", text)
+    text = File.read(File.join(@dir, "config/pando.rb"))
+    write("config/pando.rb", text.gsub(/^# (?=node|listen|workers|timeout|memory|refork|self_test)/, ""))
     assert_equal %i[solid_queue sidekiq], load_config.nodes.map(&:runner)
   end
 
@@ -117,7 +137,7 @@ class InitTest < ConfigTestCase
   def starting_file_with(environment)
     before = environment.to_h { |name, _| [name, ENV.fetch(name, nil)] }
     ENV.update(environment)
-    load_config
+    load_config(env: environment)
   ensure
     ENV.update(before)
   end
