@@ -89,6 +89,14 @@ class SignalsTest < Minitest::Test
     assert_equal([1, 1], server.workers.map { |worker| worker.title[/gen (\d+)/, 1].to_i })
   end
 
+  def test_usr1_without_an_access_log_says_that_it_loads_nothing
+    server = start("workers 1")
+    told = server.wait_for("signal.ignored") { server.signal("USR1") }
+
+    assert_equal(%w[USR1 warn], told.values_at("name", "level"))
+    assert_empty(server.events("reload.started"))
+  end
+
   def test_usr2_is_refused_while_a_refork_is_on_its_way
     server = start("workers 1")
     answer = ask_in_thread(server, "/hold") # the only worker will become a mold after this request

@@ -99,7 +99,7 @@ module Pando
         when "TERM", "INT", "QUIT" then stop(signal)
         when "TTIN" then @jobs ? show_stacks : scale(1)
         when "TTOU" then scale(-1) unless @jobs
-        when "USR1" then @monitor.reactors.reopen_log
+        when "USR1" then reopen_log
         else change(signal) unless ending?
         end
       end
@@ -128,6 +128,14 @@ module Pando
       def refork
         pools = @monitor.pools
         pools.each { |pool| pools.about(pool) { pool.generations.refork("USR2") } }
+      end
+
+      # Puma loads a new release at this signal. Scripts that were made for it end well, and the old release serves on.
+      def reopen_log
+        return @monitor.reactors.reopen_log if @monitor.reactors.log?
+
+        Events.emit("signal.ignored", name: "USR1", reason: "it opens the access log anew, and there is none",
+                                      advice: "to load a new release, send HUP or run `pando reload`")
       end
 
       # Scales the first pool. `pando scale` scales any pool.

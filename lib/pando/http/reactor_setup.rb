@@ -35,6 +35,9 @@ module Pando
       # @return [Boolean] whether a reactor is needed before there is a worker: for health checks
       def early? = !@health.nil?
 
+      # @return [Boolean] whether the reactor writes an access log
+      def log? = !@settings.access_log.nil?
+
       # @return [Array<IO, Channel>] what each mold inherits: the channel, and the eventfd that wakes the reactor
       def descriptors = [@channel, @eventfd]
 

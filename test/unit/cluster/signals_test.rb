@@ -76,6 +76,7 @@ end
 # What ^C means while a request runs, and before and after that.
 class ClusterSignalOrdersTest < Minitest::Test
   include ClusterSupport::Clock
+  include ClusterSupport::Listening
 
   # @!attribute had [Boolean]
   # @!attribute prompt [Boolean]
@@ -91,7 +92,7 @@ class ClusterSignalOrdersTest < Minitest::Test
     end
   end
 
-  Cluster = Struct.new(:roster, :shutdown, :reload, :ending) { alias_method :ending?, :ending }
+  Cluster = Struct.new(:roster, :shutdown, :reload, :ending, :reactors) { alias_method :ending?, :ending }
   Roster = Struct.new(:workers)
   Worker = Struct.new(:row)
   Row = Struct.new(:busy_since)
@@ -152,6 +153,24 @@ class ClusterSignalOrdersTest < Minitest::Test
     look(@orders.due - now)
 
     assert_equal [[], nil], [reload.calls, @orders.due]
+  end
+
+  def test_usr1_is_for_the_access_log
+    @cluster.reactors = Class.new(ClusterSupport::Recorder) { def log? = true }.new
+    @orders.obey("USR1")
+
+    assert_equal [[:reopen_log]], @cluster.reactors.calls
+    assert_empty @events
+  end
+
+  # As a deployment script that was made for Puma sends it.
+  def test_without_an_access_log_usr1_says_what_loads_a_new_release
+    @cluster.reactors = Pando::Cluster::Listening::DirectMode.new(nil, nil)
+    @orders.obey("USR1")
+
+    told, = events("signal.ignored")
+    assert_equal ["USR1", "it opens the access log anew, and there is none"], told.payload.values_at(:name, :reason)
+    assert_match(/\bHUP\b.*`pando reload`/, told[:advice])
   end
 
   def test_at_a_prompt_it_is_the_debuggers

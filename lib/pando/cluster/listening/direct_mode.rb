@@ -20,7 +20,7 @@ module Pando
         def counters_of(_pool) = nil
         def waiting_for(_pool) = nil
         def requests_of(_pool) = nil
-        def reopen_log = nil
+        def log? = false
         def told? = @listeners.leaving.empty?
         def heard_at(now) = now
         def to_state(_state) = nil

@@ -87,6 +87,9 @@ module Pando
         # @return [Integer] requests that wait for its workers
         def waiting_for(pool) = @setup.waiting.fetch(pool)
 
+        # @return [Boolean] whether there is an access log
+        def log? = @setup.log?
+
         # The access log's file has been moved away. A new reactor opens it anyway.
         def reopen_log = @reopening = true
 

@@ -33,6 +33,7 @@ module Pando
       define "admin.failed", :error, %i[pid reason]
       define "setting.ignored", :warn, %i[name reason advice]
       define "setting.followed", :info, %i[name reason]
+      define "signal.ignored", :warn, %i[name reason advice]
       define "workers.scaled", :info, %i[from to reason]
       define "pool.failing", :error, %i[reason]
 
