@@ -13,17 +13,58 @@ require "support/shared_library"
 class ContainerTest < Minitest::Test
   include Support::Servers
 
-  # A seccomp filter refuses with EPERM or, as a kernel that lacks the call does, with ENOSYS.
-  REFUSING_MEMORY = <<~C
+  # Refuses the call that the variable REFUSED names, as a seccomp filter does: with EPERM or, as a kernel that lacks the
+  # call, with ENOSYS.
+  REFUSING = <<~C
+    #include <dlfcn.h>
     #include <errno.h>
+    #include <stdarg.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/syscall.h>
     #include <unistd.h>
+
+    static int refused(const char *call)
+    {
+        const char *calls = getenv("REFUSED");
+        if (!calls || strcmp(calls, call) != 0) return 0;
+        errno = access("denied", F_OK) == 0 ? EPERM : ENOSYS;
+        return 1;
+    }
+
+    long syscall(long number, ...)
+    {
+        long a[6];
+        va_list list;
+        va_start(list, number);
+        for (int i = 0; i < 6; i++) a[i] = va_arg(list, long);
+        va_end(list);
+        if (number == SYS_pidfd_open && refused("pidfd_open")) return -1;
+        if (number == SYS_pidfd_send_signal && refused("pidfd_send_signal")) return -1;
+        long (*kernel)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+        return kernel(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    }
 
     int memfd_create(const char *name, unsigned int flags)
     {
-        errno = access("denied", F_OK) == 0 ? EPERM : ENOSYS;
-        return -1;
+        return refused("memfd_create") ? -1 : (int)syscall(SYS_memfd_create, name, flags);
+    }
+
+    int eventfd(unsigned int count, int flags)
+    {
+        return refused("eventfd2") ? -1 : (int)syscall(SYS_eventfd2, count, flags);
     }
   C
+  # What does not work, the name in the error, and the calls that are needed.
+  REFUSALS = {
+    "memfd_create" => ["the memory that the server's processes share cannot be made", "scoreboard",
+                       "call memfd_create(2): allow it"],
+    "eventfd2" => ["what wakes the server's processes cannot be made", "eventfd", "call eventfd2(2): allow it"],
+    "pidfd_open" => ["the server's processes cannot be watched", "pidfd_open",
+                     "calls pidfd_open(2) and pidfd_send_signal(2): allow them"],
+    "pidfd_send_signal" => ["the server's processes cannot be watched", "pidfd_send_signal",
+                            "calls pidfd_open(2) and pidfd_send_signal(2): allow them"]
+  }.freeze
 
   # /orphan leaves a process behind that has ended; its pid is the answer.
   APP = <<~'RUBY'
@@ -144,16 +185,17 @@ class ContainerTest < Minitest::Test
     assert_equal 0, server.wait_for_exit.exitstatus
   end
 
-  def test_no_memory_to_share_for_a_filter_refuses_it
-    library = Support::SharedLibrary.path("librefusingmemory.so", REFUSING_MEMORY)
-    errors = { "" => "Function not implemented", 'File.write("denied", "")' => "Operation not permitted" }
-    errors.each do |config, error|
-      server = serve(ready: false, env: { "LD_PRELOAD" => library }, config: config)
+  REFUSALS.each do |call, (fault, name, advice)|
+    define_method("test_a_filter_that_refuses_#{call}") do
+      library = Support::SharedLibrary.path("librefusing.so", REFUSING)
+      errors = { "" => "Function not implemented", 'File.write("denied", "")' => "Operation not permitted" }
+      errors.each do |config, error|
+        server = serve(ready: false, env: { "LD_PRELOAD" => library, "REFUSED" => call }, config: config)
 
-      assert_equal(1, server.wait_for_exit.exitstatus)
-      assert_equal("pando: the memory that the server's processes share cannot be made: #{error} - scoreboard. Pando " \
-                   "needs the system call memfd_create(2): allow it in the seccomp filter of the container or " \
-                   "service\n", server.output.lines.last)
+        assert_equal(1, server.wait_for_exit.exitstatus)
+        assert_equal("pando: #{fault}: #{error} - #{name}. Pando needs the system #{advice} in the seccomp filter of " \
+                     "the container or service\n", server.output.lines.last)
+      end
     end
   end
 

@@ -9,11 +9,16 @@ module Pando
     #
     # After an upgrade Upgrade::Resumption, with the same methods, restores it instead.
     class Start
+      # The errors of a system call that a seccomp filter refuses, or the kernel lacks.
+      REFUSALS = [Errno::ENOSYS, Errno::EPERM].freeze
+      private_constant :REFUSALS
+
       # @return [Boolean] whether this is only a rehearsal of an upgrade
       def rehearsal? = false
       def fresh? = true
 
       def take_charge(signals)
+        check_pidfds
         Sys.subreaper!
         Process.setproctitle(Monitor::TITLE)
         signals.trap_all
@@ -52,16 +57,35 @@ module Pando
 
       private
 
-      # The block makes memory that processes share, which is a file to the kernel.
+      # Without them a hung process could not be killed, and nothing else would say why.
+      def check_pidfds
+        process = Sys::Pidfd.new(Process.pid)
+        Sys.pidfd_signal(process.to_io, 0)
+      rescue *REFUSALS => e
+        raise refusal("the server's processes cannot be watched", e, "pidfd_open(2)", "pidfd_send_signal(2)")
+      ensure
+        process&.close
+      end
+
+      # The block makes memory that processes share, which is a file to the kernel, or an eventfd that wakes them.
       def shared
         yield
       rescue Errno::EFBIG
         raise BootError, "a file may have #{Process.getrlimit(:FSIZE).first} bytes here (RLIMIT_FSIZE), and the " \
                          "memory that the server's processes share needs more: raise the limit, by `ulimit -f " \
                          "unlimited` or in the systemd unit by LimitFSIZE=infinity"
-      rescue Errno::ENOSYS, Errno::EPERM => e
-        raise BootError, "the memory that the server's processes share cannot be made: #{e.message}. Pando needs the " \
-                         "system call memfd_create(2): allow it in the seccomp filter of the container or service"
+      rescue *REFUSALS => e
+        raise refusal("what wakes the server's processes cannot be made", e, "eventfd2(2)") if of_eventfd?(e)
+
+        raise refusal("the memory that the server's processes share cannot be made", e, "memfd_create(2)")
+      end
+
+      def of_eventfd?(error) = error.message.end_with?(" - eventfd")
+
+      def refusal(fault, error, *calls)
+        needed = calls.one? ? "call #{calls.first}: allow it" : "calls #{calls.join(" and ")}: allow them"
+        BootError.new("#{fault}: #{error.message}. Pando needs the system #{needed} in the seccomp filter of the " \
+                      "container or service")
       end
     end
   end
