@@ -1,4 +1,4 @@
-/* Binds sys/descriptors.c. Runs in any process. */
+/* Binds sys/descriptors.c, and of sys/fds.c the list. Runs in any process. */
 #include "bind_sys.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "sys/descriptors.h"
+#include "sys/fds.h"
 
 #define FIRST_ROOM 1024
 #define FEW 1024

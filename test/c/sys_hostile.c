@@ -1,18 +1,25 @@
-/* The scoreboard and the records of links without Ruby around them, under the
- * sanitizers: what they promise, and what a hostile peer may try. */
+/* The scoreboard, the records of links and the end of descriptors without Ruby around them, under the
+ * sanitizers: what they promise, and what a hostile peer or a filter may try. */
+#include "sys/fds.h"
 #include "sys/record.h"
 #include "sys/scoreboard.h"
 #include "require.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -248,6 +255,52 @@ static void the_end_of_a_link(void)
     close(ends[0]);
 }
 
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#define FAR 2000
+
+/* As a filter that is older than close_range(2). Who tries to close a number beyond FAR is killed: nothing is open
+ * there, and up to the limit there may be a billion. */
+static void filter_closes(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, FAR, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
+    REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    REQUIRE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+/* More than fit into one list of them. */
+static void only_what_is_open_is_closed(void)
+{
+    struct rlimit limit;
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit.rlim_cur = limit.rlim_max;
+    pid_t child = fork();
+    REQUIRE(child != -1);
+    if (child == 0) {
+        int kept[] = {FAR - 1, 40, 1, 77};
+        REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max > FAR);
+        for (int fd = 30; fd < FAR; fd++) REQUIRE(dup2(STDERR_FILENO, fd) == fd);
+        filter_closes();
+        REQUIRE(pando_close_all_but(kept, 4) == 0);
+        for (int fd = 0; fd < FAR; fd++)
+            REQUIRE((fcntl(fd, F_GETFD) != -1) == (fd <= STDERR_FILENO || fd == 40 || fd == 77 || fd == FAR - 1));
+        _exit(0);
+    }
+    int status;
+    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+}
+
 int main(void)
 {
     alarm(120); /* should a reader or a writer never get through */
@@ -259,6 +312,7 @@ int main(void)
     descriptors_of_any_number(0);
     records_of_any_length();
     the_end_of_a_link();
+    only_what_is_open_is_closed();
     puts("all hold");
     return 0;
 }

@@ -13,7 +13,7 @@ require "support/shared_library"
 class ContainerTest < Minitest::Test
   include Support::Servers
 
-  # Refuses the call that the variable REFUSED names, as a seccomp filter does: with EPERM or, as a kernel that lacks the
+  # Refuses the call that the variable REFUSED names. A seccomp filter does so with EPERM or, as a kernel that lacks the
   # call, with ENOSYS.
   REFUSING = <<~C
     #include <dlfcn.h>

@@ -1,58 +1,14 @@
-/* Lists and describes open descriptors, see descriptors.h. Runs in any process. */
+/* Describes open descriptors, see descriptors.h. Runs in any process. */
 #include "descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <poll.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define ENTRIES 4096 /* bytes of directory entries read at a time */
-
-/* The record of getdents64(2). */
-struct entry {
-    uint64_t inode;
-    int64_t next;
-    unsigned short size;
-    unsigned char type;
-    char name[];
-};
-
-/* The descriptor that an entry of /proc/self/fd names; -1: none ("." for example). */
-static int number_of(const struct entry *entry)
-{
-    char *end;
-    long number = strtol(entry->name, &end, 10);
-    return end == entry->name || *end || number < 0 || number > INT_MAX ? -1 : (int)number;
-}
-
-/* Without opendir(3), which calls malloc: a forked child would have to copy pages for that. */
-ssize_t pando_open_descriptors(int *numbers, size_t room)
-{
-    _Alignas(struct entry) char bytes[ENTRIES];
-    int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    size_t count = 0;
-    ssize_t got;
-    if (folder == -1) return -1;
-    while ((got = syscall(SYS_getdents64, folder, bytes, sizeof(bytes))) > 0) {
-        for (ssize_t at = 0; at < got; at += ((struct entry *)(bytes + at))->size) {
-            int number = number_of((struct entry *)(bytes + at));
-            if (number == -1 || number == folder) continue;
-            if (count < room) numbers[count] = number;
-            count++;
-        }
-    }
-    int failure = errno;
-    close(folder);
-    if (got == 0) return (ssize_t)count;
-    errno = failure;
-    return -1;
-}
 
 static int socket_option(int number, int option)
 {

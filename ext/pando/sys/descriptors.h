@@ -19,9 +19,6 @@ struct pando_descriptor {
     struct sockaddr_storage local, peer;
 };
 
-/* Writes the numbers of the open descriptors, as many as fit. Returns how many there are, or -1 with errno. */
-ssize_t pando_open_descriptors(int *numbers, size_t room);
-
 /* Whether it is a socket with a peer, datagram sockets excepted. */
 int pando_may_be_connection(int number);
 

@@ -1,4 +1,4 @@
-/* Replaces, closes and wakes descriptors, see fds.h. Runs in any process. */
+/* Lists, replaces, closes and wakes descriptors, see fds.h. Runs in any process. */
 #include "fds.h"
 
 #include <errno.h>
@@ -8,11 +8,54 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
+#define ENTRIES 4096 /* bytes of directory entries read at a time */
+#define LISTED 512   /* descriptors that are closed at a time */
+
+/* The record of getdents64(2). */
+struct entry {
+    uint64_t inode;
+    int64_t next;
+    unsigned short size;
+    unsigned char type;
+    char name[];
+};
+
+/* The descriptor that an entry of /proc/self/fd names; -1: none ("." for example). */
+static int number_of(const struct entry *entry)
+{
+    char *end;
+    long number = strtol(entry->name, &end, 10);
+    return end == entry->name || *end || number < 0 || number > INT_MAX ? -1 : (int)number;
+}
+
+/* Without opendir(3), which calls malloc: a forked child would have to copy pages for that. */
+ssize_t pando_open_descriptors(int *numbers, size_t room)
+{
+    _Alignas(struct entry) char bytes[ENTRIES];
+    int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    size_t count = 0;
+    ssize_t got;
+    if (folder == -1) return -1;
+    while ((got = syscall(SYS_getdents64, folder, bytes, sizeof(bytes))) > 0) {
+        for (ssize_t at = 0; at < got; at += ((struct entry *)(bytes + at))->size) {
+            int number = number_of((struct entry *)(bytes + at));
+            if (number == -1 || number == folder) continue;
+            if (count < room) numbers[count] = number;
+            count++;
+        }
+    }
+    int failure = errno;
+    close(folder);
+    if (got == 0) return (ssize_t)count;
+    errno = failure;
+    return -1;
+}
 
 /* One atomic step: with close and open, another thread could get the number in between. The previous open file only
  * loses this process's reference, so a peer that still talks to another process notices nothing. */
@@ -37,29 +80,66 @@ static void sort(int *numbers, size_t count)
     }
 }
 
-/* Linux 5.9 has close_range(2); before, each number is tried. A sandbox may answer EPERM to calls that it does not
- * know (seccomp(2)). */
-static int close_from_to(unsigned first, unsigned last)
+static int close_range_of(unsigned first, unsigned last)
 {
-    if (first > last) return 0;
-    if (syscall(SYS_close_range, first, last, 0) == 0) return 0;
-    if (errno != ENOSYS && errno != EPERM) return -1;
+    return (int)syscall(SYS_close_range, first, last, 0);
+}
+
+static int close_each(unsigned first, unsigned last)
+{
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == -1) return -1;
     for (unsigned fd = first; fd <= last && fd < limit.rlim_max; fd++) close((int)fd);
     return 0;
 }
 
-int pando_close_all_but(int *kept, size_t count)
+/* What lies between the kept ones, and behind the last. */
+static int close_gaps(const int *kept, size_t count, int (*close_from_to)(unsigned first, unsigned last))
 {
     unsigned first = STDERR_FILENO + 1;
-    sort(kept, count);
     for (size_t i = 0; i < count; i++) {
         if (kept[i] < (int)first) continue;
-        if (close_from_to(first, (unsigned)kept[i] - 1) == -1) return -1;
+        if ((unsigned)kept[i] > first && close_from_to(first, (unsigned)kept[i] - 1) == -1) return -1;
         first = (unsigned)kept[i] + 1;
     }
     return close_from_to(first, UINT_MAX);
+}
+
+static int is_kept(int fd, const int *kept, size_t count)
+{
+    if (fd <= STDERR_FILENO) return 1;
+    for (size_t i = 0; i < count; i++)
+        if (kept[i] == fd) return 1;
+    return 0;
+}
+
+/* -1: there is no list, or what is kept fills it. */
+static int close_listed(const int *kept, size_t count)
+{
+    int open[LISTED];
+    for (;;) {
+        ssize_t all = pando_open_descriptors(open, LISTED);
+        size_t closed = 0;
+        if (all == -1) return -1;
+        for (ssize_t i = 0; i < all && i < LISTED; i++) {
+            if (is_kept(open[i], kept, count)) continue;
+            close(open[i]);
+            closed++;
+        }
+        if (all <= LISTED) return 0;
+        if (closed == 0) return -1;
+    }
+}
+
+/* Linux 5.9 has close_range(2). A sandbox may answer EPERM to calls that it does not know (seccomp(2)). Then those are
+ * closed that /proc shows. Without it each number is tried, up to a limit that may be a billion. */
+int pando_close_all_but(int *kept, size_t count)
+{
+    sort(kept, count);
+    if (close_gaps(kept, count, close_range_of) == 0) return 0;
+    if (errno != ENOSYS && errno != EPERM) return -1;
+    if (close_listed(kept, count) == 0) return 0;
+    return close_gaps(kept, count, close_each);
 }
 
 static int write_all(int fd, const char *bytes, size_t length)

@@ -1,9 +1,14 @@
-/* Descriptors that keep their number while the open file behind them changes, and descriptors that a new process must
- * not have. Runs in any process. */
+/* Which descriptors are open; descriptors that keep their number while the open file behind them changes, and
+ * descriptors that a new process must not have. Runs in any process. */
 #ifndef PANDO_SYS_FDS_H
 #define PANDO_SYS_FDS_H
 
 #include <stddef.h>
+#include <sys/types.h>
+
+/* Writes the numbers of the open descriptors, as many as fit. Returns how many there are, or -1 with errno. Allocates
+ * nothing: safe in a forked child. */
+ssize_t pando_open_descriptors(int *numbers, size_t room);
 
 /* Makes `target` refer to the open file of `source`; its close-on-exec flag stays as it was. 0 or -1 with errno
  * (EBADF: `target` is not open). */
