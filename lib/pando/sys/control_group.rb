@@ -12,15 +12,12 @@ module Pando
       UNIFIED = ["", "unified"].freeze
       # Version 1 shows the largest number of pages if there is no limit.
       BOUNDLESS = 2**60
-      # Of version 2: from there on the kernel takes memory from the group's processes by force and holds them up, so
-      # they serve no better than without any.
-      THROTTLE = { "memory.max" => "memory.high" }.freeze
       # By the limit's file: the file of the usage, and the line of memory.stat to subtract from it.
       USE = { "memory.max" => %w[memory.current inactive_file],
               "memory.limit_in_bytes" => %w[memory.usage_in_bytes total_inactive_file] }.freeze
 
       # Usage and limit of a group, in bytes. The usage leaves out inactive files, which the kernel drops before it
-      # kills or throttles.
+      # kills.
       Memory = Struct.new(:used, :limit) do
         def percent = used * 100.0 / limit
         def left = [limit - used, 0].max
@@ -112,11 +109,9 @@ module Pando
         Memory.new([used - idle, 0].max, limit) if used.is_a?(Integer)
       end
 
-      # A throttle at 0 is none to live under: a program pushes memory out of the group for a moment.
       def limit(folder, name)
-        hard = number(read(folder, name)) # "max": no limit
-        throttle = THROTTLE[name] && number(read(folder, THROTTLE[name]))
-        [hard, (throttle if throttle&.positive?)].compact.select { |bytes| bytes < BOUNDLESS }.min
+        bytes = number(read(folder, name)) # "max": no limit
+        bytes if bytes && bytes < BOUNDLESS
       end
 
       def share(time = nil, period = nil)

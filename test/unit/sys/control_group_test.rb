@@ -62,27 +62,6 @@ class SysControlGroupTest < Minitest::Test
     assert_in_delta(75.0, group.memory.percent)
   end
 
-  # From there on the kernel holds the group's processes up (systemd's MemoryHigh=).
-  def test_where_the_kernel_throttles_before_the_limit
-    fill("slice/shop", "max", 180 * MIB, "")
-    write("cgroup/slice/shop/memory.high", (200 * MIB).to_s)
-
-    assert_equal([200 * MIB, 20 * MIB], [group.memory_limit, group.memory_left])
-    assert_in_delta(90.0, group.memory.percent)
-    { 300 * MIB => 200 * MIB, 150 * MIB => 150 * MIB }.each do |limit, least|
-      write("cgroup/slice/shop/memory.max", limit.to_s)
-      assert_equal([least] * 2, [group.memory_limit, group.memory.limit])
-    end
-  end
-
-  def test_where_it_does_not_throttle
-    fill("slice/shop", 300 * MIB, 180 * MIB, "")
-    ["max", "0", ""].each do |high|
-      write("cgroup/slice/shop/memory.high", high)
-      assert_equal([300 * MIB] * 2, [group.memory_limit, group.memory.limit], high.inspect)
-    end
-  end
-
   def test_how_full_a_group_of_version_1_is
     fill("memory/docker/abc", 200 * MIB, 180 * MIB, "inactive_file 1\ntotal_inactive_file #{20 * MIB}", version: 1)
 
