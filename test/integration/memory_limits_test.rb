@@ -16,7 +16,6 @@ class MemoryLimitsTest < Minitest::Test
     run(lambda do |env|
       case env["PATH_INFO"]
       when "/leak" then LEAK << ("x" * 1_048_576)
-      when "/large" then LEAK << ("x" * 167_772_160) if LEAK.empty?
       when "/burst" then LEAK << ("x" * 500_000_000)
       when "/hog" then loop { LEAK << ("x" * 1_048_576) && sleep(0.005) }
       end
@@ -77,18 +76,6 @@ class MemoryLimitsTest < Minitest::Test
     end
   end
 
-  # Each worker takes 160 MiB at once: as many as there are CPUs make memory short before any is old enough.
-  def test_with_workers_auto_there_are_fewer_before_any_is_old_enough_to_be_judged
-    in_group(400) do |group|
-      server = serve(app: APP, config: "workers :auto\nrefork false", wrapper: [*group.wrapper, *on_two_cpus])
-      scaled = server.wait_for("workers.scaled") { Array.new(2) { Thread.new { greedy_client(server) } }.each(&:join) }
-
-      assert_equal({ "from" => 2, "to" => 1 }, scaled.slice("from", "to"))
-      assert_match(/\Aauto: memory is short, and no worker has served 50 requests yet\z/, scaled["reason"])
-      assert_equal(200, server.get("/").status)
-    end
-  end
-
   def test_whom_the_kernel_has_killed_for_memory_is_told_apart_and_counted
     in_group(300) do |group|
       server = serve(app: APP, wrapper: group.wrapper, config: <<~RUBY)
@@ -131,20 +118,6 @@ class MemoryLimitsTest < Minitest::Test
   ensure
     servers.each(&:kill)
     group&.remove
-  end
-
-  # @return [Array<String>] a prefix for commands
-  def on_two_cpus
-    allowed = File.read("/proc/self/status")[/^Cpus_allowed_list:\s+(\S+)/, 1].split(",").flat_map do |range|
-      first, last = range.split("-").map(&:to_i)
-      [*first..(last || first)]
-    end
-    skip("one CPU is not enough") if allowed.size < 2
-    ["taskset", "-c", allowed.first(2).join(",")]
-  end
-
-  def greedy_client(server)
-    200.times { server.events("workers.scaled").any? ? break : server.get("/large") && pause(0.02) }
   end
 
   def departures(server) = server.events("worker.leaving").size

@@ -164,7 +164,7 @@ module Pando
 
       def build_memory
         @memory = Memory::Guard.new(roster, options, rollout, generations, @monitor.gauge, @monitor.shortage)
-        @sizing = Memory::Sizing.new(roster, rollout, generations, options, @monitor.gauge, @monitor.shortage)
+        @sizing = Memory::Sizing.new(roster, rollout, options, @monitor.gauge)
       end
     end
   end

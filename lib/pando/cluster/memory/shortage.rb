@@ -30,16 +30,13 @@ module Pando
           @pressure = pressure
           @short = @critical = @near = false
           @respite = Backoff.new(LONGEST_RESPITE, first: RESPITE)
-          @relieved_at = @short_at = 0.0
+          @relieved_at = 0.0
           @guards = []
         end
 
         def join(guard) = @guards << guard
 
         def short? = @short
-
-        # @return [Float] when memory was short last; 0.0: never
-        attr_reader :short_at
 
         def near? = @near
 
@@ -48,7 +45,7 @@ module Pando
         # @return [String, nil] the reason, nil: there is enough
         def look(pids)
           reason = by_group || by_total(pids) || by_pressure
-          reason ? @short_at = Sys.now : @respite.reset
+          @respite.reset unless reason
           return reason if @short == !reason.nil?
 
           @short = !reason.nil?

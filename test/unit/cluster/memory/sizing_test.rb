@@ -18,8 +18,6 @@ class SizingTest < Minitest::Test
     attr_writer :roster
 
     def usage(pid)
-      return if worker.nil?
-
       size = @roster.by_pid(pid)&.worker? ? worker * MIB : 30 * MIB
       Usage.new(size, size)
     end
@@ -27,9 +25,6 @@ class SizingTest < Minitest::Test
     def minor_faults(_pid) = 0
     def anonymous(_pid) = nil
   end
-
-  # Stands for Shortage.
-  Shortage = Struct.new(:short_at)
 
   # @param cpus [Integer] @param memory [Integer] MiB that there are
   def start(cpus: 8, memory: 4000, auto: true, need: 10, **limits)
@@ -43,17 +38,8 @@ class SizingTest < Minitest::Test
     @source.roster = @cluster.roster
     @source.worker = need
     @cluster.gauge = gauge = Pando::Cluster::Memory::Gauge.new(@source, clock: -> { 0.0 })
-    @shortage = Shortage.new(0.0)
-    @sizing = Pando::Cluster::Memory::Sizing.new(@cluster.roster, @cluster.rollout, @cluster.generations,
-                                                 @cluster.options, gauge, @shortage, available: -> { @memory * MIB })
-  end
-
-  # Memory is short for a moment, between two of its looks.
-  def fall_short(times = 1, seconds: 6)
-    times.times do
-      be_short
-      pass(seconds)
-    end
+    @sizing = Pando::Cluster::Memory::Sizing.new(@cluster.roster, @cluster.rollout, @cluster.options, gauge,
+                                                 available: -> { @memory * MIB })
   end
 
   def pass(seconds)
@@ -195,184 +181,9 @@ class SizingTest < Minitest::Test
     assert_nil @sizing.due
   end
 
-  # A large machine with many CPUs and a small limit: workers would end before any of them is old enough.
-  def test_memory_that_is_short_before_anyone_can_be_judged_halves_them
-    start(cpus: 32, need: 60, memory: 600)
-    pass(30)
-    fall_short
-
-    assert_equal 16, size
-    assert_equal ["auto: memory is short, and no worker has served 50 requests yet"], scaled
-    assert_equal "32 CPUs; fewer since memory was short, until a worker has served 50 requests", @sizing.explain
-    fall_short(3)
-    assert_equal 2, size
-    fall_short(3)
-    assert_equal 1, size
-  end
-
-  # One look after the other, until the effect of the last time could be seen.
-  def test_the_effect_is_waited_for
-    start(cpus: 32, need: 60, memory: 600)
-    5.times { fall_short(seconds: 1) }
-    assert_equal 16, size
-    pass(5)
-    assert_equal 16, size, "memory is not short any more"
-    fall_short
-
-    assert_equal 8, size
-  end
-
-  def test_those_that_leave_are_waited_for_as_long_as_their_requests_last
-    start(cpus: 4, need: 60, memory: 600)
-    look_while_short
-    @cluster.turn
-    assert_equal [2, 3], @cluster.leaving.map(&:slot).sort
-    8.times { look_while_short }
-    assert_equal 2, size
-    @cluster.settle(2)
-    look_while_short
-
-    assert_equal 1, size
-  end
-
-  def test_but_not_for_ever
-    start(cpus: 4, need: 60, memory: 600)
-    look_while_short
-    @cluster.turn
-    30.times { look_while_short }
-
-    assert_equal 1, size
-  end
-
-  # What was a guess is set right at once, without a minute between two steps.
-  def test_the_first_that_can_be_judged_tell_how_many_there_may_be
-    start(cpus: 32, need: 60, memory: 600)
-    fall_short(3)
-    assert_equal 4, size
-    ripen
-    pass(12)
-
-    assert_equal (((480 - 60) / 60.0) - 0.25).floor, size
-    assert_match(/\Aauto: 32 CPUs; 60.0 MiB a worker beside 60.0 MiB, 480.0 MiB may be used\z/, scaled.last)
-    assert_equal 4, scaled.size
-  end
-
-  def test_a_guess_that_was_too_high
-    start(cpus: 32, need: 60, memory: 600)
-    fall_short
-    ripen
-    pass(30)
-
-    assert_equal (480 - 60) / 60, size
-  end
-
-  # Replacements come one after the other, and hardly ever are all of them measured.
-  def test_while_memory_is_short_the_needs_that_are_known_are_enough
-    start(cpus: 32, need: 60, memory: 600)
-    @cluster.serve(@cluster.worker_in(0), Pando::Cluster::Memory::Sizing::RIPE)
-    fall_short(seconds: 2)
-    assert_equal 480 / 60, size, "the other processes are not known yet"
-    assert_match(/60.0 MiB a worker/, scaled.first)
-    pass(30)
-
-    assert_equal (480 - 60) / 60, size
-  end
-
-  def test_a_leak_is_none_of_its_business_while_memory_is_short_either
-    start(need: 20, memory: 400)
-    ripen
-    pass(20)
-    @source.worker = 100
-    fall_short(10)
-
-    assert_equal 8, size
-  end
-
-  def test_while_memory_is_short_there_are_no_more
-    start(need: 60, memory: 400)
-    ripen
-    pass(30)
-    few = size
-    @memory = 4000
-    fall_short(100, seconds: 1)
-    assert_equal few, size
-    pass(10)
-
-    assert_equal few + 1, size
-  end
-
-  # A new release may need more. What one needed before says nothing then.
-  def test_a_new_release_is_judged_anew
-    start(need: 30, memory: 600)
-    ripen
-    pass(30)
-    reload
-    pass(2)
-    assert_equal "one for each CPU", @sizing.explain
-    fall_short
-    assert_equal 8, size, "workers of both releases were there"
-    fall_short
-
-    assert_equal 4, size
-  end
-
-  def test_a_refork_is_not
-    start(need: 30, memory: 600)
-    ripen
-    pass(30)
-    @cluster.generations.refork("test")
-    @cluster.ready(@cluster.upcoming_mold)
-    @cluster.settle
-    fall_short
-
-    assert_equal 8, size
-  end
-
-  def test_by_hand_also_when_memory_is_short
-    start(need: 60, memory: 600)
-    pass(2)
-    @cluster.rollout.resize(7)
-    fall_short(3)
-
-    assert_equal 7, size
-  end
-
-  # Where no memory can be measured, no one is ever known to need too much.
-  def test_without_figures_only_the_time_before_anyone_has_served_so_many_counts
-    start(need: 60, memory: 600)
-    @source.worker = nil
-    fall_short
-    assert_equal 4, size
-    ripen
-    pass(2)
-    fall_short(3)
-
-    assert_equal 4, size
-  end
-
   def test_what_it_says_before_it_knows
     start
 
     assert_equal "one for each CPU", @sizing.explain
-  end
-
-  private
-
-  def be_short
-    elapse(0.01)
-    @shortage.short_at = now
-  end
-
-  # Without any change to the workers.
-  def look_while_short
-    be_short
-    elapse(1.0)
-    @sizing.reconcile
-  end
-
-  def reload
-    @cluster.generations.begin_generation(:reload)
-    @cluster.ready(@cluster.upcoming_mold)
-    @cluster.settle
   end
 end
