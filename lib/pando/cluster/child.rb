@@ -16,7 +16,7 @@ module Pando
                 failure: :text, detail: :text, stack: :text, patient: :flag, overdue: :flag, suspect: :flag,
                 stuck: :flag, mute: :flag, excluded_as_source: :flag, blamed: :number,
                 replacement_reason: :text, declined_busy_since: :number, threads: :integer, drains_until: :number,
-                name: :text, line: :integer
+                name: :text, line: :integer, replacement_cause: %i[memory]
 
       # Seconds after which a job counts as long.
       LONG = 1.0
@@ -39,8 +39,8 @@ module Pando
       attr_reader :verdict
       # Why it must leave as soon as it is ready; nil: it may stay.
       attr_reader :unwanted
-      # Why it is to be replaced, while it serves on until then; nil: it is not.
-      attr_accessor :replacement_reason
+      # Why it is to be replaced, while it serves on until then, nil: it is not; and the cause, if that has a name.
+      attr_accessor :replacement_reason, :replacement_cause
       # How it ended, once it has been reaped.
       attr_reader :ending
       # The summary of its failure, as it reported it, and whether that was a passing one, see PassingFault; whether its

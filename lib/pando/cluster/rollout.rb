@@ -97,8 +97,10 @@ module Pando
       # Asks a ready worker to leave, and fills its slot again. The last one leaves once its successor is ready.
       def renew(child, reason, cause: nil)
         return ask_to_leave(child, reason, cause: cause) unless last?(child)
+        return if child.replacement_wanted?
 
-        child.replacement_reason ||= reason
+        child.replacement_reason = reason
+        child.replacement_cause = cause
       end
 
       def awaited?(slot) = slot < size && !served?(slot)
@@ -137,7 +139,9 @@ module Pando
       def outdated_in(slot) = @roster.in_slot(slot).find { |child| child.ready? && outdated?(child) }
       def outdated?(child) = child.replacement_wanted? || @generations.outdated?(child)
 
-      def dismiss(child) = ask_to_leave(child, child.replacement_reason || "replaced")
+      def dismiss(child)
+        ask_to_leave(child, child.replacement_reason || "replaced", cause: child.replacement_cause)
+      end
 
       # The last ready worker stays until another one is ready.
       def dismiss_surplus

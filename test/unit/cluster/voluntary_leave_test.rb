@@ -37,6 +37,24 @@ class VoluntaryLeaveTest < Minitest::Test
     assert_equal 1, @cluster.roster.workers.size
   end
 
+  # The metric of workers that outgrew their memory counts by it.
+  def test_the_cause_is_told_when_it_leaves_at_last
+    booted(workers: 1)
+    rollout.renew(@cluster.worker_in(0), "too fat", cause: :memory)
+    settle_serving
+
+    assert_equal ["too fat", :memory], events("worker.leaving").last.payload.values_at(:reason, :cause)
+  end
+
+  def test_a_later_cause_does_not_replace_the_one_of_the_reason
+    booted(workers: 1)
+    @cluster.worker_in(0).replacement_reason = "a setting has changed"
+    rollout.renew(@cluster.worker_in(0), "too fat", cause: :memory)
+    settle_serving
+
+    assert_equal ["a setting has changed", nil], events("worker.leaving").last.payload.values_at(:reason, :cause)
+  end
+
   def test_even_with_a_surge_of_none
     booted(workers: 1, surge: 0, unavailable: 1)
     before = @cluster.worker_in(0)

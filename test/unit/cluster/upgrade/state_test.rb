@@ -42,6 +42,7 @@ class UpgradeStateTest < Minitest::Test
     @cluster.rollout.ask_to_leave(leaver, "replaced")
     fat.kill("it is too fat", suspect: true)
     fat.excluded_as_source = true
+    fat.replacement_cause = :memory
     fat.add_detail("line 1\n")
     fat.blame(12)
     roster = carry_over(@cluster.roster, Pando::Cluster::Roster.new(@cluster.roster.scoreboard))
@@ -49,6 +50,7 @@ class UpgradeStateTest < Minitest::Test
     assert_equal(facts(@cluster.roster), facts(roster))
     again = roster[fat.seat]
     assert(again.condemned? && again.suspect? && again.excluded_as_source?)
+    assert_equal(:memory, again.replacement_cause)
     assert_equal([true, false], [again.blames?(12), again.blames?(3)])
     assert_equal("line 1\n", again.detail)
     again.add_detail("line 2")
