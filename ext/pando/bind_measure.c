@@ -26,6 +26,20 @@ static VALUE row_fail_job(VALUE self)
     return Qnil;
 }
 
+static VALUE row_timeouts(VALUE self)
+{
+    return UINT2NUM(atomic_load_explicit(&pando_row_of(self)->timeouts, memory_order_acquire));
+}
+
+/* The running job has outlived its soft deadline. Of a process's threads, the one that has the interpreter lock counts. */
+static VALUE row_count_timeout(VALUE self)
+{
+    struct pando_row *row = pando_row_of(self);
+    uint32_t before = atomic_load_explicit(&row->timeouts, memory_order_relaxed);
+    atomic_store_explicit(&row->timeouts, before + 1, memory_order_release);
+    return Qnil;
+}
+
 /* True: a sample is due. */
 static VALUE row_count_jobs(VALUE self, VALUE jobs, VALUE failures)
 {
@@ -138,6 +152,8 @@ void pando_init_row_measurements(VALUE row)
     rb_define_method(row, "failures", row_failures, 0);
     rb_define_method(row, "recents", row_recents, 0);
     rb_define_method(row, "fail_job", row_fail_job, 0);
+    rb_define_method(row, "timeouts", row_timeouts, 0);
+    rb_define_method(row, "count_timeout", row_count_timeout, 0);
     rb_define_method(row, "measure", row_measure, 1);
     rb_define_method(row, "count_jobs", row_count_jobs, 2);
     rb_define_method(row, "set_load", row_set_load, 3);

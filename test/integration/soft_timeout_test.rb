@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/admin_client"
 require "support/server_process"
 
 # Promise: a request that outlives its soft timeout is unwound and answered with 504, and its worker is replaced.
@@ -74,7 +75,9 @@ class SoftTimeoutTest < Minitest::Test
   RUBY
 
   def setup
-    @server = Support::ServerProcess.start(app: APP, config: CONFIG)
+    port = free_port
+    @server = Support::ServerProcess.start(app: APP, config: "#{CONFIG}admin \"127.0.0.1:#{port}\"\n")
+    @admin = Support::AdminClient.new(@server, port)
     @worker = @server.workers.first.pid
   end
 
@@ -95,6 +98,15 @@ class SoftTimeoutTest < Minitest::Test
     assert_replaced
     assert_equal("in time", @server.get("/").body)
     refute_includes(@server.output, "secret")
+  end
+
+  def test_is_counted
+    assert_equal([0, 0], timed_out)
+    @server.get("/hang")
+    assert_replaced
+    @server.get("/hang") # of another worker
+
+    wait_until(message: -> { timed_out.inspect }) { timed_out == [2, 0] } # the figures may be a moment old
   end
 
   def test_tells_the_hook_in_the_worker
@@ -156,6 +168,11 @@ class SoftTimeoutTest < Minitest::Test
   private
 
   def file(name) = File.join(@server.folder, name)
+
+  # @return [Array(Float, Float)] the counts of soft and hard timeouts
+  def timed_out
+    %w[soft hard].map { |kind| @admin.metric("pando_requests_timed_out_total{pool=\"web\",kind=\"#{kind}\"}") }
+  end
 
   def assert_replaced
     assert_equal("timeout", @server.wait_past("worker.leaving", pid: @worker)["reason"])

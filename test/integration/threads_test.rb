@@ -4,6 +4,7 @@ require "test_helper"
 require "json"
 require "open3"
 require "rbconfig"
+require "support/admin_client"
 require "support/servers"
 
 # Promise: with `threads` a worker has several requests at once. Each has deadlines of its own, a death costs only the
@@ -87,7 +88,8 @@ class ThreadsTest < Minitest::Test
 
   # Each hits the thread of its own request, and the worker is replaced when the others have ended.
   def test_each_request_has_its_own_deadline
-    start("threads 3\ntimeout 1, grace: 20")
+    port = free_port
+    start("threads 3\ntimeout 1, grace: 20\nadmin \"127.0.0.1:#{port}\"")
     pids = hold(1, verb: "POST") do
       late = Array.new(2) { Thread.new { @server.get("/late").status } }
       assert_equal([504, 504], late.map(&:value))
@@ -98,6 +100,8 @@ class ThreadsTest < Minitest::Test
     assert_equal(pids.first.first, timed_out.first["pid"])
     assert(timed_out.all? { |event| event["location"].include?("config.ru") }, timed_out.inspect)
     @server.wait_past("worker.exited", pid: pids.first.first)
+    admin = Support::AdminClient.new(@server, port)
+    wait_until { admin.metric('pando_requests_timed_out_total{pool="web",kind="soft"}') == 2 } # may be a moment old
   end
 
   # It is tried once more, as without threads; the others as often as it takes.

@@ -120,6 +120,7 @@ void pando_measure_restart(struct pando_row *row)
 {
     atomic_store_explicit(&row->requests, 0, RELAXED);
     atomic_store_explicit(&row->failures, 0, RELAXED);
+    atomic_store_explicit(&row->timeouts, 0, RELAXED);
     for (uint32_t i = 0; i < pando_row_jobs_used(row); i++) atomic_store_explicit(&row->jobs[i].number, 0, RELAXED);
     atomic_store_explicit(&row->recents, 0, RELAXED);
     atomic_store_explicit(&row->measured_until, PANDO_YOUNG, RELAXED);

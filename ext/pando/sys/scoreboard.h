@@ -73,6 +73,7 @@ struct pando_row {
     _Atomic uint32_t gc_time;        /* milliseconds, as of the last sample, since it was forked */
     _Atomic uint64_t lock_waited;    /* nanoseconds that its finished jobs have waited for the interpreter lock */
     _Atomic uint32_t latency;        /* milliseconds that the oldest job at the broker has waited, plus one; 0: unknown */
+    _Atomic uint32_t timeouts;       /* jobs that have outlived their soft deadline; blank in rows of an older Pando */
     /* what jobs have taken, see measure.h; written while a process is young, and on request */
     _Alignas(64) _Atomic uint8_t cpu[PANDO_YOUNG];
     _Atomic uint8_t wall[PANDO_YOUNG];

@@ -123,7 +123,8 @@ module Pando
       gauge("server_state", %i[state], "1 for the state of the server, 0 for the others.") do |s|
         %w[booting serving draining stopping].to_h { |state| [{ state: state }, s.server["state"] == state ? 1 : 0] }
       end
-      counter("events_total", %i[event pool], "How often each event has happened. See docs/events.md.") do |s|
+      counter("events_total", %i[event pool],
+              "How often each event has happened, or how many requests it has reported. See docs/events.md.") do |s|
         s.totals { |event, pool, _| { event: event, pool: pool }.compact }
       end
       counter("log_lines_lost_total", [], "Lines missing from the log, because it could not be written in time.") do |s|
@@ -208,8 +209,8 @@ module Pando
       counter("requests_timed_out_total", %i[pool kind],
               "Requests that exceeded their soft timeout, after which the worker leaves, or their hard one, at which " \
               "it is killed.") do |s|
-        s.labelled(:kind, "soft" => s.totals_by_pool("worker.leaving", cause: "timeout"),
-                          "hard" => s.totals_by_pool("request.killed"))
+        s.labelled(:kind, "soft" => s.work("timeouts"),
+                          "hard" => s.totals_by_pool("request.killed", cause: "timeout"))
       end
       counter("health_checks_total", %i[result], "Health checks that the reactor has answered.") do |s|
         s.traffic_by(:result, "well" => "health_well", "unwell" => "health_unwell")

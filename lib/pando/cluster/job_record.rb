@@ -42,6 +42,13 @@ module Pando
         @job_failed = true
       end
 
+      # The running job has outlived its soft deadline. That counts at once, since the worker may be killed before the
+      # job is done.
+      def job_timed_out
+        job_failed
+        row.count_timeout
+      end
+
       # @return [Float] seconds that the job has waited for the interpreter lock so far
       def lock_wait = row.lock_wait(job_number)
 

@@ -23,16 +23,16 @@ module Pando
       # Events that may make Pando discard their generation.
       FAILURES = %w[canary.failed watch.failed check.failed mold.failed mold.killed mold.lost worker.failed worker.lost
                     worker.killed fork.failed spawn.failed].freeze
-      # Why a worker was killed, or left, by the beginning of the reason.
+      # Why a worker or its request was killed, or a worker left, by the beginning of the reason.
       CAUSES = { "hard timeout" => "timeout", "timeout" => "timeout", "its jobs make no progress" => "timeout",
                  "it stood still" => "standstill", "it did not leave in time" => "late_exit",
                  "it was not ready in time" => "late_start", "it is stuck in its self-check" => "self_check",
                  "its private memory" => "memory", "pando kill" => "operator",
                  "requests waited" => "blocked_queue", "replaced" => "replaced", "scaled down" => "scaled" }.freeze
       # Events whose reason is looked up there.
-      CAUSED = %w[worker.killed worker.exited mold.killed reactor.killed].freeze
+      CAUSED = %w[worker.killed worker.exited mold.killed reactor.killed request.killed].freeze
       # What the workers of a pool have done; those that are seconds.
-      WORK = %i[requests failures cpu faults minor_gcs major_gcs gc_time lock_wait].freeze
+      WORK = %i[requests failures timeouts cpu faults minor_gcs major_gcs gc_time lock_wait].freeze
       SECONDS = %i[cpu gc_time lock_wait].freeze
 
       # @return [Hash{Array(String, String, String) => Integer}] by event, pool (nil: there is only one) and cause (nil:
@@ -102,9 +102,9 @@ module Pando
       def lines_lost = @lines_lost + LineWriter.lost - @lines_before
 
       def done_by(worker, sample)
-        { requests: worker.requests, failures: worker.row.failures, cpu: sample&.cpu || 0.0,
-          faults: sample&.faults || 0, minor_gcs: sample&.minor_gcs || 0, major_gcs: sample&.major_gcs || 0,
-          gc_time: sample&.gc_time || 0.0, lock_wait: worker.row.lock_waited }
+        { requests: worker.requests, failures: worker.row.failures, timeouts: worker.row.timeouts,
+          cpu: sample&.cpu || 0.0, faults: sample&.faults || 0, minor_gcs: sample&.minor_gcs || 0,
+          major_gcs: sample&.major_gcs || 0, gc_time: sample&.gc_time || 0.0, lock_wait: worker.row.lock_waited }
       end
 
       def count(event)

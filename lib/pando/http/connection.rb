@@ -203,7 +203,7 @@ module Pando
       # The worker leaves, because the state of the application is unknown from here on.
       def timed_out(error)
         @error = error
-        record.job_failed
+        record.job_timed_out
         emit("request.timed_out", error, ForkSafety::Audit::Sites.application_line(error.backtrace))
         answer_with(504)
         worker.run_hook(:after_worker_timeout, error)
@@ -337,6 +337,7 @@ module Pando
       def job_retried = nil
       def lock_wait = 0.0
       def job_failed = nil
+      def job_timed_out = nil
       def job_finished = nil
       def reader_lost(*) = nil
       def soft_deadline_passed? = false

@@ -104,6 +104,17 @@ class AdminMetricsTest < Minitest::Test
     end
   end
 
+  # A request that was killed for its worker's memory has not timed out.
+  def test_requests_that_timed_out
+    kills = { "timeout" => "2", "memory" => "5" }.map do |cause, count|
+      ["total", { "event" => "request.killed", "cause" => cause, "count" => count }]
+    end
+    snapshot = Pando::Admin::Snapshot.new([RECORDS.first, ["work", { "requests" => "40", "timeouts" => "4" }], *kills])
+    timed_out = Metrics.families(snapshot, {}).find { |one| one.name == "pando_requests_timed_out_total" }
+
+    assert_equal({ { pool: "web", kind: "soft" } => 4, { pool: "web", kind: "hard" } => 2 }, timed_out.samples)
+  end
+
   # Systems to which exporters send them keep the last value of each.
   def test_a_state_that_no_process_has_is_zero
     jobs = { "role" => "worker", "pool" => "jobs", "state" => "idle", "count" => "2" }

@@ -68,6 +68,13 @@ class ClusterTallyTest < Minitest::Test
                    ["worker.killed", nil, "other"] => 1, ["requests.shed", nil, nil] => 7 }, @tally.totals)
   end
 
+  def test_requests_that_were_killed_are_told_apart_by_their_cause
+    Pando::Events.emit("request.killed", reason: "hard timeout")
+    Pando::Events.emit("request.killed", reason: "its private memory is 2 GiB, over the hard limit of 1 GiB")
+
+    assert_equal({ ["request.killed", nil, "timeout"] => 1, ["request.killed", nil, "memory"] => 1 }, @tally.totals)
+  end
+
   def test_a_discarded_generation_counts_by_what_failed
     Pando::Events.emit("canary.failed", generation: 3)
     Pando::Events.emit("generation.discarded", generation: 3, reason: "slow")
@@ -79,14 +86,14 @@ class ClusterTallyTest < Minitest::Test
 
   def test_totals_and_work_survive_an_upgrade
     Pando::Events.emit("refork.finished", pool: "web")
-    @tally.retire(worker(requests: 5, cpu: 1.5))
+    @tally.retire(worker(requests: 5, cpu: 1.5, timeouts: 2))
     after = successor
     Pando::Events.emit("refork.finished", pool: "web")
 
-    live = worker(requests: 2, cpu: 0.5)
+    live = worker(requests: 2, cpu: 0.5, timeouts: 1)
     assert_equal(2, after.totals[["refork.finished", "web", nil]])
-    assert_equal([7, 2.0, 0.25, 0.5],
-                 after.work(0, { live => live.sample }).values_at(:requests, :cpu, :gc_time, :lock_wait))
+    assert_equal([7, 3, 2.0, 0.25, 0.5],
+                 after.work(0, { live => live.sample }).values_at(:requests, :timeouts, :cpu, :gc_time, :lock_wait))
   end
 
   # It restores them from these records alone.
@@ -102,13 +109,15 @@ class ClusterTallyTest < Minitest::Test
   end
 
   Sample = Struct.new(:cpu, :faults, :minor_gcs, :major_gcs, :gc_time)
-  Row = Struct.new(:failures, :lock_waited)
+  Row = Struct.new(:failures, :timeouts, :lock_waited)
   Worker = Struct.new(:pool, :requests, :row, :sample) do
     def worker? = true
     def pidfd = true
   end
 
-  def worker(requests:, cpu:) = Worker.new(0, requests, Row.new(0, 0.25), Sample.new(cpu, 10, 2, 1, 0.125))
+  def worker(requests:, cpu:, timeouts: 0)
+    Worker.new(0, requests, Row.new(0, timeouts, 0.25), Sample.new(cpu, 10, 2, 1, 0.125))
+  end
 
   def test_a_successor_counts_on
     2.times { Pando::Events.emit("worker.lost") }

@@ -51,6 +51,21 @@ class ClusterWorkerTest < Minitest::Test
     assert_equal [2, 1], after
   end
 
+  # The monitor may kill the worker before the job is done.
+  def test_a_job_that_has_timed_out_counts_at_once_and_as_failed_when_it_is_done
+    during, after = in_child do
+      record = @worker.thread_record(1)
+      [@worker, record].each { |one| one.job_started("GET", "/", nil, nil) }
+      [@worker, record].each(&:job_timed_out)
+      during = [@row.timeouts, *counted]
+      [@worker, record].each(&:job_finished)
+      [during, [@row.timeouts, *counted]]
+    end
+
+    assert_equal [2, 0, 0], during
+    assert_equal [2, 2, 2], after
+  end
+
   Work = Struct.new(:idles) do
     def idle = self.idles += 1
   end

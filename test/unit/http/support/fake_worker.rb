@@ -24,6 +24,7 @@ module HTTPSupport
     def job_started(*arguments) = @calls << [:job_started, *arguments]
     def job_finished = @calls << [:job_finished]
     def job_failed = @failures = failures + 1
+    def job_timed_out = @calls << [:job_timed_out]
     def failures = @failures || 0
     def forget_jobs = @calls << [:forget_jobs]
     def soft_deadline_passed? = @deadline_passed
