@@ -52,7 +52,9 @@ module Pando
 
       # Publishes the events of this process as notifications: `request.timed_out` is named `request.timed_out.pando`.
       def forward_events
-        Events.subscribe { |event| ActiveSupport::Notifications.instrument("#{event.name}.pando", event.payload) }
+        Events.subscribe do |event|
+          ActiveSupport::Notifications.instrument("#{event.name}.pando", event.payload.dup) # subscribers may add to it
+        end
       end
 
       # @return [Boolean] whether the app has the health check that `rails new` puts at /up

@@ -8,10 +8,13 @@ require "support/rails_app"
 class StockAppTest < Minitest::Test
   parallelize_me! # they wait half of the time
 
-  # The events of Pando as Rails' notifications.
+  # The events of Pando as Rails' notifications. A subscriber may add to their payload.
   PROBE = <<~RUBY
     NOTED = []
-    ActiveSupport::Notifications.subscribe(/\\.pando\\z/) { |name, *| NOTED << name }
+    ActiveSupport::Notifications.subscribe(/\\.pando\\z/) do |name, *, payload|
+      payload[:noted] = true
+      NOTED << name
+    end
   RUBY
 
   ROUTES = <<~RUBY
