@@ -231,8 +231,14 @@ module Pando
                                                                        description: family.help)
       end
 
-      # Units are not part of a name there.
-      def dotted(family) = "pando.#{name_of(family).delete_suffix("_#{family.unit}")}"
+      # Units are not part of a name there, unless another metric has the name without it.
+      def dotted(family)
+        name = name_of(family)
+        short = name.delete_suffix("_#{family.unit}")
+        taken = Admin::Metrics.known.any? { |one| one.name != family.name && name_of(one) == short }
+        "pando.#{taken ? name : short}"
+      end
+
       def attributes(labels) = labels.to_h { |name, value| [name.to_s, value.to_s] }
     end
 

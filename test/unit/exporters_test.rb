@@ -52,6 +52,36 @@ class ExportersReportedTest < Minitest::Test
   end
 end
 
+# Two metrics with one name would be added up.
+class ExportersNamesTest < Minitest::Test
+  include Pando
+
+  def test_statsd_has_a_name_for_each_metric
+    assert_distinct(names(Exporters::StatsD, :dotted))
+  end
+
+  def test_opentelemetry_has_a_name_for_each_metric
+    names = names(Exporters::OpenTelemetry, :dotted)
+
+    assert_distinct(names)
+    assert_equal(%w[pando.worker_gc pando.worker_gc_seconds], names.grep(/worker_gc/))
+    assert_includes(names, "pando.worker_cpu")
+  end
+
+  def test_yabeda_has_a_name_for_each_metric
+    assert_distinct(names(Exporters::Yabeda, :name_of))
+  end
+
+  private
+
+  # @return [Array<String>] of all metrics
+  def names(exporter, method)
+    Admin::Metrics.known.map { |one| exporter.allocate.send(method, one) }
+  end
+
+  def assert_distinct(names) = assert_empty(names.tally.select { |_, count| count > 1 })
+end
+
 # What all exporters do, and StatsD's without its gem: test/integration/exporters_test.rb has the real ones.
 class ExportersStatsDTest < Minitest::Test
   include Pando
