@@ -4,8 +4,11 @@ require "pando/errors"
 
 module Pando
   module Testing
-    # How a suite reforks. The settings come from the environment; the suite may change them before its first test.
+    # How a suite reforks. The suite may change the settings before its first test, except for those that a variable of
+    # the environment sets.
     class Settings
+      VARIABLES = { "PANDO_REFORK_EVERY" => :every, "PANDO_REFORK_STRICT" => :strict,
+                    "PANDO_REFORK_FAIL_ON" => :fail_on }.freeze
       EVERY = 20
       PATIENCE = 60.0
       YES = %w[1 true yes on].freeze
@@ -13,7 +16,7 @@ module Pando
       FAIL_ON = %i[error warning never].freeze
       TEST_GEMS = %r{/(?:minitest|rspec|simplecov|capybara|webmock|vcr|test-unit|cucumber|selenium)[-\w]*-\d[^/]*/}
       PANDO = "#{File.expand_path("..", __dir__)}/".freeze
-      private_constant :EVERY, :PATIENCE, :YES, :NO, :FAIL_ON, :TEST_GEMS, :PANDO
+      private_constant :VARIABLES, :EVERY, :PATIENCE, :YES, :NO, :FAIL_ON, :TEST_GEMS, :PANDO
 
       # @return [Integer, nil] tests between two reforks; nil: never refork
       attr_reader :every
@@ -33,13 +36,12 @@ module Pando
       # @raise [ConfigError] a variable has a wrong value
       def self.from(env)
         new.tap do |settings|
-          settings.every = env["PANDO_REFORK_EVERY"] if env.key?("PANDO_REFORK_EVERY")
-          settings.strict = env["PANDO_REFORK_STRICT"] if env.key?("PANDO_REFORK_STRICT")
-          settings.fail_on = env["PANDO_REFORK_FAIL_ON"] if env.key?("PANDO_REFORK_FAIL_ON")
+          VARIABLES.each { |variable, name| settings.fix(name, env[variable]) if env.key?(variable) }
         end
       end
 
       def initialize
+        @fixed = []
         @every = EVERY
         @strict = false
         @fail_on = :error
@@ -54,7 +56,7 @@ module Pando
         number = NO.include?(value.to_s) ? 0 : Integer(value, exception: false)
         raise ConfigError, "PANDO_REFORK_EVERY: #{value.inspect} is not a number of tests" if number.nil? || number < 0
 
-        @every = number.zero? ? nil : number
+        set(:every, number.zero? ? nil : number)
       end
 
       # @param value [Boolean, String]
@@ -63,7 +65,7 @@ module Pando
         known = YES.include?(value.to_s) || NO.include?(value.to_s)
         raise ConfigError, "PANDO_REFORK_STRICT: #{value.inspect} must be 1 or 0" unless known
 
-        @strict = YES.include?(value.to_s)
+        set(:strict, YES.include?(value.to_s))
       end
 
       # @param value [Symbol, String]
@@ -74,7 +76,7 @@ module Pando
           raise ConfigError, "PANDO_REFORK_FAIL_ON: #{value.inspect} must be one of #{FAIL_ON.join(", ")}"
         end
 
-        @fail_on = found
+        set(:fail_on, found)
       end
 
       # @param seconds [Numeric]
@@ -85,6 +87,14 @@ module Pando
       # @param path [String, nil, false]
       def config_file=(path)
         @config_file = path || nil
+      end
+
+      # Sets what the suite does not change any more.
+      #
+      # @api private
+      def fix(name, value)
+        public_send(:"#{name}=", value)
+        @fixed << name
       end
 
       # @api private
@@ -100,6 +110,10 @@ module Pando
         order = ForkSafety::Finding::SEVERITIES
         fail_on != :never && order.index(finding.severity) <= order.index(fail_on)
       end
+
+      private
+
+      def set(name, value) = @fixed.include?(name) || instance_variable_set(:"@#{name}", value)
     end
   end
 end

@@ -21,6 +21,26 @@ class TestingSettingsTest < Minitest::Test
     assert_equal [50, true, :warning], [settings.every, settings.strict, settings.fail_on]
   end
 
+  # A job on CI is set up by variables, whatever the suite says.
+  def test_a_variable_that_is_set_wins_over_the_suite
+    settings = Settings.from("PANDO_REFORK_EVERY" => "50", "PANDO_REFORK_STRICT" => "1",
+                             "PANDO_REFORK_FAIL_ON" => "warning")
+    settings.every = 2
+    settings.strict = false
+    settings.fail_on = :never
+
+    assert_equal [50, true, :warning], [settings.every, settings.strict, settings.fail_on]
+    assert_raises(Pando::ConfigError) { settings.every = "often" }
+  end
+
+  def test_what_no_variable_sets_is_the_suites
+    settings = Settings.from("PANDO_REFORK_EVERY" => "50")
+    settings.strict = true
+    settings.fail_on = :never
+
+    assert_equal [50, true, :never], [settings.every, settings.strict, settings.fail_on]
+  end
+
   def test_never
     ["0", "off", "", 0, false, nil].each do |value|
       settings = Settings.new
