@@ -34,7 +34,8 @@ class ClusterLostDescriptorsTest < Minitest::Test
     theirs.sendmsg("text", 0, nil, rights)
     text, _sender, descriptors, stripped = Pando::Sys.receive_record(ours, 100)
 
-    assert_equal [nil, false], [text, stripped]
+    assert_nil text
+    refute stripped
   ensure
     descriptors&.each { |fd| Pando::Sys.close_fd(fd) }
     [ours, theirs].each(&:close)
