@@ -3,6 +3,7 @@
 require "pando/errors"
 require "pando/http/rackup"
 require "pando/platform"
+require "pando/server/app_environment"
 
 module Pando
   # Serves an application for development on other systems than Linux: in a single process, on the threads of another
@@ -28,7 +29,7 @@ module Pando
     def run
       refuse_production
       Dir.chdir(@config.directory)
-      ENV["RACK_ENV"] = @config.environment
+      Server::AppEnvironment.new(@config).apply_name
       name, version = find
       @err.puts "pando: this is #{Platform.name}: serving for development from one plain process by #{name} " \
                 "#{version}; no workers, no reforking, no hooks (docs/macos.md)"

@@ -15,7 +15,10 @@ class OtherPlatformTest < Minitest::Test
   PROGRAM = Support::Checkout.path("exe/pando")
   GEMFILE = File.join(Support::Checkout::ROOT, "test/fixtures/apps/plain/Gemfile")
   APP = <<~RUBY
-    run ->(env) { [200, { "content-type" => "text/plain" }, ["\#{ENV["RACK_ENV"]} \#{env["SERVER_SOFTWARE"]}"]] }
+    run lambda { |env|
+      names = ENV.values_at("RAILS_ENV", "RACK_ENV", "APP_ENV").uniq.join(" ")
+      [200, { "content-type" => "text/plain" }, ["\#{names} \#{env["SERVER_SOFTWARE"]}"]]
+    }
   RUBY
 
   def setup
@@ -73,6 +76,13 @@ class OtherPlatformTest < Minitest::Test
   def test_serves_by_webrick_where_there_is_no_puma
     line = serve("plain-webrick", without: ["puma"])
     assert_match(/by webrick \d/, line)
+    assert_match(/\Adevelopment WEBrick/, answer)
+    stop(:TERM)
+  end
+
+  # Rails asks RAILS_ENV first.
+  def test_the_environment_that_a_flag_names_counts_for_rails_too
+    serve("plain-webrick", "-e", "development", without: ["puma"], env: { "RAILS_ENV" => "production" })
     assert_match(/\Adevelopment WEBrick/, answer)
     stop(:TERM)
   end
@@ -201,12 +211,12 @@ class OtherPlatformTest < Minitest::Test
   end
 
   # @return [String] what it says first
-  def serve(bundle, without: [])
+  def serve(bundle, *flags, without: [], env: {})
     write_app
-    environment = Bench::Bundle.new(bundle, GEMFILE, without: without).prepare.environment
+    environment = Bench::Bundle.new(bundle, GEMFILE, without: without).prepare.environment.merge(env)
     @port = free_port
     @server = IO.popen([environment.merge("RUBYOPT" => "-r#{FAKE} -rbundler/setup", "WEB_CONCURRENCY" => "3"),
-                        RbConfig.ruby, "-I", LIBRARY, PROGRAM, "-l", "127.0.0.1:#{@port}",
+                        RbConfig.ruby, "-I", LIBRARY, PROGRAM, "-l", "127.0.0.1:#{@port}", *flags,
                         { chdir: @folder, err: %i[child out] }])
     @server.gets.tap { wait_until(message: "a listener") { listens? } }
   end

@@ -23,14 +23,19 @@ module Pando
         end
       end
 
-      # Sets the variables for the application. An APP_ENV of another value stays if RAILS_ENV or RACK_ENV decides,
-      # because many deployments use that name for something else. RAILS_MAX_THREADS gives ActiveRecord as many
-      # connections as a worker has threads. It stays as it is if it is set, and if the server has job nodes: their
-      # libraries read it too, for threads of their own.
+      # Sets the variables for the application. RAILS_MAX_THREADS gives ActiveRecord as many connections as a worker has
+      # threads. It stays as it is if it is set, and if the server has job nodes: their libraries read it too, for
+      # threads of their own.
       def apply
-        VARIABLES.each { |name| @variables[name] = @config.environment unless foreign?(name) }
+        apply_name
         threads = Config::Threads.most(@config)
         @variables[Config::Threads::VARIABLE] ||= threads.to_s if threads > CONNECTIONS && @config.nodes.empty?
+      end
+
+      # Sets only the name. An APP_ENV of another value stays if RAILS_ENV or RACK_ENV decides, because many deployments
+      # use that name for something else.
+      def apply_name
+        VARIABLES.each { |name| @variables[name] = @config.environment unless foreign?(name) }
       end
 
       private
