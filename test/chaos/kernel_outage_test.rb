@@ -128,7 +128,15 @@ class KernelOutageTest < Minitest::Test
   end
 
   def seconds(kinds) = Float(ENV.fetch("CHAOS_REFUSAL") { kinds == REFUSED["anything"] ? LONG : SHORT })
-  def kill(processes) = processes.each { |process| Process.kill("KILL", process.pid) }
+
+  # One may have ended in the meantime.
+  def kill(processes)
+    processes.each do |process|
+      Process.kill("KILL", process.pid)
+    rescue Errno::ESRCH
+      nil
+    end
+  end
 
   # A worker could take the place of a mold that dies before the monitor has reaped the worker.
   def kill_children(server)
