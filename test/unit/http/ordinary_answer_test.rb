@@ -151,6 +151,7 @@ class HTTPOrdinaryAnswerTest < Minitest::Test
 
   def test_a_compaction_moves_no_part_away_before_it_is_sent
     GC.respond_to?(:auto_compact=) || skip("this Ruby has no GC compaction")
+    skip "GC.stress compacts nothing on this Ruby" if Gem::Version.new(RUBY_VERSION) >= Gem::Version.new("4.0")
     [BY_WIRE, BY_LANE].each { |way| assert_in_small_process("#{LOOKUP}\n#{way}") }
   end
 
