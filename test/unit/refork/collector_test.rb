@@ -128,13 +128,14 @@ class CollectorTest < Minitest::Test
     skip_without_deferral
     possible, done, stress = in_child do
       Pando::Refork::MajorGC.allowed = false
+      Pando::Refork::MajorGC.minor_only # Ruby makes some objects of its own for the first call
       kept = until_a_full_one_is_wanted
       possible = Pando::Refork::MajorGC.possible?
       [possible, collections { Pando::Refork::MajorGC.minor_only }, GC.stress, kept.size]
     end
 
     assert possible
-    assert_includes 1..2, done[:minor_gc_count] # the first call makes an object of Ruby's own
+    assert_includes 1..2, done[:minor_gc_count]
     assert_equal [0, false], [done[:major_gc_count], stress]
   end
 
