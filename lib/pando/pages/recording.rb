@@ -27,7 +27,8 @@ module Pando
         _, wanted = Cluster::Control::Line.decode(order)
         jobs, seconds = wanted&.values_at("jobs", "seconds")&.map { |text| Integer(text.to_s, 10, exception: false) }
         unless descriptors.size == 2 && JOBS.cover?(jobs) && SECONDS.cover?(seconds)
-          return refuse(worker, descriptors, "the order is malformed")
+          lack = Errno::EMFILE.new.message if descriptors.empty?
+          return refuse(worker, descriptors, lack || "the order is malformed")
         end
 
         files = take(worker, descriptors) or return
@@ -44,7 +45,7 @@ module Pando
 
       def self.refuse(worker, descriptors, reason)
         descriptors.each { |fd| Sys.close_fd(fd) }
-        worker.report(:pages_failed, text: descriptors.empty? ? Errno::EMFILE.new.message : reason)
+        worker.report(:pages_failed, text: reason)
         nil
       end
       private_class_method :take, :refuse
