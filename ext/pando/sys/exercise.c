@@ -73,6 +73,7 @@ void pando_exercise_clock(void)
 
 static int first_object(struct dl_phdr_info *object, size_t size, void *unused)
 {
+    (void)object, (void)size, (void)unused;
     return 1;
 }
 
