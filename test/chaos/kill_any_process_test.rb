@@ -47,12 +47,12 @@ class KillAnyProcessTest < Minitest::Test
 
   private
 
-  def kill_all_kinds(&full)
+  def kill_all_kinds
     KILLS.times do
       @load.wait_for_more(1)
       kill_one
       message = -> { "full strength after #{@killed.last.title} was killed: #{@census}" }
-      wait_until(timeout: WITHIN, message: message, &full)
+      wait_until(timeout: WITHIN, message: message) { !@census.alive?(@killed.last.pid) && yield }
       @load.wait_for_more(CLIENTS * 2) # lest one request meets two kills
     end
     @load.wait_for_more(100)

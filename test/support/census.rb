@@ -28,6 +28,13 @@ module Support
     # Whether all slots have a worker and there is a mold that can fork more.
     def full?(slots) = workers(slots).none?(&:nil?) && molds.any?
 
+    # A process that was killed still shows as alive until the kernel has run it once more.
+    def alive?(pid)
+      !File.read("/proc/#{pid}/stat")[/\) (\w)/, 1].match?(/[ZX]/)
+    rescue Errno::ENOENT, Errno::ESRCH
+      false
+    end
+
     def to_s = @server.tree.children.map(&:title).join(", ")
 
     private
@@ -36,12 +43,6 @@ module Support
       names = (STARTS + ENDS).grep(/\A#{role}\./)
       last = @server.events.select { |event| names.include?(event["event"]) }.to_h { |event| [event["pid"], event] }
       last.values.select { |event| STARTS.include?(event["event"]) && alive?(event["pid"]) }
-    end
-
-    def alive?(pid)
-      !File.read("/proc/#{pid}/stat")[/\) (\w)/, 1].match?(/[ZX]/)
-    rescue Errno::ENOENT, Errno::ESRCH
-      false
     end
   end
 end
