@@ -29,6 +29,20 @@ class ReforkRailsTest < Minitest::Test
     assert_includes run.output, "result not reported" # in the words of Rails
   end
 
+  def test_each_process_is_judged_when_it_ends
+    run = suite("parallel_test.rb", every: 1, env: { "PANDO_REFORK_FAIL_ON" => "warning" })
+
+    assert_equal 1, run.status.exitstatus, run
+    assert_equal 2, run.output.scan("Pando::ForkSafety#lost_thread [minitest/parallel_test.rb:26]").size, run
+  end
+
+  def test_no_two_processes_draw_the_same_numbers
+    run = suite("parallel_test.rb", every: 1)
+
+    assert_predicate run.status, :success?, run
+    assert_equal 10, run.output.scan(/draw (\d+)/).uniq.size, run
+  end
+
   def test_records_in_transactions
     Dir.mktmpdir do |folder|
       run = suite("records_test.rb", strict: true, env: { "DATABASE" => File.join(folder, "notes.sqlite3") })
@@ -41,7 +55,7 @@ class ReforkRailsTest < Minitest::Test
 
   private
 
-  def suite(file = "rails_test.rb", **options)
-    Support::SuiteRun.minitest(file, every: 3, bundle: self.class.bundle, **options)
+  def suite(file = "rails_test.rb", every: 3, **options)
+    Support::SuiteRun.minitest(file, every: every, bundle: self.class.bundle, **options)
   end
 end

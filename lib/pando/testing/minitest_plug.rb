@@ -79,7 +79,12 @@ module Pando
       end
 
       def seed = ::Minitest.seed || 0
-      def fail(title, message, location) = @reporter.record(MinitestCheck.result(title, message, location))
+      def process = 0
+
+      # Tests in threads may report at the same time.
+      def fail(title, message, location)
+        @reporter.synchronize { @reporter.record(MinitestCheck.result(title, message, location)) }
+      end
 
       def after_a_crash(tests)
         "The results of up to #{tests} tests are lost, and the remaining tests did not run."
@@ -122,12 +127,14 @@ module Pando
     # Connects a run to the processes of Rails' parallelize(workers: N). Each of them is the first of its own line. The
     # process that distributes the tests runs none itself and does not refork.
     class RailsPlug
+      @process = 0
+
       # Prepended to Rails' worker.
       module PerformJob
         def perform_job(job)
           klass, name, reporter = job
           rehearsal = -> { MinitestPlug.complaint(MinitestPlug.result(klass, name)) }
-          plug = RailsPlug.new(->(result) { safe_record(reporter, result) })
+          plug = RailsPlug.last = RailsPlug.new(->(result) { safe_record(reporter, result) })
           Testing.session.run("#{klass}##{name}", plug, rehearsal: rehearsal) { super }
           return unless Testing.session.over?
 
@@ -136,10 +143,20 @@ module Pando
         end
       end
 
-      def self.install
-        return unless defined?(::ActiveSupport::Testing::Parallelization::Worker)
+      class << self
+        # The number of this process among those that run tests.
+        attr_accessor :process
+        # The plug of the test that has run last; nil: none has.
+        attr_accessor :last
 
-        ::ActiveSupport::Testing::Parallelization::Worker.prepend(PerformJob)
+        def install
+          return unless defined?(::ActiveSupport::Testing::Parallelization::Worker)
+
+          ::ActiveSupport::Testing::Parallelization::Worker.prepend(PerformJob)
+          ::ActiveSupport::TestCase.parallelize_setup { |number| self.process = number }
+          # Rails 8.1 calls it in the distributing process, too.
+          ::ActiveSupport::TestCase.parallelize_teardown { Testing.session.finish(last) if last }
+        end
       end
 
       def initialize(record)
@@ -147,6 +164,7 @@ module Pando
       end
 
       def seed = ::Minitest.seed || 0
+      def process = self.class.process
       def after_refork = nil
       def outputs = []
       def after_a_crash(_tests) = "The results of earlier tests are kept, and the remaining tests go on."

@@ -35,6 +35,7 @@ module Pando
       end
 
       def seed = ::RSpec.configuration.seed
+      def process = 0
       def after_refork = nil
       def outputs = ::RSpec.configuration.formatters.filter_map { |one| one.output if one.respond_to?(:output) }
 

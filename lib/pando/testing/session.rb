@@ -15,6 +15,7 @@ module Pando
     # A plug connects it to a framework, and has these methods:
     #
     #   seed                             of the run: Integer
+    #   process                          its number, if the run has several processes: Integer
     #   fail(title, message, location)   records a failure that belongs to no test
     #   after_refork                     restores what the framework lost in the fork
     #   outputs                          IOs to which it writes its reports
@@ -152,10 +153,11 @@ module Pando
         report([*inheritance(plug), *@strict&.rehearse], plug)
       end
 
-      # As in a new worker, except for the seed: it differs from the parent's, and is the same in each run.
+      # As in a new worker, except for the seed: it differs from that of every other process of the run, and is the same
+      # in each run.
       def settle_in(plug, slot, generation)
         ForkSafety.after_fork { ForkSafety::Libraries.settle }
-        Random.srand((plug.seed * 65_536) + (generation * 16) + slot)
+        Random.srand([plug.seed, plug.process, generation, slot].reduce { |sum, number| (sum << 16) + number })
         Testing.hooks.after_fork(slot, generation)
       end
 
