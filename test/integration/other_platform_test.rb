@@ -190,6 +190,21 @@ class OtherPlatformTest < Minitest::Test
     assert_includes output, "1 runs, 1 assertions, 0 failures"
   end
 
+  # Capybara's default is Puma.
+  def test_system_tests_are_served_by_capybaras_own_choice
+    bundle = Bench::Bundle.new("testing-app", File.expand_path("../fixtures/testing/app/Gemfile", __dir__)).prepare
+    output, status = Open3.capture2e({ **bundle.environment, "RUBYOPT" => "-r#{FAKE} -rbundler/setup" },
+                                     RbConfig.ruby, "-I", LIBRARY, "-e", <<~RUBY)
+                                       require "capybara"
+                                       require "pando/capybara"
+                                       p Capybara.server.equal?(Capybara.servers[:default])
+                                       Capybara.register_server(:default) { |*arguments| p arguments }
+                                       Capybara.servers[:pando].call("app", 3001, "localhost")
+                                     RUBY
+
+    assert_equal [true, "true\n[\"app\", 3001, \"localhost\"]\n"], [status.success?, output]
+  end
+
   private
 
   def gem_flags(*names)

@@ -146,6 +146,27 @@ class ReforkMinitestTest < Minitest::Test
     assert_match(/^10 runs, \d+ assertions, 0 failures/, run.output)
   end
 
+  def test_a_run_without_reforks_says_so
+    run = Support::SuiteRun.minitest("only_threads_test.rb", every: 4)
+
+    assert_predicate run.status, :success?, run
+    assert_equal "pando: no refork took place in 4 tests: the tests ran in threads, and a child has only the " \
+                 "thread that forks (docs/testing.md)\n", run.errors
+  end
+
+  def test_a_run_that_was_too_short_for_a_refork_says_nothing
+    assert_empty Support::SuiteRun.minitest("only_threads_test.rb", every: 5).errors
+    assert_empty Support::SuiteRun.minitest("only_threads_test.rb", every: 0).errors
+  end
+
+  def test_a_run_without_reforks_fails_in_strict_mode
+    run = Support::SuiteRun.minitest("only_threads_test.rb", every: 4, strict: true)
+
+    assert_equal 1, run.status.exitstatus, run
+    assert_includes run.output, "no refork took place in 4 tests: the tests ran in threads"
+    assert_includes run.output, "5 runs, 4 assertions, 1 failures"
+  end
+
   def test_libraries_are_ready_before_the_apps_callbacks_run
     run = Support::SuiteRun.minitest("callbacks_test.rb", every: 1)
 

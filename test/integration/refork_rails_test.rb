@@ -43,6 +43,14 @@ class ReforkRailsTest < Minitest::Test
     assert_equal 10, run.output.scan(/draw (\d+)/).uniq.size, run
   end
 
+  def test_in_threads_nothing_reforks_and_that_is_said
+    run = suite("parallel_test.rb", every: 1, env: { "WITH" => "threads" })
+
+    assert_predicate run.status, :success?, run
+    assert_equal "pando: no refork took place in 10 tests: the tests ran in threads, and a child has only the " \
+                 "thread that forks (docs/testing.md)\n", run.errors
+  end
+
   def test_records_in_transactions
     Dir.mktmpdir do |folder|
       run = suite("records_test.rb", strict: true, env: { "DATABASE" => File.join(folder, "notes.sqlite3") })

@@ -32,11 +32,20 @@ module Pando
         def run(klass, method_name, reporter) = MinitestPlug.one(klass, method_name, reporter) { super }
       end
 
+      # Prepended to Minitest's executor, which runs tests in threads.
+      module InThreads
+        def <<(test)
+          Testing.session.runs_in_thread
+          super
+        end
+      end
+
       class << self
         def install
           Testing.begin
           ::Minitest.singleton_class.prepend(Run)
           ::Minitest::Runnable.singleton_class.prepend(old? ? RunOneMethod : RunOne)
+          ::Minitest::Parallel::Executor.prepend(InThreads)
         end
 
         def old? = Integer(::Minitest::VERSION[/\A\d+/]) < 6

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "tempfile"
+require "pando/testing/app_server"
 require "pando/testing/coverage"
+require "pando/testing/delay"
 require "pando/testing/hooks"
 require "pando/testing/line"
 require "pando/testing/strict"
@@ -36,8 +38,9 @@ module Pando
         @generation = 0
         @ancestors = []
         @threads = Threads.new
+        @delay = Delay.new
         @told = {}
-        @since = nil # tests since the last refork; nil before the first test
+        @since = nil # tests since the last refork; nil before the first one
       end
 
       # Runs one test, after a refork if it is time.
@@ -45,7 +48,12 @@ module Pando
       # @param rehearsal [Proc, nil] runs the test without reporting it; returns an error message or nil
       # @return [Object, nil] the block's return value; nil if the run is over and the test did not run
       def run(test, plug, rehearsal: nil, &block)
-        return yield unless ours?
+        return yield if settings.every.nil? || @inside
+
+        unless Thread.current == Thread.main
+          runs_in_thread
+          return yield
+        end
 
         @inside = true
         begin
@@ -56,10 +64,15 @@ module Pando
         end
       end
 
+      # A test runs in another thread than the main one, or will.
+      def runs_in_thread = @delay.count_in_thread
+
       # Called after the last test.
       def finish(plug)
-        report([*@strict&.used, *@threads.findings], plug) if @reforked && !over?
-        nil
+        return if settings.every.nil? || @inside || over?
+
+        report([*@strict&.used, *@threads.findings], plug) if @reforked
+        tell_of_delay(plug)
       end
 
       # Whether the heir has crashed, so that this process only reports.
@@ -73,20 +86,19 @@ module Pando
 
       private
 
-      # A test may itself run tests, fork processes that do, or start threads.
-      def ours? = settings.every && !@inside && !@stopped && Thread.current == Thread.main
-
       def due?
-        return false if over? || (@since && @since < settings.every)
-        return true if ForkSafety.safe?
+        return false if over? || @stopped || (@since && @since < settings.every)
+        return !@delay.needed? if ForkSafety.safe?
 
-        warn "pando: no more reforks in this run: the process is no longer fork-safe: #{ForkSafety.reason}"
+        reason = "the process is no longer fork-safe: #{ForkSafety.reason}"
+        @delay.begin(reason, told: "no more reforks in this run: #{reason}")
         @stopped = true
         false
       end
 
       def perform(test, plug)
-        @since = (@since || 0) + 1
+        @since += 1 if @since
+        @delay.count
         @progress&.note(test)
         yield
       ensure
@@ -106,8 +118,19 @@ module Pando
         end
       end
 
+      # A strict run must not pass without a refork; otherwise it is enough to say so.
+      def tell_of_delay(plug)
+        never = @delay.never(settings.every) if @generation.zero? && !@failed
+        return plug.fail("refork", never, nil) if never && settings.strict
+
+        text = never || @delay.to_the_end
+        warn "pando: #{text}" if text && !@delay.told?
+      end
+
       # Returns in the heir, in the forking process if its heir has crashed, or if there is no heir.
       def refork(plug, rehearsal)
+        AppServer.pause
+        @delay.over
         @line ||= Line.new
         @progress ||= Progress.new
         report(@strict.used, plug) if @strict
@@ -118,10 +141,13 @@ module Pando
         signal = go_on(plug, rehearsal)
         signal ? close_down(plug, signal) : take_over(plug)
       rescue ForkPrevented => e # a thread is inside Pando.prevent_fork, so the refork can succeed later
-        warn "pando: the refork is postponed to the next test: #{e.message}"
+        @delay.begin(e.message, told: "the refork is postponed to the next test: #{e.message}")
         @since = settings.every
       rescue Error, SystemCallError => e
+        @failed = true
         plug.fail("refork", "the process could not refork: #{e.message}", e.backtrace&.first)
+      ensure
+        AppServer.resume
       end
 
       # @return [nil, Integer] nil in the heir, the signal in the forking process
@@ -129,7 +155,7 @@ module Pando
       def go_on(plug, rehearsal)
         pid = Process.pid
         Testing.hooks.before_fork
-        strict = Strict.new(self, plug, rehearsal) if settings.strict && rehearsal
+        strict = Strict.new(self, plug, -> { AppServer.in_turn(&rehearsal) }) if settings.strict && rehearsal
         Coverage.before_fork
         flush
         strict&.before_fork { settle_in(plug, 2, @generation + 1) }
@@ -171,7 +197,9 @@ module Pando
         found.map { |one| one.with(severity: :warning) }
       end
 
-      def own(plug) = [*@line.ios, *@strict&.ios, *plug.outputs.grep(IO).reject(&:closed?)]
+      def own(plug)
+        [*@line.ios, *@strict&.ios, *AppServer.listeners, *plug.outputs.grep(IO).reject(&:closed?)]
+      end
 
       def suite?(location)
         location && (DISTRIBUTION.match?(location) || settings.suite?(location[/\A(.+):\d+\z/, 1] || location))

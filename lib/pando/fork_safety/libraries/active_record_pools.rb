@@ -32,14 +32,21 @@ module Pando
             nil
           end
 
+          # @return [Boolean] whether a connection of any thread is in a transaction
+          def transaction?
+            loaded? && pools.any? { |pool| pool.connections.any?(&:transaction_open?) }
+          end
+
           # @return [Hash{String => Integer}] connections of each pool that has fewer, by the name of its database
           def smaller_than(threads)
-            return {} unless defined?(ActiveRecord) && !ActiveRecord.autoload?(:Base)
+            return {} unless loaded?
 
             pools.to_h { |pool| [pool.db_config.name, pool.size] }.select { |_, size| size&.<(threads) }
           end
 
           private
+
+          def loaded? = defined?(ActiveRecord) && !ActiveRecord.autoload?(:Base)
 
           def pools
             handler = ActiveRecord::Base.connection_handler

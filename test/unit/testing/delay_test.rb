@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/testing"
+
+# Reforks that have to wait, and what is said of them.
+class TestingDelayTest < Minitest::Test
+  def setup = @delay = Pando::Testing::Delay.new
+
+  def test_without_a_reason_nothing_is_said
+    5.times { @delay.count }
+
+    refute_predicate @delay, :needed?
+    assert_equal [nil, nil, false], [@delay.never(5), @delay.to_the_end, @delay.told?]
+  end
+
+  def test_tests_count_from_the_refork_that_was_due
+    3.times { @delay.count }
+    @delay.begin("not now")
+    2.times { @delay.count }
+
+    assert_equal "2 tests ran without the last refork: not now (docs/testing.md)", @delay.to_the_end
+    assert_equal "no refork took place in 5 tests: not now (docs/testing.md)", @delay.never(5)
+    assert_nil @delay.never(6)
+    @delay.over
+    @delay.count
+
+    assert_nil @delay.to_the_end
+  end
+
+  def test_tests_in_threads
+    4.times { @delay.count_in_thread }
+
+    assert_includes @delay.never(4), "no refork took place in 4 tests: the tests ran in threads"
+    assert_nil @delay.never(5)
+    assert_nil @delay.to_the_end
+  end
+
+  def test_what_lasts_is_told_once_and_at_once
+    _, errors = capture_io { 2.times { @delay.begin("it lasts", told: "no more") } }
+
+    assert_equal "pando: no more\n", errors
+    assert_predicate @delay, :told?
+    @delay.begin("it may end soon")
+    refute_predicate @delay, :told?
+  end
+end
