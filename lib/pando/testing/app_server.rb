@@ -13,7 +13,7 @@ module Pando
       class << self
         # Serves until the calling thread ends. After a refork Capybara may start a server again that is there already.
         def run(app, host, port)
-          server = @all.find { |one| one.at?(host, port) } || new(host, port).tap { |one| @all += [one] }
+          server = @all.find { |one| one.at?(host, port) && one.ours? } || new(host, port).tap { |one| @all += [one] }
           server.run(app)
         end
 
@@ -64,12 +64,16 @@ module Pando
 
       def at?(*place) = place == @place
 
+      # Not after a fork that was no refork, as for Rails' parallelize: the parent goes on accepting.
+      def ours? = @paused || @pid == Process.pid
+
       # In place of the thread that has served so far.
       def run(app)
         pause
         @paused = false
         @app = app
         @thread = Thread.current
+        @pid = Process.pid
         serve
       end
 
@@ -85,6 +89,7 @@ module Pando
         return unless @paused
 
         @paused = false
+        @pid = Process.pid
         @thread = Thread.new { serve }
       end
 

@@ -46,7 +46,13 @@ module Pando
         @reason = reason
       end
 
-      # The refork takes place.
+      # The refork could not take place, and is tried again before the next test.
+      def try_again(reason)
+        self.begin(reason, told: "the refork is postponed to the next test: #{reason}")
+        @told = false # the end of the run says how long that went on
+      end
+
+      # The refork has taken place.
       def over
         @reason = nil
         @late = 0

@@ -130,7 +130,6 @@ module Pando
       # Returns in the heir, in the forking process if its heir has crashed, or if there is no heir.
       def refork(plug, rehearsal)
         AppServer.pause
-        @delay.over
         @line ||= Line.new
         @progress ||= Progress.new
         report(@strict.used, plug) if @strict
@@ -141,7 +140,7 @@ module Pando
         signal = go_on(plug, rehearsal)
         signal ? close_down(plug, signal) : take_over(plug)
       rescue ForkPrevented => e # a thread is inside Pando.prevent_fork, so the refork can succeed later
-        @delay.begin(e.message, told: "the refork is postponed to the next test: #{e.message}")
+        @delay.try_again(e.message)
         @since = settings.every
       rescue Error, SystemCallError => e
         @failed = true
@@ -162,6 +161,7 @@ module Pando
         signal = @line.go_on
         return signal if signal
 
+        @delay.over
         @generation += 1
         @ancestors << pid
         @strict = strict

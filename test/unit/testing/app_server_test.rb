@@ -47,6 +47,17 @@ class TestingAppServerTest < Minitest::Test
     assert_equal [1, "first"], [AppServer.threads.size, get]
   end
 
+  # The parent goes on accepting there.
+  def test_a_child_without_a_refork_does_not_take_its_place
+    outcome = in_child do
+      AppServer.run(->(_env) { [200, {}, ["child"]] }, "127.0.0.1", @port)
+    rescue SystemCallError => e
+      e.class.name
+    end
+
+    assert_equal ["Errno::EADDRINUSE", "first"], [outcome, get]
+  end
+
   def test_a_child_goes_on_with_what_was_paused
     AppServer.pause
     answer = in_child do

@@ -2,9 +2,12 @@
 
 require "test_helper"
 require "pando/testing"
+require "support/in_child"
 
 # Reforks that have to wait, and what is said of them.
 class TestingDelayTest < Minitest::Test
+  include Support::InChild
+
   def setup = @delay = Pando::Testing::Delay.new
 
   def test_without_a_reason_nothing_is_said
@@ -34,6 +37,31 @@ class TestingDelayTest < Minitest::Test
     assert_includes @delay.never(4), "no refork took place in 4 tests: the tests ran in threads"
     assert_nil @delay.never(5)
     assert_nil @delay.to_the_end
+  end
+
+  # What was said at once was that the next test would come first.
+  def test_a_refork_that_is_tried_again_and_again_is_told_at_the_end_too
+    _, errors = capture_io do
+      2.times do
+        @delay.try_again("a thread prevents it")
+        @delay.count
+      end
+    end
+
+    assert_equal "pando: the refork is postponed to the next test: a thread prevents it\n", errors
+    refute_predicate @delay, :told?
+    assert_equal "2 tests ran without the last refork: a thread prevents it (docs/testing.md)", @delay.to_the_end
+  end
+
+  # As a suite without Rails may define it, to test that it does without.
+  def test_a_module_of_that_name_is_no_active_record
+    skip "ActiveRecord is there" if defined?(ActiveRecord)
+    needed = in_child do
+      Object.const_set(:ActiveRecord, Module.new.tap { |stub| stub.const_set(:Base, Class.new) })
+      @delay.needed?
+    end
+
+    assert_equal false, needed
   end
 
   def test_what_lasts_is_told_once_and_at_once

@@ -46,7 +46,11 @@ module Pando
 
           private
 
-          def loaded? = defined?(ActiveRecord) && !ActiveRecord.autoload?(:Base)
+          # A suite or a gem may define the name without the library.
+          def loaded?
+            defined?(ActiveRecord::VERSION::STRING) && !ActiveRecord.autoload?(:Base) &&
+              defined?(ActiveRecord::Base.connection_handler)
+          end
 
           def pools
             handler = ActiveRecord::Base.connection_handler
