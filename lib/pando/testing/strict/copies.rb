@@ -42,8 +42,12 @@ module Pando
 
         private
 
-        # This generator is used for names of temporary files: if a file exists, Ruby tries the next name.
-        def harmless?(generator) = defined?(Dir::Tmpname::RANDOM) && Dir::Tmpname::RANDOM.equal?(generator)
+        # This generator is used for names of temporary files: if a file exists, Ruby tries the next name. The constant
+        # is private, so defined? does not see it.
+        def harmless?(generator)
+          Dir.const_defined?(:Tmpname) && Dir::Tmpname.const_defined?(:RANDOM) &&
+            Dir::Tmpname.const_get(:RANDOM).equal?(generator)
+        end
       end
 
       # Constants that are, or contain, the pid of an earlier process of the run.

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "tmpdir"
 require "support/in_child"
 require "pando/testing/strict"
 
-# What in constants is taken for the pid of a process of before the refork.
+# What of before the refork is taken for a copy: a pid in a constant, a lock, a generator.
 class StrictCopiesTest < Minitest::Test
   include Support::InChild
 
@@ -64,6 +65,28 @@ class StrictCopiesTest < Minitest::Test
 
     assert_equal [["lock_held"], nil], [kinds, location]
     assert_match(/the child does not have the thread\.\z/, message)
+  end
+
+  def test_a_generator_that_was_drawn_from
+    generator = Random.new
+    draws = Pando::Testing::Strict::Draws.new
+    generator.rand
+
+    assert_equal [:random_copied], draws.findings.map(&:kind)
+  end
+
+  # Ruby 3.1 has it in a private constant. If a file exists, Ruby tries the next name.
+  def test_the_generator_of_names_for_temporary_files_is_harmless
+    found = in_child do
+      Dir::Tmpname.send(:remove_const, :RANDOM)
+      Dir::Tmpname.const_set(:RANDOM, Random.new)
+      Dir::Tmpname.private_constant(:RANDOM)
+      draws = Pando::Testing::Strict::Draws.new
+      Dir::Tmpname.const_get(:RANDOM).rand
+      draws.findings.map(&:kind)
+    end
+
+    assert_empty found
   end
 
   private
