@@ -36,6 +36,19 @@ class ReforkRailsTest < Minitest::Test
     assert_equal 2, run.output.scan("Pando::ForkSafety#lost_thread [minitest/parallel_test.rb:26]").size, run
   end
 
+  def test_a_judgement_that_fails_is_told_and_does_not_keep_the_run_from_its_end
+    run = suite("parallel_test.rb", every: 1, env: { "BROKEN" => "1" })
+
+    assert_equal 1, run.status.exitstatus, run
+    2.times do |number|
+      message = "what the last generation of process #{number} lost or shared is unknown: broken (IOError)"
+
+      assert_includes run.errors, "pando: #{message}\n"
+      assert_includes run.output, message
+    end
+    assert_equal ALL.first(10), run.ran.map(&:first).sort, run
+  end
+
   def test_no_two_processes_draw_the_same_numbers
     run = suite("parallel_test.rb", every: 1)
 

@@ -136,48 +136,62 @@ module Pando
     # Connects a run to the processes of Rails' parallelize(workers: N). Each of them is the first of its own line. The
     # process that distributes the tests runs none itself and does not refork.
     class RailsPlug
-      @process = 0
-
       # Prepended to Rails' worker.
-      module PerformJob
+      module Work
         def perform_job(job)
           klass, name, reporter = job
           rehearsal = -> { MinitestPlug.complaint(MinitestPlug.result(klass, name)) }
-          plug = RailsPlug.last = RailsPlug.new(->(result) { safe_record(reporter, result) })
-          Testing.session.run("#{klass}##{name}", plug, rehearsal: rehearsal) { super }
+          @pando_plug = RailsPlug.new(@number, ->(result) { safe_record(reporter, result) })
+          Testing.session.run("#{klass}##{name}", @pando_plug, rehearsal: rehearsal) { super }
           return unless Testing.session.over?
 
           # Rails reports the test that the heir began and did not finish. The other tests go on here.
           Testing.session.resume
         end
-      end
 
-      class << self
-        # The number of this process among those that run tests.
-        attr_accessor :process
-        # The plug of the test that has run last; nil: none has.
-        attr_accessor :last
-
-        def install
-          return unless defined?(::ActiveSupport::Testing::Parallelization::Worker)
-
-          ::ActiveSupport::Testing::Parallelization::Worker.prepend(PerformJob)
-          ::ActiveSupport::TestCase.parallelize_setup { |number| self.process = number }
-          # Rails 8.1 calls it in the distributing process, too.
-          ::ActiveSupport::TestCase.parallelize_teardown { Testing.session.finish(last) if last }
+        # The app's own hooks follow. They may close what is judged here.
+        def run_cleanup
+          @pando_plug&.judge
+          super
         end
       end
 
-      def initialize(record)
+      def self.install
+        return unless defined?(::ActiveSupport::Testing::Parallelization::Worker)
+
+        ::ActiveSupport::Testing::Parallelization::Worker.prepend(Work)
+      end
+
+      attr_reader :process
+
+      # @param process [Integer] number of this process among those that run tests
+      def initialize(process, record)
+        @process = process
         @record = record
       end
 
       def seed = ::Minitest.seed || 0
-      def process = self.class.process
       def after_refork = nil
       def outputs = []
       def after_a_crash(_tests) = "The results of earlier tests are kept, and the remaining tests go on."
       def fail(title, message, location) = @record.call(MinitestCheck.result(title, message, location))
+
+      # After an exception Rails would wait for this process for ever.
+      def judge
+        Testing.session.finish(self)
+      rescue StandardError => e
+        message = "what the last generation of process #{process} lost or shared is unknown: #{e.message} (#{e.class})"
+        warn "pando: #{message}"
+        report(message, e.backtrace&.first)
+      end
+
+      private
+
+      def report(message, location)
+        fail("last generation", message, location)
+      rescue StandardError
+        nil # the distributing process cannot be reached, and stderr has the message
+      end
     end
   end
 end
