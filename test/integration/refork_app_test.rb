@@ -12,29 +12,41 @@ class ReforkAppTest < Minitest::Test
 
   def self.bundle = @bundle ||= Bench::Bundle.new("testing-app", File.join(FOLDER, "Gemfile")).prepare
 
-  # The specs 0 to 2 and 6 to 8 have a transaction around them.
-  def test_a_refork_waits_for_the_end_of_a_transaction
-    run = specs(every: 1)
+  # Only the specs 3 to 5 have no transaction around them. There are 3 specs in each transaction.
+  def test_a_refork_comes_before_a_transaction_or_waits_for_its_end
+    [false, true].each do |strict|
+      run = specs(every: 1, strict: strict)
 
-    assert_predicate run.status, :success?, run
-    assert_equal [0, 0, 0, 1, 2, 3, 3, 3, 3], run.ran.sort.map(&:last), run
-    assert_equal "pando: 3 tests ran without the last refork: #{OPEN} (docs/testing.md)\n", run.errors
+      assert_predicate run.status, :success?, run
+      assert_includes run.output, "15 examples, 0 failures"
+      assert_equal [1, 1, 1, 2, 3, 4, 5, 5, 5, 6, 6, 6, 7, 7, 7], generations(run), run
+      assert_equal "pando: 2 tests ran without the last refork: #{OPEN} (docs/testing.md)\n", run.errors
+    end
   end
 
   def test_a_refork_that_has_waited_takes_place_before_the_next_test
-    run = specs(every: 20, strict: true)
+    run = specs(every: 2)
 
     assert_predicate run.status, :success?, run
-    assert_equal [0, 0, 0, 1, 1, 1, 1, 1, 1], run.ran.sort.map(&:last), run
+    assert_equal [1, 1, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 5], generations(run), run
+    assert_equal "pando: 1 test ran without the last refork: #{OPEN} (docs/testing.md)\n", run.errors
+  end
+
+  def test_groups_that_all_have_a_transaction_refork_in_any_order
+    run = specs("-e", "let_it_be", "-e", "own", "-e", "part", "--order", "rand:5", every: 3, strict: true)
+
+    assert_predicate run.status, :success?, run
+    assert_includes run.output, "12 examples, 0 failures"
+    assert_equal [1, 2, 3, 4].flat_map { |generation| [generation] * 3 }, run.ran.map(&:last), run
     assert_empty run.errors
   end
 
   def test_a_run_that_has_waited_for_its_end_says_so
-    run = specs("-e", "let_it_be", every: 3)
+    run = specs("-e", "let_it_be", every: 3, env: { "SUITE" => "1" })
 
     assert_predicate run.status, :success?, run
     assert_equal "pando: no refork took place in 3 tests: #{OPEN} (docs/testing.md)\n", run.errors
-    assert_equal 1, specs("-e", "let_it_be", every: 3, strict: true).status.exitstatus
+    assert_equal 1, specs("-e", "let_it_be", every: 3, strict: true, env: { "SUITE" => "1" }).status.exitstatus
   end
 
   # A server that was started before the first refork, between two of them, or by each test.
@@ -70,10 +82,12 @@ class ReforkAppTest < Minitest::Test
 
   private
 
-  def specs(*arguments, **options)
+  def generations(run) = run.ran.sort.map(&:last)
+
+  def specs(*arguments, env: {}, **options)
     Dir.mktmpdir do |folder|
       command = [bundle.executable("rspec-core", "rspec"), File.join(FOLDER, "transactions_spec.rb"), *arguments]
-      suite(command, env: { "DATABASE" => File.join(folder, "notes.sqlite3") }, **options)
+      suite(command, env: { "DATABASE" => File.join(folder, "notes.sqlite3"), **env }, **options)
     end
   end
 

@@ -18,12 +18,53 @@ module Pando
         end
       end
 
-      def self.install
-        Testing.begin
-        ::RSpec::Core::Example.prepend(RunExample)
-        ::RSpec.configure do |config|
-          config.backtrace_exclusion_patterns << %r{/lib/pando/testing/}
-          config.after(:suite) { Testing.session.finish(RSpecPlug.new(::RSpec.configuration.reporter)) }
+      # Prepended to the class of RSpec's groups. A transaction around a group begins in its before(:context). Until it
+      # ends there is no refork, so the time for one is before it.
+      module RunGroup
+        def run(reporter = ::RSpec::Core::NullReporter)
+          RSpecPlug.before_group(self, reporter) { |rehearsal| super(rehearsal) }
+          super
+        end
+      end
+
+      # The reporter of a group in strict mode's twin: it has no formatters, and no second example starts.
+      class Rehearsal < ::RSpec::Core::Reporter
+        %i[example_passed example_failed example_pending].each do |outcome|
+          define_method(outcome) do |example|
+            super(example)
+            ::RSpec.world.wants_to_quit = true
+          end
+        end
+
+        # @return [String, nil] the error message of the example
+        def complaint = failed_examples.first&.exception&.message
+      end
+
+      class << self
+        def install
+          Testing.begin
+          ::RSpec::Core::Example.prepend(RunExample)
+          ::RSpec::Core::ExampleGroup.singleton_class.prepend(RunGroup)
+          configure
+        end
+
+        # @yieldparam reporter [Rehearsal] to run the group with
+        def before_group(group, reporter, &run)
+          return if ::RSpec.world.wants_to_quit || group.descendant_filtered_examples.empty?
+
+          rehearsal = -> { Rehearsal.new(::RSpec.configuration).tap(&run).complaint }
+          hooks = "before(:context) of #{group.metadata[:full_description]}"
+          Testing.session.offer(hooks, new(reporter), rehearsal: rehearsal)
+          ::RSpec.world.wants_to_quit = true if Testing.session.over?
+        end
+
+        private
+
+        def configure
+          ::RSpec.configure do |config|
+            config.backtrace_exclusion_patterns << %r{/lib/pando/testing/}
+            config.after(:suite) { Testing.session.finish(RSpecPlug.new(::RSpec.configuration.reporter)) }
+          end
         end
       end
 

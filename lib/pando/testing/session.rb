@@ -55,13 +55,22 @@ module Pando
           return yield
         end
 
-        @inside = true
-        begin
+        inside do
           refork(plug, rehearsal) if due?
           over? ? nil : perform(test, plug, &block)
-        ensure
-          @inside = false
         end
+      end
+
+      # Called before what prepares several tests. Reforks if it is time: a refork between these tests may have to wait.
+      #
+      # @param preparation [String] its name
+      # @param rehearsal [Proc, nil] does it and runs one test, without reporting them; returns an error message or nil
+      def offer(preparation, plug, rehearsal: nil)
+        return if settings.every.nil? || @inside || Thread.current != Thread.main
+
+        inside { refork(plug, rehearsal) if due? }
+        @progress&.note(preparation)
+        nil
       end
 
       # A test runs in another thread than the main one, or will.
@@ -85,6 +94,13 @@ module Pando
       end
 
       private
+
+      def inside
+        @inside = true
+        yield
+      ensure
+        @inside = false
+      end
 
       def due?
         return false if over? || @stopped || (@since && @since < settings.every)
