@@ -18,6 +18,7 @@ class ReforkRailsTest < Minitest::Test
     assert_match(/^20 runs, \d+ assertions, 0 failures, 0 errors/, run.output)
     assert_equal ALL, run.ran.map(&:first).sort
     assert_operator run.ran.map(&:last).max, :>=, 4
+    assert_empty run.errors, "its connection to the process that distributes tests is none of the app's"
   end
 
   def test_a_crash_costs_one_test

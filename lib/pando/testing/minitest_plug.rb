@@ -162,6 +162,9 @@ module Pando
         ::ActiveSupport::Testing::Parallelization::Worker.prepend(Work)
       end
 
+      DRB_IOS = %i[@socket @shutdown_pipe_r @shutdown_pipe_w].freeze
+      private_constant :DRB_IOS
+
       attr_reader :process
 
       # @param process [Integer] number of this process among those that run tests
@@ -172,7 +175,14 @@ module Pando
 
       def seed = ::Minitest.seed || 0
       def after_refork = nil
-      def outputs = []
+
+      # The connection to the distributing process, over which Rails reports. DRb keeps a pipe beside each socket.
+      def outputs
+        ObjectSpace.each_object(::DRb::DRbTCPSocket).flat_map do |connection|
+          DRB_IOS.filter_map { |name| connection.instance_variable_get(name) }
+        end
+      end
+
       def after_a_crash(_tests) = "The results of earlier tests are kept, and the remaining tests go on."
       def fail(title, message, location) = @record.call(MinitestCheck.result(title, message, location))
 
