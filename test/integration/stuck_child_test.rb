@@ -107,6 +107,19 @@ class StuckChildTest < Minitest::Test
     assert_named event, /\Aself_check at .*pando\.rb:\d+\z/
   end
 
+  # It takes three times the limit of a step.
+  def test_a_check_that_works_long_is_not_stuck
+    serving(more: <<~RUBY)
+      self_check do |_, role|
+        until_used = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + 3
+        nil while role.role == :mold && Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < until_used
+      end
+    RUBY
+    server.refork
+
+    assert_empty check_failures
+  end
+
   def test_a_check_that_raises
     server.write("raise", "")
     event = server.wait_for("check.failed") { server.signal("USR2") }

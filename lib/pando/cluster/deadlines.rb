@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/slow_requests"
+require "pando/sys/scheduler"
 
 module Pando
   module Cluster
@@ -25,6 +26,7 @@ module Pando
         @observer = observer
         @looked_at = @awake_since = Sys.now
         @frozen = []
+        @efforts = {}.compare_by_identity # of children that are at a step
       end
 
       # The whole server has stood still. That time counts for no timeout.
@@ -48,6 +50,7 @@ module Pando
         # Processes that were stopped together with the monitor (job control, a frozen container) get time to go on.
         @awake_since = now if now - @looked_at > standstill / 3
         @looked_at = now
+        @efforts.keep_if { |child, _| child.starting? }
         @roster.to_a.each do |child|
           next if child.gone?
 
@@ -136,10 +139,20 @@ module Pando
       end
 
       def enforce_step(child, now)
-        return unless child.step_deadline && now >= child.step_deadline
+        return unless child.step_deadline
+
+        effort = effort_of(child, now)
+        return if now < child.step_deadline
+        return child.enter_step(child.step, now + @options.check_timeout) if effort.great?(now)
 
         child.step_overdue
         @observer.step_overdue(child)
+      end
+
+      # A child gets a new one with each deadline.
+      def effort_of(child, now)
+        known = @efforts[child]
+        known&.until == child.step_deadline ? known : @efforts[child] = Effort.new(child, now)
       end
 
       def enforce_state(child, now)
@@ -165,6 +178,29 @@ module Pando
         setting = cold ? :boot_timeout : :spawn_timeout
         "#{setting} #{format("%g", @options[setting])} s"
       end
+
+      # Tells a step that takes long from one that waits for a lock: the process runs, or waits for a CPU. A GC has to
+      # copy the pages that it writes to, which takes seconds where page faults are slow or the CPU is limited.
+      # spawn_timeout ends a step that goes on like this for ever.
+      class Effort
+        attr_reader :until
+
+        def initialize(child, now)
+          @pid = child.pid
+          @until = child.step_deadline
+          @since = now
+          @before = spent
+        end
+
+        # @return [Boolean] whether the process has used at least half of the time
+        def great?(now) = now > @since && spent - @before >= (now - @since) / 2
+
+        private
+
+        # @return [Float] seconds
+        def spent = Sys::Scheduler.cpu_time(@pid).to_f + (Sys::Scheduler.run_delay(@pid).to_i / 1e6)
+      end
+      private_constant :Effort
     end
   end
 end

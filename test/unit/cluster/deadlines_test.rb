@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "pando/cluster/monitor"
 require_relative "support/clock"
 require_relative "support/fakes"
@@ -13,7 +14,7 @@ class ClusterDeadlinesTest < Minitest::Test
   def setup
     @roster = ClusterSupport.roster
     @observer = ClusterSupport::Recorder.new
-    @deadlines = Deadlines.new(@roster, @observer, ClusterSupport.options(longest_wait: 0.0))
+    @deadlines = Deadlines.new(@roster, @observer, ClusterSupport.options(longest_wait: 0.0, check_timeout: 2.0))
   end
 
   def child(role = :worker, state: :ready, source: nil)
@@ -370,6 +371,26 @@ class ClusterDeadlinesTest < Minitest::Test
 
     assert_equal [[:step_overdue, worker]], @observer.calls, "told once"
     assert_predicate worker, :standing_still?
+  end
+
+  # A GC that copies many pages, on a busy machine.
+  def test_a_step_that_works_has_more_time
+    worker = child(:worker, state: :adopted)
+    worker.enter_step("gc", now + 2)
+    working { enforce_for(20) }
+    assert_empty @observer.calls
+    enforce_for(4)
+
+    assert_equal [[:step_overdue, worker]], @observer.calls
+  end
+
+  # @yield while any process runs for a third of the time, and waits for a CPU for another
+  def working(&block)
+    began = now
+    third = -> { (now - began) / 3 }
+    Pando::Sys::Scheduler.stub(:cpu_time, ->(_) { third.call }) do
+      Pando::Sys::Scheduler.stub(:run_delay, ->(_) { (third.call * 1e6).to_i }, &block)
+    end
   end
 
   def test_who_is_through_with_its_self_check_has_no_step

@@ -63,7 +63,7 @@ module Pando
 
       setting :self_check_timeout,
               type: Types::Seconds.new, default: 5.0, within: :self_check,
-              help: "Kill a process that spends this long in one step of its self-check, and name the step."
+              help: "Kill a process that stands still this long in one step of its self-check, and name the step."
 
       descriptors = Types::Choice.new(:allow, :report, :close, :refuse)
       threads = Types::Choice.new(:allow, :report, :refuse, :fail)
