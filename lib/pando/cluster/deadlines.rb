@@ -152,7 +152,8 @@ module Pando
       # A child gets a new one with each deadline.
       def effort_of(child, now)
         known = @efforts[child]
-        known&.until == child.step_deadline ? known : @efforts[child] = Effort.new(child, now)
+        known = @efforts[child] = Effort.new(child, now) unless known&.until == child.step_deadline
+        known.tap { |effort| effort.look(now) }
       end
 
       def enforce_state(child, now)
@@ -179,21 +180,28 @@ module Pando
         "#{setting} #{format("%g", @options[setting])} s"
       end
 
-      # Tells a step that takes long from one that waits for a lock: the process runs, or waits for a CPU. A GC has to
-      # copy the pages that it writes to, which takes seconds where page faults are slow or the CPU is limited.
-      # spawn_timeout ends a step that goes on like this for ever.
+      # Tells a step that takes long from one that waits for a lock: the process runs, or waits for a CPU or a disk. A
+      # GC has to copy the pages that it writes to, which takes seconds where page faults are slow, the CPU is limited,
+      # or memory is swapped. spawn_timeout ends a step that goes on like this for ever.
       class Effort
         attr_reader :until
 
         def initialize(child, now)
           @pid = child.pid
           @until = child.step_deadline
-          @since = now
+          @since = @looked_at = now
+          @waited = 0.0
           @before = spent
         end
 
+        # The monitor looks at each tick.
+        def look(now)
+          @waited += now - @looked_at if Sys::Scheduler.waits_for_disk?(@pid)
+          @looked_at = now
+        end
+
         # @return [Boolean] whether the process has used at least half of the time
-        def great?(now) = now > @since && spent - @before >= (now - @since) / 2
+        def great?(now) = now > @since && spent - @before + @waited >= (now - @since) / 2
 
         private
 

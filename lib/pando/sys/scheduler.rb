@@ -29,6 +29,14 @@ module Pando
       rescue SystemCallError
         nil
       end
+
+      # @return [Boolean] whether its main thread waits for a disk or a file server and cannot be interrupted: state D
+      #   in proc(5)
+      def self.waits_for_disk?(pid)
+        File.read("/proc/#{pid}/stat").rpartition(") ").last.start_with?("D")
+      rescue SystemCallError
+        false
+      end
     end
   end
 end

@@ -384,6 +384,14 @@ class ClusterDeadlinesTest < Minitest::Test
     assert_equal [[:step_overdue, worker]], @observer.calls
   end
 
+  def test_a_step_that_waits_for_a_disk_has_more_time
+    worker = child(:worker, state: :adopted)
+    worker.enter_step("loader", now + 2)
+    Pando::Sys::Scheduler.stub(:waits_for_disk?, true) { enforce_for(20) }
+
+    assert_empty @observer.calls
+  end
+
   # @yield while any process runs for a third of the time, and waits for a CPU for another
   def working(&block)
     began = now

@@ -2,8 +2,23 @@
 
 require "test_helper"
 require "pando/sys/scheduler"
+require "support/c_program"
+require "support/waiting"
 
 class SysSchedulerTest < Minitest::Test
+  include Support::Waiting
+
+  def test_a_process_that_cannot_be_interrupted
+    IO.popen([Support::CProgram.path("disk_wait", [], sanitizers: [])], "w") do |waiting|
+      wait_until { Pando::Sys::Scheduler.waits_for_disk?(waiting.pid) }
+    end
+  end
+
+  def test_any_other
+    refute Pando::Sys::Scheduler.waits_for_disk?(Process.pid)
+    refute Pando::Sys::Scheduler.waits_for_disk?(2**30)
+  end
+
   def test_run_delay_of_this_process
     skip "this kernel keeps no account" unless File.exist?("/proc/self/schedstat")
 

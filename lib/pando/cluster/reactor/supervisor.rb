@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/restart_throttles"
+require "pando/sys/scheduler"
 
 module Pando
   module Cluster
@@ -29,13 +30,6 @@ module Pando
         # workers in which the next fault is the reactor's.
         LOOK = 0.5
         CURE = 10.0
-
-        # @return [Boolean] whether it waits for a disk or a file server and cannot be interrupted: state D in proc(5)
-        def self.waits_for_disk?(pid)
-          File.read("/proc/#{pid}/stat").rpartition(") ").last.start_with?("D")
-        rescue SystemCallError
-          false
-        end
 
         def initialize(roster, spawner, lanes, listeners, setup, throttles: RestartThrottles.new)
           @throttles = throttles
@@ -172,7 +166,7 @@ module Pando
         end
 
         def stood_still(seconds)
-          return reactor.kill("it stood still") if seconds > DISK_STANDSTILL || !Supervisor.waits_for_disk?(reactor.pid)
+          return reactor.kill("it stood still") if seconds > DISK_STANDSTILL || !Sys::Scheduler.waits_for_disk?(reactor.pid)
           return if @stalled
 
           @stalled = true

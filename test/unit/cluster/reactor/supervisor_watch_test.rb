@@ -2,8 +2,6 @@
 
 require "test_helper"
 require "pando/cluster/monitor"
-require "support/c_program"
-require "support/waiting"
 require_relative "../support/reactor_supervisor_case"
 require_relative "../support/fakes"
 
@@ -28,7 +26,7 @@ class ReactorSupervisorWatchTest < Minitest::Test
     @setup.stuck = true
     told = []
     subscription = Pando::Events.subscribe("reactor.stalled") { |event| told << event[:pid] }
-    Pando::Cluster::Reactor::Supervisor.stub(:waits_for_disk?, ->(pid) { pid == reactor.pid }) do
+    Pando::Sys::Scheduler.stub(:waits_for_disk?, ->(pid) { pid == reactor.pid }) do
       58.times { elapse(1) && turn }
       assert_empty reactor.pidfd.signals
       assert_equal [reactor.pid], told
@@ -262,20 +260,5 @@ class ReactorJobsTest < Minitest::Test
     %w[/b /a /b /c /d /c /b].each { |path| worker(path) }
 
     assert_match %r{\AGET /b \(3\), GET /c \(2\), GET /[ad], and 1 more\z}, @jobs.to_line
-  end
-end
-
-class ReactorSupervisorDiskTest < Minitest::Test
-  include Support::Waiting
-
-  def test_a_process_that_cannot_be_interrupted
-    IO.popen([Support::CProgram.path("disk_wait", [], sanitizers: [])], "w") do |waiting|
-      wait_until { Pando::Cluster::Reactor::Supervisor.waits_for_disk?(waiting.pid) }
-    end
-  end
-
-  def test_any_other
-    refute Pando::Cluster::Reactor::Supervisor.waits_for_disk?(Process.pid)
-    refute Pando::Cluster::Reactor::Supervisor.waits_for_disk?(2**30)
   end
 end
