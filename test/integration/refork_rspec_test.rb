@@ -113,6 +113,17 @@ class ReforkRspecTest < Minitest::Test
     assert_includes run.output, "6 examples, 0 failures, 1 error occurred outside of examples"
   end
 
+  def test_a_hook_after_a_group_that_fails_in_its_twin_only_is_an_error
+    Dir.mktmpdir do |folder|
+      report = File.join(folder, "report")
+      run, = groups("--format", "documentation", "--out", report, "--format", "progress",
+                    strict: true, env: { "FAIL_IN_TWIN" => "after first" })
+
+      assert_includes run.output, "fails in a second process forked from the same parent: only here"
+      assert_equal 1, File.read(report).scan("only here").size, "the twin writes no report of its own"
+    end
+  end
+
   def test_a_group_whose_hook_fails_is_counted_once
     run, log = groups(every: 2, strict: true, env: { "FAIL" => "before inner" })
 

@@ -120,6 +120,19 @@ class StuckChildTest < Minitest::Test
     assert_empty check_failures
   end
 
+  # As a lock would that is tried again and again.
+  def test_a_check_that_works_for_ever_is_stuck_at_the_end_of_its_start
+    serving(more: <<~RUBY)
+      spawn_timeout 4
+      self_check { nil while File.exist?("spin") }
+    RUBY
+    server.write("spin", "")
+    event = server.wait_for("check.failed") { server.signal("USR2") }
+
+    assert_match(/\Aself_check at .*pando\.rb:\d+\z/, event["step"])
+    assert_includes event["reason"], "stuck in its self-check: #{event["step"]}"
+  end
+
   def test_a_check_that_raises
     server.write("raise", "")
     event = server.wait_for("check.failed") { server.signal("USR2") }

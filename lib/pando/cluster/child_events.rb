@@ -44,7 +44,7 @@ module Pando
       def report_overdue(child)
         return unless @pool.inbox.adopt_unreported(child)
 
-        child.enter_step("fork", Sys.now) unless child.gone?
+        child_checking(child, "fork") unless child.gone?
       end
 
       # @param step [String] empty: it has taken all steps

@@ -16,6 +16,8 @@ module Pando
       STANDSTILL = 15.0
       # Standstills of the whole server that are remembered.
       KEPT = 32
+      # Seconds in which another process has found out where a child stands, which has a limit of its own.
+      EXAMINATION = 15.0
       # Seconds that a job node has to print the stacks of its threads, before it is killed.
       STACKS = 0.5
 
@@ -145,6 +147,10 @@ module Pando
         return if now < child.step_deadline
         return child.enter_step(child.step, now + @options.check_timeout) if effort.great?(now)
 
+        give_up_step(child)
+      end
+
+      def give_up_step(child)
         child.step_overdue
         @observer.step_overdue(child)
       end
@@ -165,9 +171,17 @@ module Pando
         child.deadline = nil
         case child.state
         when :ordered then @observer.spawn_overdue(child)
-        when :adopted then child.kill("it was not ready in time (#{allowance(child)})")
+        when :adopted then enforce_start(child, now)
         else child.kill(child.leaving? ? Child::LEFT_LATE : "its link ended", overdue: child.leaving?)
         end
+      end
+
+      # A step that has got more time, again and again, is at fault: it may wait for a lock in a loop.
+      def enforce_start(child, now)
+        return child.kill("it was not ready in time (#{allowance(child)})") unless child.step_deadline
+
+        child.deadline = now + EXAMINATION # if it goes on to another step
+        give_up_step(child)
       end
 
       # A running request has its own deadline, and then the worker has stop_timeout. A stream is not waited for.
@@ -180,17 +194,18 @@ module Pando
         "#{setting} #{format("%g", @options[setting])} s"
       end
 
-      # Tells a step that takes long from one that waits for a lock: the process runs, or waits for a CPU or a disk. A
-      # GC has to copy the pages that it writes to, which takes seconds where page faults are slow, the CPU is limited,
-      # or memory is swapped. spawn_timeout ends a step that goes on like this for ever.
+      # Tells a step that takes long from one that waits for a lock: the main thread, which takes the steps, runs, or
+      # waits for a CPU or a disk. A GC has to copy the pages that it writes to, which takes seconds where page faults
+      # are slow, the CPU is limited, or memory is swapped.
       class Effort
         attr_reader :until
 
         def initialize(child, now)
           @pid = child.pid
           @until = child.step_deadline
-          @since = @looked_at = now
+          @looked_at = now
           @waited = 0.0
+          @since = Sys.now
           @before = spent
         end
 
@@ -200,13 +215,13 @@ module Pando
           @looked_at = now
         end
 
-        # @return [Boolean] whether the process has used at least half of the time
+        # @return [Boolean] whether the thread has used at least half of the time
         def great?(now) = now > @since && spent - @before + @waited >= (now - @since) / 2
 
         private
 
         # @return [Float] seconds
-        def spent = Sys::Scheduler.cpu_time(@pid).to_f + (Sys::Scheduler.run_delay(@pid).to_i / 1e6)
+        def spent = Sys::Scheduler.effort(@pid).to_f
       end
       private_constant :Effort
     end

@@ -24,11 +24,12 @@ module Pando
       # sched-stats.rst).
       #
       # @return [Integer, nil] microseconds since its start; nil: it has ended, or the kernel does not count this
-      def self.run_delay(pid)
-        File.read("/proc/#{pid}/schedstat").split[1]&.to_i&.div(1000)
-      rescue SystemCallError
-        nil
-      end
+      def self.run_delay(pid) = times(pid)&.fetch(1)&.div(1000)
+
+      # How long its main thread has run, or was ready to run and waited for a CPU.
+      #
+      # @return [Float, nil] seconds since its start; nil: it has ended, or the kernel does not count this
+      def self.effort(pid) = times(pid)&.then { |ran, waited| (ran + waited) / 1e9 }
 
       # @return [Boolean] whether its main thread waits for a disk or a file server and cannot be interrupted: state D
       #   in proc(5)
@@ -37,6 +38,15 @@ module Pando
       rescue SystemCallError
         false
       end
+
+      # The first two fields of /proc/PID/schedstat, in nanoseconds.
+      def self.times(pid)
+        times = File.read("/proc/#{pid}/schedstat").split.first(2).map(&:to_i)
+        times if times.size == 2
+      rescue SystemCallError
+        nil
+      end
+      private_class_method :times
     end
   end
 end

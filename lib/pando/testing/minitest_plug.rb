@@ -141,7 +141,7 @@ module Pando
         def perform_job(job)
           klass, name, reporter = job
           rehearsal = -> { MinitestPlug.complaint(MinitestPlug.result(klass, name)) }
-          @pando_plug = RailsPlug.new(@number, ->(result) { safe_record(reporter, result) })
+          @pando_plug = RailsPlug.new(@number, @queue.__drburi, ->(result) { safe_record(reporter, result) })
           Testing.session.run("#{klass}##{name}", @pando_plug, rehearsal: rehearsal) { super }
           return unless Testing.session.over?
 
@@ -168,8 +168,11 @@ module Pando
       attr_reader :process
 
       # @param process [Integer] number of this process among those that run tests
-      def initialize(process, record)
+      # @param uri [String] of the distributing process
+      # @param record [#call] takes a result
+      def initialize(process, uri, record)
         @process = process
+        @uri = uri
         @record = record
       end
 
@@ -178,9 +181,8 @@ module Pando
 
       # The connection to the distributing process, over which Rails reports. DRb keeps a pipe beside each socket.
       def outputs
-        ObjectSpace.each_object(::DRb::DRbTCPSocket).flat_map do |connection|
-          DRB_IOS.filter_map { |name| connection.instance_variable_get(name) }
-        end
+        connections = ObjectSpace.each_object(::DRb::DRbTCPSocket).select { |one| one.uri == @uri }
+        connections.flat_map { |one| DRB_IOS.filter_map { |name| one.instance_variable_get(name) } }
       end
 
       def after_a_crash(_tests) = "The results of earlier tests are kept, and the remaining tests go on."

@@ -36,8 +36,14 @@ module Pando
           end
         end
 
-        # @return [String, nil] the error message of the example
-        def complaint = failed_examples.first&.exception&.message
+        # Called with what fails outside of an example, as in after(:context).
+        def notify_non_example_exception(exception, _context) = (@outside = exception)
+
+        # @return [String, nil] the error message of the example, or of a hook of the group
+        def complaint = (failed_examples.first&.exception || @outside)&.message
+
+        # In the twin, which then ends. Hooks of a group report to the run's reporter, whichever the group was given.
+        def replace_reporter = ::RSpec.configuration.instance_variable_set(:@reporter, self)
       end
 
       class << self
@@ -52,7 +58,7 @@ module Pando
         def before_group(group, reporter, &run)
           return if ::RSpec.world.wants_to_quit || group.descendant_filtered_examples.empty?
 
-          rehearsal = -> { Rehearsal.new(::RSpec.configuration).tap(&run).complaint }
+          rehearsal = -> { Rehearsal.new(::RSpec.configuration).tap(&:replace_reporter).tap(&run).complaint }
           hooks = "before(:context) of #{group.metadata[:full_description]}"
           Testing.session.offer(hooks, new(reporter), rehearsal: rehearsal)
           ::RSpec.world.wants_to_quit = true if Testing.session.over?

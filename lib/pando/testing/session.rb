@@ -160,6 +160,7 @@ module Pando
         @since = settings.every
       rescue Error, SystemCallError => e
         @failed = true
+        @delay.over # for another reason than the one that it waited for
         plug.fail("refork", "the process could not refork: #{e.message}", e.backtrace&.first)
       ensure
         AppServer.resume

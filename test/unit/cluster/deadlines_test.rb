@@ -392,13 +392,26 @@ class ClusterDeadlinesTest < Minitest::Test
     assert_empty @observer.calls
   end
 
-  # @yield while any process runs for a third of the time, and waits for a CPU for another
+  # As if it waited for a lock in a loop. The mold may be at fault, so it must be examined and counted as stuck.
+  def test_a_step_that_works_until_the_end_of_its_start_is_overdue
+    worker = child(:worker, state: :adopted)
+    worker.enter_step("loader", now + 2)
+    worker.deadline = now + 10
+    working { enforce_for(9) }
+    assert_empty @observer.calls
+    working { enforce_for(9) }
+
+    assert_equal [[:step_overdue, worker]], @observer.calls
+    assert_predicate worker, :standing_still?
+    assert_nil worker.verdict, "it is being examined"
+    enforce_for(10)
+
+    assert_includes worker.verdict, "it was not ready in time"
+  end
+
   def working(&block)
-    began = now
-    third = -> { (now - began) / 3 }
-    Pando::Sys::Scheduler.stub(:cpu_time, ->(_) { third.call }) do
-      Pando::Sys::Scheduler.stub(:run_delay, ->(_) { (third.call * 1e6).to_i }, &block)
-    end
+    @began ||= now
+    Pando::Sys::Scheduler.stub(:effort, ->(_) { (now - @began) * 0.6 }, &block)
   end
 
   def test_who_is_through_with_its_self_check_has_no_step

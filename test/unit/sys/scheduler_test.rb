@@ -22,10 +22,15 @@ class SysSchedulerTest < Minitest::Test
   def test_run_delay_of_this_process
     skip "this kernel keeps no account" unless File.exist?("/proc/self/schedstat")
 
+    effort = Pando::Sys::Scheduler.effort(Process.pid)
+    wait_until { Pando::Sys::Scheduler.effort(Process.pid) > effort }
     first = Pando::Sys::Scheduler.run_delay(Process.pid)
     assert_operator(first, :>=, 0)
     assert_operator(Pando::Sys::Scheduler.run_delay(Process.pid), :>=, first)
   end
 
-  def test_nobody = assert_nil(Pando::Sys::Scheduler.run_delay((2**22) + 1))
+  def test_nobody
+    assert_nil Pando::Sys::Scheduler.run_delay((2**22) + 1)
+    assert_nil Pando::Sys::Scheduler.effort((2**22) + 1)
+  end
 end
