@@ -205,20 +205,29 @@ module Pando
           @until = child.step_deadline
           @looked_at = now
           @waited = 0.0
+        end
+
+        # At most once a tick: most steps take less, and then nothing is read from /proc.
+        def look(now)
+          return if now - @looked_at < TICK
+
+          @before ? add_wait(now) : start
+          @looked_at = now
+        end
+
+        # @return [Boolean] whether the thread has used at least half of the time that is known
+        def great?(now) = !@before.nil? && now > @since && spent - @before + @waited >= (now - @since) / 2
+
+        private
+
+        def start
           @since = Sys.now
           @before = spent
         end
 
-        # The monitor looks at each tick.
-        def look(now)
+        def add_wait(now)
           @waited += now - @looked_at if Sys::Scheduler.waits_for_disk?(@pid)
-          @looked_at = now
         end
-
-        # @return [Boolean] whether the thread has used at least half of the time
-        def great?(now) = now > @since && spent - @before + @waited >= (now - @since) / 2
-
-        private
 
         # @return [Float] seconds
         def spent = Sys::Scheduler.effort(@pid).to_f

@@ -48,7 +48,7 @@ module Pando
       # @param rehearsal [Proc, nil] runs the test without reporting it; returns an error message or nil
       # @return [Object, nil] the block's return value; nil if the run is over and the test did not run
       def run(test, plug, rehearsal: nil, &block)
-        return yield if settings.every.nil? || @inside
+        return yield if aside?
 
         unless Thread.current == Thread.main
           runs_in_thread
@@ -66,7 +66,7 @@ module Pando
       # @param preparation [String] its name
       # @param rehearsal [Proc, nil] does it and runs one test, without reporting them; returns an error message or nil
       def offer(preparation, plug, rehearsal: nil)
-        return if settings.every.nil? || @inside || Thread.current != Thread.main
+        return if aside? || Thread.current != Thread.main
 
         inside { refork(plug, rehearsal) if due? }
         @progress&.note(preparation)
@@ -78,7 +78,7 @@ module Pando
 
       # Called after the last test.
       def finish(plug)
-        return if settings.every.nil? || @inside || over?
+        return if aside? || over?
 
         report([*@strict&.used, *@threads.findings], plug) if @reforked
         tell_of_delay(plug)
@@ -94,6 +94,9 @@ module Pando
       end
 
       private
+
+      # A test may itself run tests, or fork processes that do.
+      def aside? = settings.every.nil? || @inside
 
       def inside
         @inside = true

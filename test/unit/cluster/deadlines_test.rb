@@ -384,6 +384,22 @@ class ClusterDeadlinesTest < Minitest::Test
     assert_equal [[:step_overdue, worker]], @observer.calls
   end
 
+  # There are ten for each process that is forked, and the monitor turns at each of them.
+  def test_a_quick_step_costs_no_look_at_the_process
+    worker = child(:worker, state: :adopted)
+    reads = 0
+    Pando::Sys::Scheduler.stub(:effort, ->(_) { (reads += 1).to_f }) do
+      Pando::Sys::Scheduler.stub(:waits_for_disk?, ->(_) { reads += 1 }) do
+        10.times do |number|
+          worker.enter_step("step #{number}", now + 2)
+          2.times { elapse(0.01) && @deadlines.enforce }
+        end
+      end
+    end
+
+    assert_equal 0, reads
+  end
+
   def test_a_step_that_waits_for_a_disk_has_more_time
     worker = child(:worker, state: :adopted)
     worker.enter_step("loader", now + 2)
