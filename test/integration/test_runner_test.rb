@@ -24,6 +24,24 @@ class TestRunnerTest < Minitest::Test
       def test_fails = flunk("each time")
     end
   RUBY
+  RUNNER = Support::Checkout.path("test/support/run.rb")
+  ON_IDLE_CPUS = <<~RUBY.freeze
+    require "#{RUNNER}"
+    Support::IdleCPUs.define_method(:count) { 2.0 }
+    exit Support::TestRun.new(ARGV).run
+  RUBY
+
+  # Passes once as many of these run at the same time.
+  MEETS = <<~RUBY
+    require "test_helper"
+    class %<name>sTest < Minitest::Test
+      def test_meets
+        File.write("%<mark>s", "")
+        wait_until { Dir["%<folder>s/*.mark"].size == %<count>s }
+        assert(true)
+      end
+    end
+  RUBY
   DIES_ONCE = <<~RUBY
     require "test_helper"
     class DyingTest < Minitest::Test
@@ -84,6 +102,28 @@ class TestRunnerTest < Minitest::Test
     assert_equal [2, 3], process.counts.values_at("passed", "failed")
   end
 
+  def test_the_idle_time_of_the_cpus_is_counted_since_the_last_look
+    stat = File.join(@folder, "stat")
+    File.write(stat, "cpu  100 0 50 1000 7 0 3 0 0 0\ncpu0 100 0 50 1000 7 0 3 0 0 0\n")
+    idle = Support::IdleCPUs.new(stat)
+    File.write(stat, "cpu  120 0 60 1060 17 0 3 0 0 0\n")
+
+    assert_in_delta(0.6 * Etc.nprocessors, idle.count)
+    assert_in_delta(0.0, idle.count)
+  end
+
+  # Each waits until all run, one more than there are jobs.
+  def test_idle_cpus_run_more_processes_than_there_are_jobs
+    skip "on one CPU, one process runs at a time" if Support::TestRun::EXTRA.zero?
+    count = Support::TestRun::JOBS + 1
+    files = Array.new(count) { |i| file("meets#{i}", MEETS, name: "Meets#{i}", folder: @folder, count: count.to_s) }
+    output, status = ruby("-e", ON_IDLE_CPUS, *files)
+
+    assert_predicate status, :success?, output
+    refute_match(/Flaky/, output)
+    assert_equal "#{count} passed, 0 failed", output.lines.last.chomp
+  end
+
   private
 
   def file(name, text, **values)
@@ -93,7 +133,6 @@ class TestRunnerTest < Minitest::Test
     path
   end
 
-  def run_tests(*arguments)
-    Open3.capture2e(RbConfig.ruby, "-rbundler/setup", Support::Checkout.path("test/support/run.rb"), *arguments)
-  end
+  def run_tests(*arguments) = ruby(RUNNER, *arguments)
+  def ruby(*arguments) = Open3.capture2e(RbConfig.ruby, "-rbundler/setup", *arguments)
 end
