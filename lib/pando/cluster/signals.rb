@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/sys/process_stat"
+
 module Pando
   module Cluster
     # Turns signals to the monitor into bytes in a pipe, which its event loop reads: a handler may do no more than that.
@@ -217,11 +219,7 @@ module Pando
 
       private
 
-      # Field 8 of proc_pid_stat(5) is the terminal's foreground process group.
-      def foreground?
-        fields = File.read("/proc/self/stat").rpartition(") ").last.split
-        fields[5].to_i == Process.getpgrp
-      end
+      def foreground? = Sys::ProcessStat.read("self")&.foreground_group == Process.getpgrp
     end
 
     # Handles TERM or QUIT that a mold or worker got from outside. If the signal went to every process of the server (a

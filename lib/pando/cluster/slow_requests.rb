@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/slow_entry"
+require "pando/sys/process_stat"
+require "pando/sys/scheduler"
 
 module Pando
   module Cluster
@@ -9,21 +11,16 @@ module Pando
     # the last ones for `pando slow`. Owned by a Pool, in the monitor; called by its Deadlines.
     class SlowRequests
       # One request: its name, when it began, the next threshold, when the worker was asked (nil: it has answered), what
-      # was told of it, and CPU ticks of the process when it was asked.
-      Watch = Struct.new(:name, :since, :next, :asked, :told, :ticks)
+      # was told of it, and the CPU time of the process when it was asked.
+      Watch = Struct.new(:name, :since, :next, :asked, :told, :cpu_time)
       # Seconds that a worker has to answer, and more for each further thread: each may have the interpreter lock first,
       # for as long as Ruby lets a thread have it while others wait.
       PATIENCE = 0.4
       TURN = 0.1
       KEPT = 50
-      # Fields of /proc/PID/stat after the command's name (proc(5)).
-      STATE = 0
-      USER = 11
-      SYSTEM = 12
-      TICKS = 100.0 # in a second: USER_HZ of every architecture on which Pando runs
       LONGEST = 10**12 # milliseconds of a request
       SILENT = "it does not answer: it probably holds the interpreter lock in native code"
-      private_constant :STATE, :USER, :SYSTEM, :TICKS, :LONGEST
+      private_constant :LONGEST
 
       # @return [Array<Hash>] the oldest first
       attr_reader :recent
@@ -90,22 +87,21 @@ module Pando
 
       def ask(child, watch, now)
         watch.next *= 2 while watch.next <= now - watch.since
-        watch.ticks = ticks(stat(child.pid)) unless watch.asked
+        watch.cpu_time = cpu_time(child.pid) unless watch.asked
         watch.asked ||= now # a worker that has not answered yet gets no more time
         child.signal("URG")
       end
 
       def silent(child, watch, now)
-        fields = stat(child.pid)
-        used = ticks(fields) - watch.ticks
-        elapsed = now - watch.asked
+        cores = (cpu_time(child.pid) - watch.cpu_time) / (now - watch.asked)
         watch.asked = nil
-        tell(child, watch, nil, "#{SILENT} (#{seen(fields, used / TICKS / elapsed, child.pid)})")
+        tell(child, watch, nil, "#{SILENT} (#{seen(child.pid, cores)})")
       end
 
-      def seen(fields, cores, pid)
+      def seen(pid, cores)
+        state = Sys::ProcessStat.read(pid)&.state || "?"
         wchan = wchan(pid)
-        "state #{fields.fetch(STATE, "?")}, #{cores.round(2)} of a core#{", in the kernel at #{wchan}" if wchan}"
+        "state #{state}, #{cores.round(2)} of a core#{", in the kernel at #{wchan}" if wchan}"
       end
 
       # The event once; for `pando slow` the last state counts, and what was seen from outside.
@@ -125,13 +121,7 @@ module Pando
 
       def patience(child) = PATIENCE + ((child.threads - 1) * TURN)
 
-      def stat(pid)
-        File.read("/proc/#{pid}/stat").rpartition(")").last.split
-      rescue SystemCallError
-        []
-      end
-
-      def ticks(fields) = fields[USER].to_i + fields[SYSTEM].to_i
+      def cpu_time(pid) = Sys::Scheduler.cpu_time(pid) || 0.0
 
       def wchan(pid)
         text = File.read("/proc/#{pid}/wchan")

@@ -4,6 +4,7 @@ require "pando/doctor/checks"
 require "pando/native"
 require "pando/sys"
 require "pando/sys/memory"
+require "pando/sys/process_stat"
 
 module Pando
   module Doctor
@@ -110,9 +111,9 @@ module Pando
       # @return [Hash{Integer => Array<String>}] the descriptors' links of each process of the stage's process group
       def group_links
         @group_links ||= begin
-          group = process_group(@mold.pid)
+          group = Sys::ProcessStat.read(@mold.pid)&.group
           Dir.children("/proc").grep(/\A\d+\z/).filter_map do |pid|
-            next if process_group(pid) != group
+            next if Sys::ProcessStat.read(pid)&.group != group
 
             [pid.to_i, Dir.children("/proc/#{pid}/fd").map { |fd| File.readlink("/proc/#{pid}/fd/#{fd}") }]
           rescue SystemCallError
@@ -120,8 +121,6 @@ module Pando
           end.to_h
         end
       end
-
-      def process_group(pid) = File.read("/proc/#{pid}/stat")[/\) . \d+ (\d+)/, 1]
     end
 
     # What /proc shows of a process from outside: its descriptors, threads and memory. Runs in the command's process.

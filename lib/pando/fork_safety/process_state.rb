@@ -3,6 +3,7 @@
 require "fcntl"
 require "pando/fork_safety/finding"
 require "pando/fork_safety/streams"
+require "pando/sys/process_stat"
 
 module Pando
   module ForkSafety
@@ -153,15 +154,12 @@ module Pando
 
       # Asks the kernel about this process. Values that the kernel does not reveal are missing.
       module Reading
-        # Positions in /proc/self/stat, after the name.
-        NICE = 16
-        SCHEDULING = [37, 38].freeze
         MODES = { File::RDONLY => "reading", File::WRONLY => "writing", File::RDWR => "reading and writing" }.freeze
         MODE = File::RDONLY | File::WRONLY | File::RDWR
         IGNORED = Value.new("ignored")
         HANDLED = Value.new("handled")
         CLOSED = Value.new("closed")
-        private_constant :NICE, :SCHEDULING, :MODES, :MODE
+        private_constant :MODES, :MODE
 
         class << self
           def all
@@ -220,11 +218,8 @@ module Pando
 
           # Of the main thread, which forks.
           def priority(process)
-            fields = File.read("/proc/#{process}/stat").rpartition(")").last.split
-            level, policy = fields.values_at(*SCHEDULING)
-            { "nice" => Value.new(fields.fetch(NICE)), "scheduling" => Value.new("level #{level}, policy #{policy}") }
-          rescue SystemCallError
-            {}
+            stat = Sys::ProcessStat.read(process) or return {}
+            { "nice" => Value.new(stat.nice), "scheduling" => Value.new(stat.scheduling) }
           end
 
           # By number, because the app may have replaced $stdout and the like. Nobody can write to one that is closed in

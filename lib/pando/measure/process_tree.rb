@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "etc"
 require "pando/sys/mapping"
 require "pando/sys/memory"
+require "pando/sys/process_stat"
 require "pando/yjit"
 
 module Pando
@@ -15,12 +15,7 @@ module Pando
       # average; `cpu`: seconds so far, user and system, including processes that have ended.
       Reading = Struct.new(:pss, :own, :workers, :processes, :cpu, keyword_init: true)
 
-      Entry = Struct.new(:pid, :parent, :ticks)
-
-      TICK = 1.0 / Etc.sysconf(Etc::SC_CLK_TCK)
-      # Fields of /proc/PID/stat behind the command's name (proc(5)): its own CPU time, and that of its children that
-      # have ended and been waited for.
-      TIMES = (11..14)
+      Entry = Struct.new(:pid, :parent, :cpu)
 
       # @param worker [Regexp] that matches the titles of workers
       def initialize(root, worker)
@@ -38,7 +33,7 @@ module Pando
         usages = found.to_h { |entry| [entry.pid, Sys::Memory.usage(entry.pid)] }.compact
         serving = usages.select { |pid, _| title(pid).match?(@worker) }.values
         Reading.new(pss: usages.values.sum(&:pss), own: serving.sum(&:private).fdiv([serving.size, 1].max),
-                    workers: serving.size, processes: usages.size, cpu: found.sum(&:ticks) * TICK)
+                    workers: serving.size, processes: usages.size, cpu: found.sum(&:cpu))
       end
 
       # @return [String, nil] the name of the malloc that replaces the C library's
@@ -71,13 +66,8 @@ module Pando
         found.each { |entry| found.concat(children.fetch(entry.pid, [])) }
       end
 
-      # The command's name may contain anything, so the fields begin after its last parenthesis.
-      def entry(pid)
-        fields = File.read("/proc/#{pid}/stat").rpartition(") ").last.split
-        Entry.new(pid, fields[1].to_i, fields[TIMES].sum(&:to_i))
-      rescue SystemCallError
-        nil # the process has just ended
-      end
+      # @return [Entry, nil] nil: the process has just ended
+      def entry(pid) = Sys::ProcessStat.read(pid)&.then { |stat| Entry.new(pid, stat.parent, stat.tree_cpu_time) }
 
       def title(pid)
         File.binread("/proc/#{pid}/cmdline").tr("\0", " ").strip

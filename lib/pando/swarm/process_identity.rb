@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
+require "pando/sys/process_stat"
 require "securerandom"
 
 module Pando
@@ -23,7 +24,7 @@ module Pando
         #   place    the machine, its boot and the namespace of pids
         #   pid      in that namespace
         #   started  ticks from the boot to its start (proc_pid_stat(5))
-        def here = { "place" => place, "pid" => Process.pid, "started" => stat("self")&.last }
+        def here = { "place" => place, "pid" => Process.pid, "started" => Sys::ProcessStat.read("self")&.started }
 
         # @param identity [Hash{String => Object}, Object] the result of {here} in a process
         # @return [:alive, :dead, :unknown] :unknown: it runs elsewhere
@@ -49,20 +50,12 @@ module Pando
         # /proc may hide a process of another user, but a signal still finds it.
         def dead?(pid, started)
           Process.kill(0, pid)
-          state, now = stat(pid)
-          !now.nil? && (DEAD_STATES.include?(state) || now != started)
+          stat = Sys::ProcessStat.read(pid)
+          !stat.nil? && (DEAD_STATES.include?(stat.state) || stat.started != started)
         rescue Errno::ESRCH
           true
         rescue Errno::EPERM
           false
-        end
-
-        # @return [Array(String, Integer), nil] state and start
-        def stat(pid)
-          fields = File.read("/proc/#{pid}/stat").rpartition(")").last.split
-          [fields[0], Integer(fields[19])]
-        rescue SystemCallError
-          nil
         end
       end
     end

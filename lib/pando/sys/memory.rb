@@ -2,6 +2,7 @@
 
 require "etc"
 require "pando/sys/control_group"
+require "pando/sys/process_stat"
 
 module Pando
   module Sys
@@ -19,8 +20,6 @@ module Pando
       ANONYMOUS = /^(?:RssAnon|VmSwap):\s+(\d+) kB$/
       # Bytes of a page, which depend on the kernel.
       PAGE = Etc.sysconf(Etc::SC_PAGESIZE)
-      # Index among the fields of /proc/PID/stat after the command's name, which may contain anything (proc(5)).
-      MINOR_FAULTS = 7
 
       class << self
         # Takes the kernel about a millisecond for 150 MiB.
@@ -44,11 +43,7 @@ module Pando
 
         # Pages that a process was given without reading from disk: an upper bound of the pages that have become
         # private, and hundreds of times cheaper than {usage}.
-        def minor_faults(pid)
-          File.read("/proc/#{pid}/stat").rpartition(")").last.split[MINOR_FAULTS]&.to_i
-        rescue SystemCallError
-          nil
-        end
+        def minor_faults(pid) = ProcessStat.read(pid)&.minor_faults
 
         # The memory that may be used: the smallest of the control groups' limits and the machine's memory.
         def limit(group: ControlGroup.new, machine: "/proc/meminfo")

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/sys/process_stat"
+
 module Pando
   module Sys
     # What the kernel's scheduler knows about other processes.
@@ -33,11 +35,7 @@ module Pando
 
       # @return [Boolean] whether its main thread waits for a disk or a file server and cannot be interrupted: state D
       #   in proc(5)
-      def self.waits_for_disk?(pid)
-        File.read("/proc/#{pid}/stat").rpartition(") ").last.start_with?("D")
-      rescue SystemCallError
-        false
-      end
+      def self.waits_for_disk?(pid) = ProcessStat.read(pid)&.state == "D"
 
       # The first two fields of /proc/PID/schedstat, in nanoseconds.
       def self.times(pid)
