@@ -58,8 +58,9 @@ module Pando
         @late = 0
       end
 
-      # @return [Boolean] whether the refork that is due has to wait
-      def needed?
+      # Looks for a reason why the refork that is due has to wait.
+      # @return [Boolean] whether there is one
+      def begin_if_needed
         if ForkSafety::Libraries::ActiveRecordPools.transaction?
           self.begin(TRANSACTION)
         elsif served_by_another?

@@ -107,7 +107,7 @@ module Pando
 
       def due?
         return false if over? || @stopped || (@since && @since < settings.every)
-        return !@delay.needed? if ForkSafety.safe?
+        return !@delay.begin_if_needed if ForkSafety.safe?
 
         reason = "the process is no longer fork-safe: #{ForkSafety.reason}"
         @delay.begin(reason, told: "no more reforks in this run: #{reason}")

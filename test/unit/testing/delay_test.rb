@@ -13,7 +13,7 @@ class TestingDelayTest < Minitest::Test
   def test_without_a_reason_nothing_is_said
     5.times { @delay.count }
 
-    refute_predicate @delay, :needed?
+    refute_predicate @delay, :begin_if_needed
     assert_equal [nil, nil, false], [@delay.never(5), @delay.to_the_end, @delay.told?]
   end
 
@@ -58,7 +58,7 @@ class TestingDelayTest < Minitest::Test
     needed = in_child do
       Object.send(:remove_const, :ActiveRecord) if defined?(ActiveRecord) # another test may have loaded it
       Object.const_set(:ActiveRecord, Module.new.tap { |stub| stub.const_set(:Base, Class.new) })
-      @delay.needed?
+      @delay.begin_if_needed
     end
 
     assert_equal false, needed
