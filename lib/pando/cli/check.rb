@@ -24,6 +24,7 @@ module Pando
         @config.require_rackup
         require_folders
         @config.nodes.each { |kind| check_node(kind) }
+        check_profiler if @config.first_request_profile
       end
 
       def notes = [*platform, *environment, *ignored, *without_reactor, *spool, *token]
@@ -105,6 +106,13 @@ module Pando
         check_library(kind) if kind.runner
         wrong = Pando::Swarm::RequiredFiles.trouble(kind, @config.directory)
         raise ConfigError, wrong if wrong
+      end
+
+      def check_profiler
+        require "pando/telemetry/first_request"
+        return if Telemetry::Profilers::ALL.any? { |profiler| found?(profiler::NAME, false) }
+
+        refuse(:first_request_profile, "it needs a profiler: #{Telemetry::Profilers::ADVICE}")
       end
 
       # Gems of the application may be visible only after it is loaded, unless Bundler has already set up the load

@@ -147,10 +147,13 @@ module Pando
         def write(path) = File.write(path, JSON.generate(StackProf.results))
       end
 
+      # The best first.
+      ALL = [Vernier, Stackprof].freeze
+
       # @return [Class] the first one that is installed. Its instances have #start, #stop and #write(path)
       # @raise [BootError] if none is installed
       def self.installed
-        [Vernier, Stackprof].find { |profiler| available?(profiler::NAME) } or
+        ALL.find { |profiler| available?(profiler::NAME) } or
           raise BootError, "first_request_profile needs a profiler: #{ADVICE}"
       end
 

@@ -62,6 +62,15 @@ class CLICheckTest < ConfigTestCase
     end
   end
 
+  def test_a_profile_needs_a_profiler
+    %w[vernier stackprof].each { |gem| skip "#{gem} is installed" if Gem.loaded_specs.key?(gem) }
+    write("config.ru", "run nil")
+    reason = refusal("first_request_profile true")
+
+    assert_match(%r{\Aconfig/pando.rb:1: first_request_profile: it needs a profiler: add `gem "vernier"`}, reason)
+    assert_nil(Pando::CLI::Check.new(load_config("first_request_profile false")).call)
+  end
+
   def test_a_variable_that_has_no_effect
     expected = "warning: RAILS_MAX_THREADS: a worker has from 1 to 64 threads, and not 100: it has 64 (write " \
                "threads 64 in config/pando.rb)"
