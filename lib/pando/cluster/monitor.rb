@@ -216,6 +216,7 @@ module Pando
       def take_turn
         Events.proceed
         hear(wait)
+        oom.look
         pools.enforce
         shutdown.begun? ? shutdown.proceed : reconcile
         reactors.reconcile(shutdown.begun?)

@@ -143,6 +143,17 @@ class ClusterMonitorProbesTest < Minitest::Test
     refute_nil monitor.gauge.obstacle
   end
 
+  # Without limits for memory, too.
+  def test_each_turn_looks_whether_the_kernel_has_killed_for_memory
+    looks = 0
+    monitor = set_up_monitor
+    monitor.stub(:reconcile, nil) do
+      monitor.oom.stub(:look, -> { looks += 1 }) { monitor.send(:take_turn) }
+    end
+
+    assert_equal 1, looks
+  end
+
   def test_it_says_nothing_where_memory_can_be_measured
     assert_nil set_up_monitor.gauge.obstacle
     assert_empty events("memory.unavailable")

@@ -99,6 +99,8 @@ module Pando
       # as others do. Owned by the monitor.
       class OomWatch
         MACHINE = "/proc/vmstat"
+        # Seconds between two looks at the counter.
+        TICK = 0.25
         # Seconds in which the deaths of several victims are noticed one by one.
         MEMORY = 2.0
 
@@ -106,6 +108,12 @@ module Pando
         def initialize(paths = [Sys::ControlGroup.new.oom_counter, MACHINE])
           @path = paths.compact.find { |path| count(path) }
           @seen = read
+          @looked_at = Sys.now
+        end
+
+        # Called at each turn of the monitor's loop: at a death nobody can tell when the counter rose.
+        def look(now = Sys.now)
+          note(now) if now - @looked_at >= TICK
         end
 
         # @return [Boolean] whether the kernel has probably killed it for memory
@@ -115,13 +123,18 @@ module Pando
         end
 
         def killed_recently?
-          seen = read || @seen # nil: there is no descriptor left
-          @killed_at = Sys.now if seen != @seen
-          @seen = seen
+          note
           !@killed_at.nil? && Sys.now - @killed_at < MEMORY
         end
 
         private
+
+        def note(now = Sys.now)
+          @looked_at = now
+          seen = read || @seen # nil: there is no descriptor left
+          @killed_at = now if seen != @seen
+          @seen = seen
+        end
 
         def read = @path && count(@path)
 

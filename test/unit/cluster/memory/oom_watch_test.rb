@@ -4,6 +4,7 @@ require "test_helper"
 require "tempfile"
 require "pando/cluster/monitor"
 require_relative "../support/clock"
+require_relative "../support/fakes"
 
 # Whether the kernel has killed for want of memory.
 class OomWatchTest < Minitest::Test
@@ -55,6 +56,29 @@ class OomWatchTest < Minitest::Test
     refute watch.victim?(Victim.new(crashed))
     refute watch.victim?(Victim.new(Pando::Sys::Ending.new(:exited, 9)))
     refute watch.victim?(Victim.new(nil))
+  end
+
+  # The kernel has killed a process of others, or a program that a request has started.
+  def test_a_kill_of_long_ago_says_nothing_about_a_death
+    watch = Pando::Cluster::Memory::OomWatch.new([counter(3)])
+    counter(4)
+    elapse 0.3
+    watch.look
+    elapse 3
+    watch.look
+
+    refute watch.victim?(Victim.new(ClusterSupport.killed))
+    counter(5)
+    assert watch.victim?(Victim.new(ClusterSupport.killed))
+  end
+
+  def test_it_reads_the_counter_a_few_times_a_second
+    reads = 0
+    watch = Pando::Cluster::Memory::OomWatch.new([counter(3)])
+    watch.define_singleton_method(:read) { super().tap { reads += 1 } }
+    100.times { elapse(0.05) && watch.look }
+
+    assert_includes 15..20, reads
   end
 
   def test_this_machine_tells
