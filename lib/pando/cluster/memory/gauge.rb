@@ -12,6 +12,10 @@ module Pando
       class Gauge
         # The share of one CPU that measuring may take in the long run, without what callers have budgets for.
         SHARE = 0.02
+        # The part of it that is left for measuring each process in turn while others want to measure as well.
+        TURNS = SHARE / 2
+        # Seconds without a measurement that count as a pause later: several may measure at the same moment.
+        SAVED = 0.25
 
         OBSTACLE = "/proc/PID/smaps_rollup cannot be read, so Pando cannot know how much memory its processes take"
         ADVICE = "`memory worker:`, `hard:` and `total:` have no effect, `refork :auto` reforks by numbers of " \
@@ -29,7 +33,8 @@ module Pando
           @page = page
           @clock = clock
           @samples = {}
-          @rested_at = @spent = 0.0
+          @rested_at = @turn_at = @spent = 0.0
+          @contended = false
         end
 
         # @return [String, nil] why no process can be measured
@@ -46,8 +51,12 @@ module Pando
           Events.emit("memory.unavailable", reason: OBSTACLE, advice: ADVICE)
         end
 
+        # Asked by who wants to measure.
         # @return [Boolean] whether another measurement stays within that share
-        def rested?(now = Sys.now) = now >= @rested_at
+        def rested?(now = Sys.now)
+          @contended = true if now < @rested_at
+          now >= @rested_at
+        end
 
         # @param budgeted [Boolean] whether the caller limits the CPU time of its measurements by a budget of its own:
         #   then they cause no pause, in which others could not measure
@@ -68,9 +77,14 @@ module Pando
         # @return [Integer, nil] bytes; nil: it is gone
         def anonymous(pid) = @source.anonymous(pid)
 
-        # Measures one of them; each in turn.
+        # Measures one of them; each in turn, however often others measure, and without keeping those from it.
         def measure_next(pids)
-          measure(pids.min_by { |pid| measured_at(pid) }) if pids.any? && rested?
+          return if pids.empty? || Sys.now < @turn_at
+
+          spent = @spent
+          measure(pids.min_by { |pid| measured_at(pid) })
+          @turn_at = later(@turn_at, (@spent - spent) / (@contended ? TURNS : SHARE))
+          @contended = false
         end
 
         # @return [Integer] the most private memory that it can have by its faults, in bytes; 0: it is gone
@@ -111,8 +125,10 @@ module Pando
 
         def spend(seconds, pause:)
           @spent += seconds
-          @rested_at = [@rested_at, Sys.now].max + (seconds / SHARE) if pause
+          @rested_at = later(@rested_at, seconds / SHARE) if pause
         end
+
+        def later(time, pause) = [time, Sys.now - SAVED].max + pause
       end
     end
   end
