@@ -239,10 +239,10 @@ module Pando
       # may have ended it; where nobody knows that, the one that ran longest.
       def ending=(ending)
         @ending = ending
-        blame(row.job_with_lock || longest_job) if worker? && !@blamed
+        blame if worker? && !@blamed
       end
 
-      def blame(number) = @blamed = number
+      def blame(number = row.job_with_lock || longest_job) = @blamed = number
 
       # @return [Integer, nil] its job that another worker has had when it died, if there is one such job and it is not
       #   blamed already

@@ -90,9 +90,10 @@ module Pando
         # Without a limit for workers it is the hard one: an idle worker beyond that is not killed in its next request.
         def soft_limit = limits.worker || limits.hard
 
-        # Its request is not tried again: it may have been the cause.
+        # Its request is not tried again: it may have been the cause. The event names the one that pays.
         def kill(worker, size)
           reason = "its private memory is #{mebibytes(size)}, over the hard limit of #{mebibytes(limits.hard)}"
+          worker.blame
           Events.emit("request.killed", **worker.identity, **worker.job, reason: reason)
           worker.kill(reason, suspect: true)
         end

@@ -1,87 +1,11 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/monitor"
-require_relative "../support/simulation"
+require_relative "../support/memory_guard_case"
 
 # Which workers take too much memory, and what is done about it.
 class MemoryGuardTest < Minitest::Test
-  include ClusterSupport::Clock
-  include ClusterSupport::Listening
-
-  MIB = 1024**2
-  Usage = Pando::Sys::Memory::Usage
-
-  # Stands for /proc: what each process has; every page of it was a fault.
-  class Source
-    attr_reader :measured
-
-    def initialize
-      @sizes = {}
-      @measured = []
-    end
-
-    def []=(pid, mebibytes)
-      @sizes[pid] = (mebibytes * MIB).to_i
-    end
-
-    def [](pid) = @sizes[pid]
-
-    def usage(pid)
-      @measured << pid
-      (size = @sizes[pid]) && Usage.new(size + (4 * MIB), size)
-    end
-
-    def minor_faults(pid) = @sizes[pid] && (@sizes[pid] / Pando::Sys::Memory::PAGE)
-    def anonymous(pid) = anonymous_sizes[pid]
-    def anonymous_sizes = @anonymous_sizes ||= {}
-  end
-
-  def start(workers: 3, pressure: -> {}, **limits)
-    @cluster = ClusterSupport::Simulation.new(workers: workers).tap(&:boot)
-    @source = Source.new
-    @cluster.roster.each { |child| @source[child.pid] = 20 }
-    @source[Process.pid] = 10
-    keep(options(**limits.transform_values { |size| size * MIB }), pressure)
-  end
-
-  def keep(options, pressure, group = nil, roster: @cluster.roster)
-    @gauge = gauge = Pando::Cluster::Memory::Gauge.new(@source, clock: -> { @cost.to_f * @source.measured.size })
-    @cluster.gauge = gauge
-    shortage = Pando::Cluster::Memory::Shortage.new(options, gauge, pressure: pressure, group: group)
-    @options = options
-    @guard = guard(roster, gauge, shortage)
-  end
-
-  def guard(roster, gauge, shortage)
-    Pando::Cluster::Memory::Guard.new(roster, @options, @cluster.rollout, @cluster.generations, gauge, shortage)
-  end
-
-  # A worker of another pool.
-  def stranger(size)
-    @cluster.roster.of(1).admit(:worker, 0, 0, ClusterSupport::FakeLink.new, nil).tap do |one|
-      one.adopt(ClusterSupport::FakePidfd.new(@cluster.spawner.class.pid))
-      one.become_ready
-      @source[one.pid] = size
-    end
-  end
-
-  def options(**limits) = ClusterSupport.options(memory: Pando::Cluster::Memory::Limits.new(**limits))
-
-  def look(times = 1)
-    times.times do
-      elapse(0.3)
-      @guard.reconcile
-    end
-  end
-
-  def worker(slot) = @cluster.worker_in(slot)
-  def leaving = @cluster.leaving.map(&:slot)
-
-  def grow(slot, size)
-    @cluster.serve(worker(slot))
-    @source[worker(slot).pid] = size
-  end
+  include ClusterSupport::MemoryGuardCase
 
   def test_without_limits_nothing_is_measured
     start
@@ -138,6 +62,22 @@ class MemoryGuardTest < Minitest::Test
     killed = events("request.killed").last
     assert_equal(["GET /export", victim.pid], [killed[:request], killed[:pid]])
     assert_match(/\Aits private memory is 201.0 MiB, over the hard limit of 200.0 MiB/, killed[:reason])
+  end
+
+  # Until it is dead another one may get the interpreter lock.
+  def test_of_several_requests_the_one_that_is_named_pays
+    start(worker: 100, hard: 200)
+    victim = worker(0)
+    %w[/a /b].each.with_index { |path, job| victim.row.start_job("GET", path, nil, nil, job) }
+    with_lock = 1
+    victim.row.define_singleton_method(:job_with_lock) { with_lock }
+    @source[victim.pid] = 201
+    look
+    with_lock = 0
+    @cluster.die(victim)
+
+    assert_equal(["GET /b"] * 2, %w[request.killed worker.killed].map { |name| events(name).last[:request] })
+    assert_equal([false, true], [0, 1].map { |job| victim.blames?(job) })
   end
 
   # It may take a while to die, and had most of the memory.
@@ -269,33 +209,6 @@ class MemoryGuardTest < Minitest::Test
 
     assert_operator(pauses.size, :>=, 3)
     pauses.each_cons(2) { |shorter, longer| assert_operator(longer, :>, shorter * 1.5, pauses.inspect) }
-  end
-
-  def test_measuring_takes_no_more_than_its_share_of_a_cpu
-    start(worker: 30, total: 1000, workers: 4)
-    @cost = 0.05
-    4.times { |slot| grow(slot, 29.9) }
-    began = now
-    @source.measured.clear
-    look(400)
-
-    assert_in_delta(Pando::Cluster::Memory::Gauge::SHARE, @source.measured.size * @cost / (now - began), 0.004)
-  end
-
-  # A new generation is measured at once, and has a budget of its own for that.
-  def test_it_can_measure_while_refork_auto_measures_all
-    start(hard: 100, workers: 32)
-    @cost = 0.004
-    footprint = Pando::Refork::Survey::Footprint.new(@gauge)
-    children = @cluster.roster.to_a
-    children.each { elapse(0.02) && footprint.measure(children, []) }
-    assert_equal(children.map(&:pid), @source.measured)
-    victim = worker(0)
-    victim.row.start_job("GET", "/export", nil, nil)
-    @source[victim.pid] = 101
-    look
-
-    assert_equal(["KILL"], victim.pidfd.signals)
   end
 
   def test_the_last_one_serves_until_another_one_does
