@@ -14,8 +14,10 @@ class LiveConnectionsTest < Minitest::Test
 
   APP = <<~'RUBY'
     ECHO = lambda do |io|
-      Thread.new { io.each_line { |line| io.write("#{Process.pid} #{line}") } and io.close }
+      Thread.new { io.each_line { |line| GROW.call(line) and io.write("#{Process.pid} #{line}") } and io.close }
     end
+    KEPT = []
+    GROW = ->(line) { line != "grow\n" or KEPT << ("x" * 60 * 1024**2) }
     class Stream
       def each
         loop { yield "#{Process.pid}\n" and sleep 0.3 } # what a client has not read for long would be cut off
@@ -112,6 +114,21 @@ class LiveConnectionsTest < Minitest::Test
     assert_equal(1, @server.wait_past("streams.cut")["count"])
     assert_empty(@server.complaints)
     assert_equal("#{old}\n", last_lines(stream).last)
+  end
+
+  def test_one_that_grows_beyond_the_hard_limit_closes_them
+    start("memory worker: 60.mb, hard: 120.mb\n#{LIVE}, drain: 600")
+    old = live_worker
+    socket = open("/live/ws")
+    @server.wait_for("worker.leaving", pid: Integer(old), cause: "memory") { socket.write("grow\n") }
+    line_of(socket, /\A\d+ grow\n\z/)
+    assert_equal(old, echo(socket))
+    hurried = @server.wait_for("worker.hurried", pid: Integer(old)) { socket.write("grow\n") }
+    @server.wait_past("worker.exited", pid: Integer(old))
+
+    assert_match(/over the hard limit of 120.0 MiB/, hurried["reason"])
+    assert_equal(["live", 1], hurried.values_at("pool", "connections"))
+    refute_equal(old, live_worker)
   end
 
   def test_scaled_down_and_with_one_thread

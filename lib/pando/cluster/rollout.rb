@@ -119,6 +119,13 @@ module Pando
         child.ask_to_leave(reason, Sys.now + @options.stop_timeout, patient: true)
       end
 
+      # A leaving worker gives up its connections sooner than `drain` allows.
+      def hurry(leaver, reason)
+        Events.emit("worker.hurried", **leaver.identity, connections: leaver.connections + leaver.streams,
+                                                         seconds: leaver.drain_left.to_f.round, reason: reason)
+        leaver.hurry(@options.stop_timeout)
+      end
+
       def due = serving.filter_map { |one| one.backoff.due }.min
 
       def to_state(state) = state.add("rollout", configured: @options.workers, **serialized_fields)
@@ -262,10 +269,7 @@ module Pando
         oldest, seconds = leavers.map { |leaver| [leaver, leaver.drain_left || 0.0] }.min_by(&:last)
         return true if seconds.zero?
 
-        Events.emit("worker.hurried", **oldest.identity, connections: oldest.connections + oldest.streams,
-                                                         seconds: seconds.round,
-                                                         reason: "no lane to the reactor is left for a new worker")
-        oldest.hurry(@options.stop_timeout)
+        hurry(oldest, "no lane to the reactor is left for a new worker")
         true
       end
 

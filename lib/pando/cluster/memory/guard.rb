@@ -47,16 +47,19 @@ module Pando
 
         # One worker leaves at a time, as long as the limits allow it: a cluster in which all are too large goes on
         # serving.
-        # @return [Boolean] true until another worker serves in the place of the last one that was told to leave; but a
-        #   long request of that one is not waited for
+        # @return [Boolean] true until another worker serves in the place of the last one that was told to leave; but
+        #   neither a long request nor the connections of that one are waited for
         def departing?
           return false unless @leaver
+          return @rollout.awaited?(@leaver.slot) if @leaver.gone? || keeps_connections?(@leaver)
 
-          @leaver.gone? ? @rollout.awaited?(@leaver.slot) : @leaver.replacement_wanted? || !@leaver.engaged?
+          @leaver.replacement_wanted? || !@leaver.engaged?
         end
 
         # @return [Boolean] whether the last worker that was told to leave is about to, for which other pools wait
-        def seeing_off? = !@leaver.nil? && @leaver.leaving? && !@leaver.engaged?
+        def seeing_off?
+          !@leaver.nil? && @leaver.leaving? && !@leaver.engaged? && !keeps_connections?(@leaver)
+        end
 
         private
 
@@ -64,19 +67,29 @@ module Pando
 
         def living(roster) = roster.select { |child| child.pidfd && !child.condemned? }
 
-        # Workers that may have passed a limit since they were measured. One that leaves may still be killed.
+        # Workers that may have passed their limit since they were measured.
         def grown(processes)
-          limit = soft_limit or return []
-          processes.select { |child| child.worker? && (child.ready? || (limits.hard && child.leaving?)) }
-                   .map { |worker| [worker, @gauge.most(worker.pid)] }.select { |_, most| most > limit }
-                   .max_by(MEASUREMENTS) { |_, most| most }.map(&:first)
+          limited = processes.select { |child| child.worker? && limit_of(child) }
+          limited.map { |worker| [worker, @gauge.most(worker.pid)] }
+                 .select { |worker, most| most > limit_of(worker) }
+                 .max_by(MEASUREMENTS) { |_, most| most }.map(&:first)
+        end
+
+        # One that leaves may still pass the hard limit.
+        def limit_of(worker)
+          return soft_limit if worker.ready?
+
+          limits.hard if worker.leaving?
         end
 
         def judge(worker)
           return unless @gauge.rested?
 
           size = @gauge.measure(worker.pid)&.private or return
-          return kill(worker, size) if limits.hard && size > limits.hard && worker.row.busy_since
+          if limits.hard && size > limits.hard
+            return kill(worker, over_hard_limit(size)) if worker.row.busy_since
+            return replace(worker, over_hard_limit(size)) if keeps_connections?(worker)
+          end
 
           outgrown(worker, size) if size > soft_limit && worker.ready?
         end
@@ -90,16 +103,22 @@ module Pando
         # Without a limit for workers it is the hard one: an idle worker beyond that is not killed in its next request.
         def soft_limit = limits.worker || limits.hard
 
+        def over_hard_limit(size)
+          "its private memory is #{mebibytes(size)}, over the hard limit of #{mebibytes(limits.hard)}"
+        end
+
         # Its request is not tried again: it may have been the cause. The event names the one that pays.
-        def kill(worker, size)
-          reason = "its private memory is #{mebibytes(size)}, over the hard limit of #{mebibytes(limits.hard)}"
+        def kill(worker, reason)
           worker.blame
           Events.emit("request.killed", **worker.identity, **worker.job, reason: reason)
           worker.kill(reason, suspect: true)
         end
 
+        # One that has left its place to another gives up its connections.
         def replace(worker, reason)
           @leaver = worker
+          return @rollout.hurry(worker, reason) if worker.leaving?
+
           @generations.worker_leaves(worker, reason)
           @rollout.renew(worker, reason, cause: :memory)
         end
@@ -122,11 +141,17 @@ module Pando
 
         # @return [Array(Child, Integer), nil] nil: there is none, or no size is known
         def largest_worker
-          workers = @roster.everybody.ready_workers.reject(&:replacement_wanted?)
+          workers = living(@roster.everybody).select { |child| child.worker? && relieving?(child) }
           # the largest ones by their estimated sizes are measured
           workers = workers.max_by(MEASUREMENTS) { |worker| @gauge.most(worker.pid) } unless @gauge.obstacle
           workers.filter_map { |worker| (size = size_of(worker)) && [worker, size] }.max_by(&:last)
         end
+
+        # Whether it would free memory that is not about to be freed.
+        def relieving?(worker) = keeps_connections?(worker) || (worker.ready? && !worker.replacement_wanted?)
+
+        # Whether it leaves and keeps them, and its memory, maybe for hours.
+        def keeps_connections?(worker) = worker.draining? && (worker.connections + worker.streams).positive?
 
         def size_of(worker)
           return @gauge.anonymous(worker.pid) if @gauge.obstacle
