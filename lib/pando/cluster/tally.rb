@@ -43,6 +43,7 @@ module Pando
         @lines_lost = 0
         @totals = Hash.new(0)
         @work = Hash.new { |work, pool| work[pool] = WORK.to_h { |name| [name, 0] } }
+        @successes = Hash.new(0)
         @failures = {}
         @lines_before = LineWriter.lost
         @subscription = Events.subscribe { |event| count(event) }
@@ -64,9 +65,10 @@ module Pando
       # The work of all workers since the start, whether they live or not.
       # @param pool [Integer] its number @param workers [Hash{Child => Sys::Sample, nil}] that live
       def work(pool, workers)
-        workers.each_with_object(@work[pool].dup) do |(worker, sample), sums|
-          done_by(worker, sample).each { |name, number| sums[name] += number }
+        sums = workers.each_with_object(@work[pool].dup) do |(worker, sample), so_far|
+          done_by(worker, sample).each { |name, number| so_far[name] += number }
         end
+        { **sums, failures: sums[:requests] - successes(pool, sums) }
       end
 
       # The worker has ended, and its row is still its own.
@@ -90,7 +92,7 @@ module Pando
           @totals[key] += record.integer(:number)
         end
         state.all("work").each do |record|
-          sums = @work[record.integer(:in)]
+          sums = @work[state.place(record.integer(:in))]
           WORK.each { |name| sums[name] += record.read(name, SECONDS.include?(name) ? :number : :integer) || 0 }
         end
       end
@@ -100,6 +102,12 @@ module Pando
       private
 
       def lines_lost = @lines_lost + LineWriter.lost - @lines_before
+
+      # A worker counts a request before its failure. Seen between the two, the request is a success, which no count may
+      # take back.
+      def successes(pool, sums)
+        @successes[pool] = [@successes[pool], sums[:requests] - sums[:failures]].max
+      end
 
       def done_by(worker, sample)
         { requests: worker.requests, failures: worker.row.failures, timeouts: worker.row.timeouts,

@@ -10,10 +10,16 @@ class ClusterTallyTest < Minitest::Test
 
   # After an upgrade of the monitor.
   def successor
-    document = Pando::Cluster::Upgrade::State.new
-    @tally.to_state(document)
+    state = Pando::Cluster::Upgrade::State.new
+    @tally.to_state(state)
+    taken_up(state)
+  end
+
+  def taken_up(state)
+    read = Pando::Cluster::Upgrade::State.new(Pando::Cluster::Upgrade::Document.parse(state.to_s))
+    yield read if block_given?
     @successor = Pando::Cluster::Tally.new
-    @successor.from_state(Pando::Cluster::Upgrade::State.new(Pando::Cluster::Upgrade::Document.parse(document.to_s)))
+    @successor.from_state(read)
     @successor
   end
 
@@ -96,6 +102,28 @@ class ClusterTallyTest < Minitest::Test
                  after.work(0, { live => live.sample }).values_at(:requests, :timeouts, :cpu, :gc_time, :lock_wait))
   end
 
+  def test_an_upgrade_may_add_a_pool_before_another
+    state = Pando::Cluster::Upgrade::State.new
+    %w[web sidekiq].each { |name| state.add("pool", name: name) }
+    @tally.retire(worker(pool: 1, requests: 5, cpu: 1.5))
+    @tally.to_state(state)
+    after = taken_up(state) { |read| read.meet(%w[web mailer sidekiq]) }
+
+    assert_equal([0, 0, 5], Array.new(3) { |pool| after.work(pool, {})[:requests] })
+  end
+
+  # A worker counts a failed request before its failure, and both may be read at different moments.
+  def test_what_did_not_fail_never_falls
+    counts = [[10, 10], [11, 10], [11, 11], [12, 12], [13, 12], [13, 14], [15, 14]].map do |requests, failures|
+      @tally.work(0, { (one = worker(requests: requests, failures: failures)) => one.sample })
+            .then { |sums| [sums[:requests] - sums[:failures], sums[:failures]] }
+    end
+
+    assert_equal([0, 1, 1, 1, 1, 1, 1], counts.map(&:first))
+    assert_equal([10, 10, 10, 11, 12, 12, 14], counts.map(&:last))
+    assert_equal(13, @tally.work(1, { (one = worker(requests: 13)) => one.sample })[:requests], "of another pool")
+  end
+
   # It restores them from these records alone.
   def test_an_older_pando_finds_the_counts
     2.times { Pando::Events.emit("worker.lost", cause: :oom) }
@@ -115,8 +143,8 @@ class ClusterTallyTest < Minitest::Test
     def pidfd = true
   end
 
-  def worker(requests:, cpu:, timeouts: 0)
-    Worker.new(0, requests, Row.new(0, timeouts, 0.25), Sample.new(cpu, 10, 2, 1, 0.125))
+  def worker(requests:, cpu: 0.5, timeouts: 0, failures: 0, pool: 0)
+    Worker.new(pool, requests, Row.new(failures, timeouts, 0.25), Sample.new(cpu, 10, 2, 1, 0.125))
   end
 
   def test_a_successor_counts_on
