@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/memory/shortage"
+require "pando/cluster/tally"
 
 module Pando
   module Cluster
@@ -290,8 +291,7 @@ module Pando
       def tell(more = {})
         return if child.service? && !never_ready? # ServiceSupervisor emits its event
 
-        more = { **more, cause: :oom } if @oom
-        Events.emit(event, **child.identity, reason: reason, **of_worker, **more)
+        Events.emit(event, **child.identity, reason: reason, **cause, **of_worker, **more)
       end
 
       def report_failed_check
@@ -312,6 +312,13 @@ module Pando
         !wanted? && !killed_from_outside? && child.row.job.zero? && Sys.now - (child.row.started_at || 0) < YOUNG
       end
 
+      # @return [Hash{Symbol => Symbol}] why the kernel or the monitor killed it; empty: neither did
+      def cause
+        return { cause: :oom } if @oom
+
+        event.end_with?(".killed") ? { cause: Tally.cause_of(child.verdict) } : {}
+      end
+
       def of_worker
         return {} unless child.worker?
         return { backtrace: child.detail }.compact if never_ready?
@@ -321,10 +328,17 @@ module Pando
 
       def event
         return "#{child.role}.failed" if never_ready? && !wanted?
-        return "mold.#{child.reason}" if child.mold? && Generations::ENDS.include?(child.reason)
+        return "mold.#{child.reason}" if mold_of_ended_generation?
         return "#{child.role}.exited" if wanted?
 
         ending&.killed? && child.condemned? ? "#{child.role}.killed" : "#{child.role}.lost"
+      end
+
+      # It is killed for that reason if it cannot be told to leave.
+      def mold_of_ended_generation?
+        return false unless child.mold? && Generations::ENDS.include?(child.reason)
+
+        !ending&.killed? || child.verdict == child.reason
       end
     end
   end

@@ -23,17 +23,21 @@ module Pando
       # Events that may make Pando discard their generation.
       FAILURES = %w[canary.failed watch.failed check.failed mold.failed mold.killed mold.lost worker.failed worker.lost
                     worker.killed fork.failed spawn.failed].freeze
-      # Why a worker or its request was killed, or a worker left, by the beginning of the reason.
+      # Why a process or its request was killed, or a worker left, by the beginning of the reason.
       CAUSES = { "hard timeout" => "timeout", "timeout" => "timeout", "its jobs make no progress" => "timeout",
                  "it stood still" => "standstill", "it did not leave in time" => "late_exit",
                  "it was not ready in time" => "late_start", "it is stuck in its self-check" => "self_check",
                  "its private memory" => "memory", "pando kill" => "operator",
                  "requests waited" => "blocked_queue", "replaced" => "replaced", "scaled down" => "scaled" }.freeze
-      # Events whose reason is looked up there.
-      CAUSED = %w[worker.killed worker.exited mold.killed reactor.killed request.killed].freeze
+      # Events whose reason is looked up there. That of a killed process may begin with why it was leaving already, so its
+      # event has the cause.
+      CAUSED = %w[worker.exited request.killed].freeze
       # What the workers of a pool have done; those that are seconds.
       WORK = %i[requests failures timeouts cpu faults minor_gcs major_gcs gc_time lock_wait].freeze
       SECONDS = %i[cpu gc_time lock_wait].freeze
+
+      # @return [Symbol] one of a few
+      def self.cause_of(reason) = (CAUSES.find { |text, _| reason.to_s.start_with?(text) }&.last || "other").to_sym
 
       # @return [Hash{Array(String, String, String) => Integer}] by event, pool (nil: there is only one) and cause (nil:
       #   the event has none); requests count one by one where an event reports several
@@ -125,9 +129,8 @@ module Pando
       def cause(event)
         return event[:cause].to_s if event[:cause].is_a?(Symbol)
         return failure_of(event) if event.name == "generation.discarded"
-        return unless CAUSED.include?(event.name)
 
-        CAUSES.find { |text, _| event[:reason].to_s.start_with?(text) }&.last || "other"
+        Tally.cause_of(event[:reason]).to_s if CAUSED.include?(event.name)
       end
 
       # What made Pando discard this generation.

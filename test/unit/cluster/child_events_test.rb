@@ -60,6 +60,22 @@ class ClusterExitReportTest < Minitest::Test
                  told(worker, killed).then { |event| [event.name, event[:reason]] })
   end
 
+  # It may have been leaving already, for another reason.
+  def test_the_cause_is_why_it_was_killed
+    ["replaced", "scaled down", "its private memory is 600 MiB", nil].each do |reason|
+      causes = [Pando::Cluster::Child::LEFT_LATE, "hard timeout", Pando::Cluster::Child::BY_OPERATOR,
+                "it broke the protocol"].map do |verdict|
+        worker = child
+        worker.leave(reason, now + 1) if reason
+        worker.kill(verdict)
+        told(worker, killed)[:cause]
+      end
+
+      assert_equal(%i[late_exit timeout operator other], causes)
+    end
+    assert_nil told(child, killed)[:cause]
+  end
+
   def test_who_was_killed_by_another
     worker = child
     assert_equal(["worker.lost", "signal KILL"], told(worker, killed).then { |event| [event.name, event[:reason]] })
@@ -130,6 +146,16 @@ class ClusterExitReportTest < Minitest::Test
       mold.leave(word, now + 5)
       assert_equal "mold.#{word}", told(mold, ended).name
     end
+  end
+
+  def test_a_mold_that_is_killed_while_it_retires
+    late, other, deaf = Array.new(3) { child(:mold).tap { |mold| mold.leave("retired", now + 5) } }
+    late.kill(Pando::Cluster::Child::LEFT_LATE)
+    assert_equal(["mold.killed", "retired: it did not leave in time: signal KILL", :late_exit],
+                 told(late, killed).then { |event| [event.name, event[:reason], event[:cause]] })
+    assert_equal "mold.lost", told(other, killed(11)).name
+    deaf.kill("retired") # it could not be told to leave
+    assert_equal "mold.retired", told(deaf, killed).name
   end
 
   def test_a_service_is_told_of_elsewhere_unless_it_never_was_one

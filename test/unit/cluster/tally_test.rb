@@ -63,15 +63,22 @@ class ClusterTallyTest < Minitest::Test
 
   def test_for_metrics_every_event_counts_by_pool_and_cause
     Pando::Events.emit("worker.ready", pool: "web")
-    Pando::Events.emit("worker.killed", reason: "hard timeout: signal KILL")
-    Pando::Events.emit("worker.killed", reason: "it stood still for 9 s")
-    Pando::Events.emit("worker.killed", reason: "its private memory is 2 GiB")
-    Pando::Events.emit("worker.killed", reason: "something new")
+    Pando::Events.emit("worker.killed", reason: "replaced: hard timeout: signal KILL", cause: :timeout)
+    Pando::Events.emit("worker.killed", reason: "it stood still for 9 s: signal KILL", cause: :standstill)
+    Pando::Events.emit("worker.exited", reason: "its private memory is 2 GiB")
+    Pando::Events.emit("worker.exited", reason: "something new")
     Pando::Events.emit("requests.shed", count: 7, reason: "max_queue (7)")
 
     assert_equal({ ["worker.ready", "web", nil] => 1, ["worker.killed", nil, "timeout"] => 1,
-                   ["worker.killed", nil, "standstill"] => 1, ["worker.killed", nil, "memory"] => 1,
-                   ["worker.killed", nil, "other"] => 1, ["requests.shed", nil, nil] => 7 }, @tally.totals)
+                   ["worker.killed", nil, "standstill"] => 1, ["worker.exited", nil, "memory"] => 1,
+                   ["worker.exited", nil, "other"] => 1, ["requests.shed", nil, nil] => 7 }, @tally.totals)
+  end
+
+  def test_the_cause_of_a_kill
+    reasons = ["hard timeout", "it stood still for 9 s", "its private memory is 2 GiB", "something new"]
+
+    assert_equal(%i[timeout standstill memory other],
+                 reasons.map { |reason| Pando::Cluster::Tally.cause_of(reason) })
   end
 
   def test_requests_that_were_killed_are_told_apart_by_their_cause

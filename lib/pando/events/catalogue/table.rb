@@ -52,7 +52,7 @@ module Pando
       define "mold.leaving", :info, %i[generation pid reason]
       define "mold.released", :info, %i[generation pid reason]
       define "mold.retired", :info, %i[generation pid reason]
-      define "mold.killed", :warn, %i[generation pid reason]
+      define "mold.killed", :warn, %i[generation pid reason cause]
       define "mold.lost", :error, %i[generation pid reason cause]
 
       define "worker.spawning", :info, %i[slot generation]
@@ -61,7 +61,7 @@ module Pando
       define "worker.hurried", :warn, %i[slot generation pid connections seconds reason]
       define "worker.exited", :info, %i[slot generation pid requests reason]
       define "worker.failed", :error, %i[slot generation pid reason backtrace]
-      define "worker.killed", :error, %i[slot generation pid reason request seconds requests]
+      define "worker.killed", :error, %i[slot generation pid reason cause request seconds requests]
       define "worker.lost", :error, %i[slot generation pid reason cause request seconds requests]
       define "worker.unsafe", :warn, %i[slot generation pid reason]
       define "worker.safe", :info, %i[slot generation pid]
@@ -86,8 +86,8 @@ module Pando
       define "reactor.exited", :info, %i[pid reason]
       define "reactor.failed", :error, %i[pid reason]
       define "reactor.stalled", :warn, %i[pid seconds reason]
-      define "reactor.killed", :error, %i[pid reason connections requests]
-      define "reactor.lost", :error, %i[pid reason connections requests]
+      define "reactor.killed", :error, %i[pid reason cause connections requests]
+      define "reactor.lost", :error, %i[pid reason cause connections requests]
 
       GENERATION = %i[generation pid purpose source source_slot].freeze
       private_constant :GENERATION
