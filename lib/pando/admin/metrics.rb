@@ -227,14 +227,7 @@ module Pando
       gauge("workers_fork_unsafe", %i[pool], "Ready workers that cannot become a mold.", work: "unsafe")
       counter("process_exits_total", %i[role pool outcome],
               "Processes that have ended: as told (exited), before they were ready (failed), killed by the monitor " \
-              "(killed), or unexpectedly (lost).") do |s|
-        s.totals do |event, pool, _|
-          role, outcome = event.split(".")
-          next unless MetricsSource::ROLES.include?(role) && MetricsSource::OUTCOMES.include?(outcome)
-
-          { role: role, pool: (s.pool(pool) unless %w[reactor admin].include?(role)), outcome: outcome }.compact
-        end
-      end
+              "(killed), or unexpectedly (lost).", &:exits)
       counter("workers_killed_total", %i[pool cause],
               "Workers that the monitor has killed: for #{MetricsSource::KILLS.join(", ")} or another cause.") do |s|
         s.totals_by_cause("worker.killed", MetricsSource::KILLS)

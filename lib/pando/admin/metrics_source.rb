@@ -15,6 +15,8 @@ module Pando
                    .merge("worker" => %w[ordered adopted idle busy leaving].freeze,
                           "admin" => %w[starting ready restarting].freeze).freeze
       OUTCOMES = %w[exited failed killed lost].freeze
+      # Other names of a mold's end as told: Cluster::Generations::ENDS.
+      ENDS_OF_MOLDS = %w[retired discarded refused released].freeze
       # Of the counts in `responses` records.
       CLASSES = %w[unknown 1xx 2xx 3xx 4xx 5xx].freeze
       REFORKS = %w[started finished refused withheld].freeze
@@ -139,10 +141,16 @@ module Pando
       end
 
       # The same by pool and cause.
-      # @param known [Array<String>] the causes that begin at zero
+      # @param known [Array<String>] the causes beside "other"
       def totals_by_cause(event, known)
-        { **labelled(:cause, known.to_h { |cause| [cause, zeros] }),
+        { **labelled(:cause, [*known, "other"].to_h { |cause| [cause, zeros] }),
           **totals(event) { |_, pool, cause| { pool: pool(pool), cause: cause || "other" } } }
+      end
+
+      # Ends of processes, with zeros for the reactor, if there is one: an alert waits for its first death.
+      def exits
+        { **traffic { OUTCOMES.to_h { |outcome| [{ role: "reactor", outcome: outcome }, 0] } },
+          **totals { |event, pool, _| end_of_process(event, pool) } }
       end
 
       # Adds a label.
@@ -193,6 +201,13 @@ module Pando
             values[{ pool: pool(one["pool"]), method: "unknown", status: status }] = count
           end
         end
+      end
+
+      # @return [Hash, nil] labels; nil: the event is no end of a process
+      def end_of_process(event, pool)
+        role, verb = event.split(".")
+        outcome = role == "mold" && ENDS_OF_MOLDS.include?(verb) ? "exited" : verb
+        { **place(role, pool), outcome: outcome } if ROLES.include?(role) && OUTCOMES.include?(outcome)
       end
 
       def zeros = of_pools("name") { 0 }

@@ -29,8 +29,8 @@ module Pando
                  "it was not ready in time" => "late_start", "it is stuck in its self-check" => "self_check",
                  "its private memory" => "memory", "pando kill" => "operator",
                  "requests waited" => "blocked_queue", "replaced" => "replaced", "scaled down" => "scaled" }.freeze
-      # Events whose reason is looked up there. That of a killed process may begin with why it was leaving already, so its
-      # event has the cause.
+      # Events whose reason is looked up there. That of a killed process may begin with why it was leaving, so its event
+      # has the cause.
       CAUSED = %w[worker.exited request.killed].freeze
       # What the workers of a pool have done; those that are seconds.
       WORK = %i[requests failures timeouts cpu faults minor_gcs major_gcs gc_time lock_wait].freeze

@@ -86,7 +86,9 @@ class AdminMetricsTest < Minitest::Test
                  @families["pando_queue_shed_total"])
     assert_equal({ { pool: "web", cause: "timeout" } => 2, { pool: "web", cause: "standstill" } => 1 },
                  happened("workers_killed"))
-    assert_equal({ { role: "worker", pool: "web", outcome: "killed" } => 3 }, @families["pando_process_exits_total"])
+    assert_equal({ { role: "worker", pool: "web", outcome: "killed" } => 3,
+                   **%w[exited failed killed lost].to_h { |one| [{ role: "reactor", outcome: one }, 0] } },
+                 @families["pando_process_exits_total"])
     assert_equal({ { pool: "web", cause: "canary" } => 1 }, happened("generations_discarded"))
     assert_equal({ { pool: "web" } => 300 }, @families["pando_jit_code_bytes"])
     assert_equal({ { pool: "web" } => 1 }, @families["pando_workers_fork_unsafe"])
@@ -98,10 +100,23 @@ class AdminMetricsTest < Minitest::Test
 
   def test_what_has_not_happened_yet_is_zero
     { "restarts_throttled" => {}, "workers_oom_killed" => {}, "workers_outgrown" => {},
-      "workers_killed" => { cause: "late_exit" }, "generations_discarded" => { cause: "mold" },
+      "workers_killed" => { cause: "other" }, "generations_discarded" => { cause: "mold" },
       "reforks" => { outcome: "refused" }, "requests_timed_out" => { kind: "hard" } }.each do |name, labels|
       assert_equal(0, @families["pando_#{name}_total"][{ pool: "web", **labels }], name)
     end
+    known = [*Pando::Admin::MetricsSource::KILLS, "other"]
+    assert_equal(known.sort, @families["pando_workers_killed_total"].keys.map { |labels| labels[:cause] }.sort)
+  end
+
+  def test_ends_of_processes
+    events = { "mold.retired" => 4, "mold.released" => 2, "mold.exited" => 1, "mold.killed" => 1, "mold.ready" => 9,
+               "generation.retired" => 5, "app.s.own" => 1, "reactor.lost" => 1, "service.lost" => 1 }
+    totals = events.map { |event, count| ["total", { "event" => event, "pool" => "jobs", "count" => count }] }
+    ends = Pando::Admin::MetricsSource.new(Pando::Admin::Snapshot.new(totals), {}).exits
+
+    assert_equal({ %w[mold jobs exited] => 7, %w[mold jobs killed] => 1, %w[reactor lost] => 1,
+                   %w[service jobs lost] => 1 }, ends.transform_keys(&:values))
+    assert_equal(Pando::Cluster::Generations::ENDS, Pando::Admin::MetricsSource::ENDS_OF_MOLDS)
   end
 
   # A request that was killed for its worker's memory has not timed out.
