@@ -173,8 +173,11 @@ module Pando
               "taken over as 1xx (101).", &:answers)
       histogram("request_duration_seconds", %i[pool],
                 "Time from the last byte of a request to the end of its worker's response, with the time in the " \
-                "queue. A slow client does not count.", times: "duration")
-      histogram("request_queue_seconds", %i[pool], "Time that requests waited for a worker.", times: "queue")
+                "queue. A slow client does not count. A request that left the queue without a worker counts with " \
+                "its time there.", times: "duration")
+      histogram("request_queue_seconds", %i[pool],
+                "Time that requests waited for a worker, also in vain: until queue_timeout, or until their client " \
+                "left.", times: "queue")
       counter("received_bytes_total", %i[pool], "Bytes of requests, with their heads.", bytes: "received")
       counter("sent_bytes_total", %i[pool], "Bytes of responses that clients took, with their heads.", bytes: "sent")
       counter("access_log_lines_total", [], "Lines of the access log, written or about to be.", traffic: "log_lines")

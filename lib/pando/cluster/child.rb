@@ -388,7 +388,7 @@ module Pando
       def longest_job = row.jobs.min_by { |number| row.busy_since(number) || Float::INFINITY }
 
       def identity
-        return { pid: pid } if reactor?
+        return { pid: pid, pool: nil } if reactor? # it serves all pools
 
         { slot: (slot unless mold?), generation: generation, pid: pid }.compact
       end

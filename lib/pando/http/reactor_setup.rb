@@ -236,7 +236,9 @@ module Pando
       end
 
       def start(*arguments)
-        execute(arguments) || Reactor.fork(*arguments).tap { Events.emit("reactor.fallback", reason: @obstacle) }
+        execute(arguments) || Reactor.fork(*arguments).tap do
+          Events.emit("reactor.fallback", pool: nil, reason: @obstacle) # it serves all pools
+        end
       end
 
       private

@@ -111,6 +111,18 @@ class PoolsUnitTest < Minitest::Test
     assert_empty(events("thing.happened").last.payload)
   end
 
+  # It is a child of the first one, and serves all.
+  def test_events_of_the_reactor_name_no_pool
+    reactor = @roster.admit(:reactor, 0, 0, ClusterSupport::FakeLink.new, nil)
+    reactor.adopt(ClusterSupport::FakePidfd.new(7))
+    @web.child_events.define_singleton_method(:child_lost) do |child, ending|
+      Pando::Cluster::ExitReport.new(child, ending).tell
+    end
+    @pools.tell(reactor, :child_lost, ClusterSupport.killed)
+
+    assert_equal([7, nil], events("reactor.failed").first.payload.values_at(:pid, :pool))
+  end
+
   def test_a_reader_that_a_worker_gave_up_counts_for_its_pool
     child = tell_for_real(:reader_lost, "192.0.2.1, 5 bytes/s\nGET /a b")
 

@@ -72,6 +72,19 @@ class HTTPReactorExchangeTest < Minitest::Test
     assert_empty answers
   end
 
+  # Without it the queue would look shorter the more requests wait in vain.
+  def test_who_waits_in_vain_counts_with_the_time_of_the_wait
+    stage(lanes: 0, max_queue: 2, queue_timeout: 300)
+    waiting, leaver = Array.new(2) { request(GET) }
+    counts("requests" => 2)
+    assert_match(/ 503 /, request(GET).read) # at once: it has not waited
+    reset(leaver)
+    assert_match(/ 503 /, waiting.read)
+
+    assert_answers({ "GET" => { 4 => 1, 5 => 2 } })
+    counts("durations" => 2, "waits" => 2, "answers" => 3)
+  end
+
   def test_health_checks_do_not_count
     stage(ready_path: "/up")
     assert_match(/ 503 /, request("GET /up HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").read)

@@ -185,9 +185,12 @@ class HTTPReactorProgramTest < Minitest::Test
   def read(name) = File.read("/proc/#{@pid}/#{name}")
 
   def assert_forked(path, reason)
-    events = record { @pid = PROGRAM.new(@setup.descriptors.first, path).start(*arguments) }
+    events = record do
+      Pando::Events.about(pool: "web") { @pid = PROGRAM.new(@setup.descriptors.first, path).start(*arguments) }
+    end
 
-    assert_equal([["reactor.fallback", reason]], events.map { |event| [event.name, event[:reason]] })
+    assert_equal([["reactor.fallback", reason, nil]],
+                 events.map { |event| [event.name, *event.payload.values_at(:reason, :pool)] })
     assert_ready
     assert_serves
   end

@@ -170,8 +170,8 @@ module Pando
           return if @stalled
 
           @stalled = true
-          Events.emit("reactor.stalled", pid: reactor.pid, seconds: seconds.floor,
-                                         reason: "it waits for a disk: that of TMPDIR, or of files that are sent")
+          Events.emit("reactor.stalled", **reactor.identity,
+                      seconds: seconds.floor, reason: "it waits for a disk: that of TMPDIR, or of files that are sent")
         end
       end
 

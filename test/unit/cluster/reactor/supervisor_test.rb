@@ -224,7 +224,7 @@ class ReactorSupervisorTest < Minitest::Test
     with_reactor
     @supervisor.ready(reactors.last)
 
-    assert_equal([{ pid: 100 }], events("reactor.ready").map(&:payload))
+    assert_equal([{ pid: 100, pool: nil }], events("reactor.ready").map(&:payload))
     assert_equal({ connections: 3, requests: 2 }, @supervisor.in_flight)
   end
 end

@@ -25,11 +25,11 @@ class ReactorSupervisorWatchTest < Minitest::Test
     reactor = reactors.last
     @setup.stuck = true
     told = []
-    subscription = Pando::Events.subscribe("reactor.stalled") { |event| told << event[:pid] }
+    subscription = Pando::Events.subscribe("reactor.stalled") { |event| told << event.payload.values_at(:pid, :pool) }
     Pando::Sys::Scheduler.stub(:waits_for_disk?, ->(pid) { pid == reactor.pid }) do
-      58.times { elapse(1) && turn }
+      Pando::Events.about(pool: "web") { 58.times { elapse(1) && turn } } # as there are several
       assert_empty reactor.pidfd.signals
-      assert_equal [reactor.pid], told
+      assert_equal [[reactor.pid, nil]], told
       5.times { elapse(1) && turn }
     end
 
