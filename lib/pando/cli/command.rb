@@ -78,6 +78,33 @@ module Pando
         @config ||= Config.load(flags, env: terminal.env, dir: directory)
       end
 
+      # The configuration of the running server that the command is for, from config/pando.rb or config/swarm.rb. Where
+      # there can be a server of each, a guess could stop the wrong one.
+      def config_of_server(read: true)
+        choose_config_file if read && flags.last(:config_file).nil? && file?(Config::Loader::SWARM_FILE)
+        Config.load(flags, env: terminal.env, dir: directory, file: read)
+      end
+
+      def choose_config_file
+        file = Config::Loader::DEFAULT_FILE
+        refuse_to_choose(file, "-c #{file}") if file?(file)
+        socket = Config::Settings[:control].default # of a server without a config file
+        refuse_to_choose(socket, "--control #{socket}") if !flags.last(:control) && File.socket?(in_folder(socket))
+
+        @arguments = ["-c", Config::Loader::SWARM_FILE, *@arguments]
+        @flags = nil
+      end
+
+      def refuse_to_choose(other, flag)
+        swarm = Config::Loader::SWARM_FILE
+        raise UsageError, "there are #{other} and #{swarm}: say which server you mean, with #{flag} or -c #{swarm}"
+      end
+
+      def file?(path) = File.file?(in_folder(path))
+
+      # @param path [String] relative to the directory of the application
+      def in_folder(path) = File.expand_path(path, File.expand_path(flags.last(:directory)&.text || ".", directory))
+
       # The environment of a command that suits another one than the server does. A flag, the config file or a variable
       # may name one all the same.
       def default_environment(name)

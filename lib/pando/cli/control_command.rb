@@ -68,7 +68,7 @@ module Pando
 
       # With --control the config file is not read: it may be broken, and that may be why the user asks.
       def config
-        @config ||= Config.load(flags, env: terminal.env, dir: directory, file: flags.last(:control).nil?)
+        @config ||= config_of_server(read: flags.last(:control).nil?)
       end
 
       # Shows the progress and the result.

@@ -10,6 +10,8 @@ module Pando
     class Dashboard < Command
       private
 
+      def config = @config ||= config_of_server
+
       def perform
         client.connect(listen).close
         token = client.token

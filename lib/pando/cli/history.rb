@@ -25,6 +25,8 @@ module Pando
 
       private
 
+      def config = @config ||= config_of_server
+
       def perform
         since = since(Time.now)
         past = Past.new(facts, since.to_i, pool)

@@ -93,7 +93,7 @@ module Pando
     # `pando swarm`: becomes a server that runs only job nodes. It is `pando serve --workers 0`, with a config file of
     # its own if there is one.
     class Swarm < Serve
-      FILE = "config/swarm.rb"
+      FILE = Config::Loader::SWARM_FILE
 
       def initialize(arguments, terminal)
         super
@@ -118,7 +118,7 @@ module Pando
 
       def chosen
         named = flags.last(:config_file)&.text
-        named || (Config::Loader::DEFAULT_FILE if File.file?(File.join(folder, Config::Loader::DEFAULT_FILE)))
+        named || (Config::Loader::DEFAULT_FILE if file?(Config::Loader::DEFAULT_FILE))
       end
 
       def refuse_words
@@ -137,10 +137,8 @@ module Pando
       def file
         return [] if flags.last(:config_file)
 
-        File.file?(File.join(folder, FILE)) ? ["--config", FILE] : []
+        file?(FILE) ? ["--config", FILE] : []
       end
-
-      def folder = File.expand_path(flags.last(:directory)&.text || ".", directory)
     end
   end
 end

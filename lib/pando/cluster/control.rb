@@ -21,8 +21,9 @@ module Pando
       # Seconds without accepting after the kernel had no descriptor for a client.
       PAUSE = 1.0
       # For the user, when there is no control socket.
-      ADVICE = "pando status cannot ask this server: write control \"PATH\" into the config file, with a path in a " \
-               "folder that it may write to and that no other server uses"
+      ADVICE = "pando status cannot ask this server: write control \"PATH\" into its config file, with a path in a " \
+               "folder that it may write to and that no other server uses. If the file is not config/pando.rb, name " \
+               "it in each command, for example pando status -c config/swarm.rb"
 
       def self.open(spec, cluster, poller)
         new(cluster, poller).tap do |control|

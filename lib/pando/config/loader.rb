@@ -16,10 +16,14 @@ module Pando
       # A value and where it was written.
       Entry = Struct.new(:value, :source)
 
+      # Whether the config file is config/swarm.rb.
+      attr_writer :swarm
+
       # @param directory [String, nil] absolute, of the application
       def initialize(env, directory = nil)
         @env = env
         @directory = directory
+        @swarm = false
         @flags = {}
         @file = {}
       end
@@ -88,7 +92,7 @@ module Pando
       def default_here(setting)
         return [setting.default, "default"] if setting.defaults.empty?
 
-        Situation.default_of(setting, value(Settings[:environment]), @directory)
+        Situation.default_of(setting, value(Settings[:environment]), @directory, swarm: @swarm)
       end
     end
 
@@ -98,6 +102,8 @@ module Pando
     # @api private
     class Loader
       DEFAULT_FILE = "config/pando.rb"
+      # That of `pando swarm`.
+      SWARM_FILE = "config/swarm.rb"
 
       # @return [String] absolute
       attr_reader :directory
@@ -118,6 +124,7 @@ module Pando
       def load(file: true)
         @flags.given.each { |given| @values.set_by_flag(given.setting, given.text, given.source) }
         @config_file = find_config_file if file
+        @values.swarm = @config_file == File.join(directory, SWARM_FILE)
         read_file if @config_file
         add_solid_queue if file && @env.key?(Compat::SolidQueue::VARIABLE)
         self

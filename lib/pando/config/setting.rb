@@ -4,14 +4,15 @@ require "pando/config/types"
 
 module Pando
   class Config
-    # Some defaults depend on the environment, and on whether the application is a Rails app. A setting declares them
-    # under the names below: `default: :auto, development: 1`. Values asks for the one that applies, in each process
-    # that loads the configuration.
+    # Some defaults depend on the environment, on whether the application is a Rails app, and on the config file. A
+    # setting declares them under the names below: `default: :auto, development: 1`. Values asks for the one that
+    # applies, in each process that loads the configuration.
     #
     # @api private
     module Situation
       # In order of precedence, each with its name in `pando config` and the documentation.
       NAMES = {
+        swarm: "with config/swarm.rb",
         rails_development: "of a Rails app in development",
         development: "in development",
         rails: "of a Rails app"
@@ -25,11 +26,12 @@ module Pando
 
       # @param environment [String] development defaults apply in "development" and "test"
       # @param directory [String, nil] absolute
+      # @param swarm [Boolean] whether the config file is config/swarm.rb
       # @return [Array(Object, String)] the default that applies, and its source
-      def self.default_of(setting, environment, directory)
+      def self.default_of(setting, environment, directory, swarm: false)
         development = %w[development test].include?(environment)
         rails = !directory.nil? && rails?(directory)
-        holds = { rails_development: rails && development, development: development, rails: rails }
+        holds = { swarm: swarm, rails_development: rails && development, development: development, rails: rails }
         name = NAMES.keys.find { |one| holds[one] && setting.defaults.key?(one) }
         name ? [setting.defaults.fetch(name), "default #{NAMES.fetch(name)}"] : [setting.default, "default"]
       end

@@ -24,6 +24,25 @@ class SwarmNodesTest < Minitest::Test
     assert_empty(server.complaints)
   end
 
+  def test_beside_a_web_server_of_the_same_folder_it_has_a_socket_of_its_own
+    folder = Dir.mktmpdir("pando-both")
+    Dir.mkdir(File.join(folder, "config"))
+    { "config.ru" => "run ->(_) { [200, {}, []] }",
+      "config/pando.rb" => "log_format :json",
+      "config/swarm.rb" => "log_format :json\nrequire #{RUNNER.inspect}\nnode(:folder) { FolderRunner.new }" }
+      .each { |name, text| File.write(File.join(folder, name), text) }
+    web = serve(folder: folder)
+    nodes = serve(folder: folder, command: "swarm", listen: false)
+    said, status = Open3.capture2e(*Support::Checkout.pando("stop", "-C", folder, "-c", "config/swarm.rb"))
+
+    assert_predicate(status, :success?, said)
+    assert_predicate(nodes.wait_for_exit, :success?)
+    assert_equal([200, []], [web.get("/").status, nodes.events("control.unavailable")])
+  ensure
+    web&.kill
+    FileUtils.rm_rf(folder) if folder
+  end
+
   def test_a_stop_gives_back_what_does_not_end
     server = swarm("count: 1", "stop_timeout 1")
     order(server, "endless", "hang")

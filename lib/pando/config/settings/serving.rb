@@ -35,7 +35,7 @@ module Pando
               ]
 
       setting :control,
-              type: Types::OrOff.new(Types::Path.new("a socket")), default: "tmp/pando.sock",
+              type: Types::OrOff.new(Types::Path.new("a socket")), default: "tmp/pando.sock", swarm: "tmp/swarm.sock",
               flags: %w[--control], argument: "PATH",
               check: lambda { |path, _|
                 "is longer than #{Listen::LONGEST_NAME} bytes: #{path}" if path.to_s.bytesize > Listen::LONGEST_NAME
@@ -92,7 +92,8 @@ module Pando
               type: Types::Path.new("a config file"), default: nil,
               flags: %w[-c --config], argument: "FILE", traits: %i[flag_only],
               help: "The config file. Without the flag: config/pando.rb, if it exists. `pando swarm` looks for " \
-                    "config/swarm.rb first."
+                    "config/swarm.rb first. If both exist, the commands to a running server, such as `pando stop`, " \
+                    "need this flag."
 
       setting :log_format,
               type: Types::Choice.new(:text, :json), default: :text,
