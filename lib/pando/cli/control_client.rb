@@ -19,29 +19,26 @@ module Pando
       # The server could not carry out the command. The message is its reason.
       class Refused < Pando::Error; end
 
+      # Seconds between two tries to connect to a monitor whose queue is full.
+      PAUSE = 0.05
+
       # @param socket [UNIXSocket, nil] that leads to the monitor; nil: it is reached by the path
       # @yield once the command is written
-      # @raise [UsageError] no server listens there
       def initialize(path, socket = nil, &written)
         @path = path
         @written = written
-        @socket = socket || UNIXSocket.new(path)
-      rescue Errno::ENOENT, Errno::ECONNREFUSED
-        raise UsageError, "no server listens at #{path}. Is it running, with this `control` setting? " \
-                          "To use another socket, add --control PATH#{elsewhere(path)}"
-      rescue Errno::EACCES
-        raise UsageError, "#{path} belongs to another user: only root and the server's own user may use it"
-      rescue SystemCallError, ArgumentError => e
-        raise UsageError, "cannot connect to #{path}: #{e.message}"
+        @socket = socket
       end
 
       # @param timeout [Float, nil] seconds for everything; nil: no limit
       # @param descriptors [Array<IO>] to send along
       # @yieldparam word [String] @yieldparam pairs [Hash{String => String}] of each record before the last
       # @return [Array(String, Hash)] the last record, "ok" or "failed"
+      # @raise [UsageError] no server listens there
       def ask(word, pairs = {}, timeout: nil, descriptors: [])
         @timeout = timeout
         deadline = timeout && (now + timeout)
+        @socket ||= connect(deadline)
         connected { say(Line.encode(word, pairs), descriptors) }
         @written&.call
         loop do
@@ -51,7 +48,7 @@ module Pando
           yield(*record)
         end
       ensure
-        @socket.close
+        @socket&.close
       end
 
       # As {#ask}.
@@ -66,6 +63,33 @@ module Pando
 
       private
 
+      # UNIXSocket.new would give a socket that is not connected if the monitor's queue is full (EAGAIN).
+      def connect(deadline)
+        address = Socket.sockaddr_un(@path)
+        socket = Socket.new(:UNIX, :STREAM)
+        socket.connect_nonblock(address)
+        socket
+      rescue Errno::EAGAIN
+        socket.close
+        raise Late, late if deadline && now >= deadline
+
+        sleep(PAUSE)
+        retry
+      rescue SystemCallError, ArgumentError => e
+        socket&.close
+        raise UsageError, unreachable(e)
+      end
+
+      def unreachable(error)
+        case error
+        when Errno::ENOENT, Errno::ECONNREFUSED
+          "no server listens at #{@path}. Is it running, with this `control` setting? " \
+          "To use another socket, add --control PATH#{elsewhere}"
+        when Errno::EACCES then "#{@path} belongs to another user: only root and the server's own user may use it"
+        else "cannot connect to #{@path}: #{error.message}"
+        end
+      end
+
       def connected
         yield
       rescue Errno::EPIPE, Errno::ECONNRESET, EOFError
@@ -79,8 +103,8 @@ module Pando
       end
 
       # The folder may be a link to the current release.
-      def elsewhere(path)
-        folder = File.dirname(path)
+      def elsewhere
+        folder = File.dirname(@path)
         real = File.realpath(folder)
         return if real == folder
 
@@ -95,13 +119,15 @@ module Pando
         @rest ||= +""
         while @lines.empty?
           left = deadline && [deadline - now, 0].max
-          raise Late, "there was no answer within #{@timeout} s" unless @socket.wait_readable(left)
+          raise Late, late unless @socket.wait_readable(left)
 
           @rest << connected { @socket.readpartial(65_536) }
           @lines = @rest.slice!(0..@rest.rindex("\n")).lines if @rest.include?("\n")
         end
         @lines.shift
       end
+
+      def late = "there was no answer within #{@timeout} s"
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end

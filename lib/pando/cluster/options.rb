@@ -61,7 +61,8 @@ module Pando
         def mode = 0o600
         def umask = 0o177
         def proxy_protocol = false
-        def backlog = 16
+        # More than the clients that it serves at a time.
+        def backlog = 128
         def to_s = "unix:#{path}"
       end
     end
