@@ -88,7 +88,7 @@ module Pando
       # @api public
       def run(argv, out: $stdout, err: $stderr, env: ENV)
         name, arguments = split(argv)
-        command(name).new(arguments, Terminal.new(out: out, err: err, env: env)).call.tap { out.flush }
+        command(name).new(arguments, Terminal.new(out: out, err: err, env: env)).call.tap { flush(out) }
       rescue UsageError, ConfigError => e
         complain(err, e.message, WRONG_USAGE)
       rescue BootError => e
@@ -102,7 +102,7 @@ module Pando
       rescue Errno::ENOSPC => e
         complain(err, "no space is left for what this command writes: #{e.message}", FAILED)
       rescue Errno::EPIPE
-        OK # the reader of the output, such as a pager, has closed it
+        OK # the reader of what the command shows, such as a pager, has closed it
       end
 
       # @param name [String] a known command
@@ -125,6 +125,15 @@ module Pando
       def complain(err, message, status)
         err.puts "pando: #{message}"
         status
+      rescue Errno::EPIPE
+        status
+      end
+
+      # The command is over: whether its output is read changes nothing.
+      def flush(out)
+        out.flush
+      rescue Errno::EPIPE
+        nil
       end
     end
   end

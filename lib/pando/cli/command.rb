@@ -58,8 +58,11 @@ module Pando
 
       def chosen_format = flags[:format] || "text"
 
+      # The exit status may be a verdict, so it does not depend on whether the report is read to its end.
       def write_report(text)
         flags[:output] ? File.write(flags[:output], text) : terminal.out.write(text)
+      rescue Errno::EPIPE
+        nil
       rescue SystemCallError => e
         raise UsageError, "--output: #{e.message}"
       end
@@ -122,8 +125,16 @@ module Pando
       end
 
       def report_failure(reason)
-        terminal.err.puts "pando: #{reason}"
+        tell "pando: #{reason}"
         CLI::FAILED
+      end
+
+      # Progress and reasons, to stderr. If their reader, such as head(1), is gone, the command goes on: its exit status
+      # tells the outcome.
+      def tell(text)
+        terminal.err.puts(text)
+      rescue Errno::EPIPE
+        nil
       end
 
       def other(name) = CLI.command(name).new([], terminal).call

@@ -76,7 +76,7 @@ module Pando
         last = nil
         said = ControlClient.new(path).ask!(word, pairs, timeout: patience) do |kind, facts|
           last = facts["name"] || last
-          terminal.err.puts(kind == "waiting" ? waiting(facts) : progress(facts))
+          tell(kind == "waiting" ? waiting(facts) : progress(facts))
         end
         terminal.out.puts said["text"]
         CLI::OK

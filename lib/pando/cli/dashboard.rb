@@ -21,7 +21,7 @@ module Pando
       end
 
       def warn_of(absence)
-        terminal.err.puts "pando: there is no token yet, so the page cannot send commands: #{absence}"
+        tell "pando: there is no token yet, so the page cannot send commands: #{absence}"
       end
 
       def client = @client ||= AdminClient.new(config, terminal.env)

@@ -53,7 +53,7 @@ module Pando
         write_report(report.write(chosen_format, verbose: flags[:verbose]))
         flags[:write_baseline] ? accept(report) : status(report)
       rescue Pando::Doctor::NotExamined => e
-        terminal.err.puts "pando: the application could not be examined: #{e.message}"
+        tell "pando: the application could not be examined: #{e.message}"
         CLI::WRONG_USAGE
       end
 

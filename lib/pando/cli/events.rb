@@ -33,9 +33,9 @@ module Pando
 
       def show(word, pairs, format)
         case word
-        when "following" then terminal.err.puts "pando: following the events of the server at #{path}"
+        when "following" then tell "pando: following the events of the server at #{path}"
         when "missed"
-          terminal.err.puts "pando: #{pairs["count"]} events were left out, because the output was read too slowly"
+          tell "pando: #{pairs["count"]} events were left out, because the output was read too slowly"
         when "event"
           terminal.out.write(format.format(Cluster::Control::Line.event(pairs)))
           terminal.out.flush

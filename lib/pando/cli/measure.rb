@@ -41,7 +41,7 @@ module Pando
         write_report(Pando::Measure::Report.write(result, chosen_format))
         CLI::OK
       rescue Pando::Measure::NotMeasured => e
-        terminal.err.puts "pando: nothing was measured: #{e.message}"
+        tell "pando: nothing was measured: #{e.message}"
         CLI::WRONG_USAGE
       end
 
@@ -69,19 +69,19 @@ module Pando
 
       # Warns the user, because the measurement uses the real database and services.
       def announce
-        terminal.err.puts "pando measure: #{config.directory} in the environment #{config.environment}, with its " \
-                          "real database and services. Press Control-C to stop."
+        tell "pando measure: #{config.directory} in the environment #{config.environment}, with its " \
+             "real database and services. Press Control-C to stop."
       end
 
       # Without a terminal it shows only every tenth of the load.
       def progress(words, done = nil, total = nil)
-        return terminal.err.puts("  #{words}") unless done
+        return tell("  #{words}") unless done
 
         line = "  #{words}: #{done} of #{total} requests per server"
         return terminal.err.print("\r#{line}#{"\n" if done >= total}") if terminal.err.tty?
 
         tenth = done * 10 / total
-        terminal.err.puts(line) if tenth > @tenth.to_i
+        tell(line) if tenth > @tenth.to_i
         @tenth = tenth
       end
 

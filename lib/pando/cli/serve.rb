@@ -64,7 +64,7 @@ module Pando
         require_rackup
         check = Check.new(config)
         check.call
-        terminal.err.puts(check.notes)
+        tell(check.notes)
         say_ok
       end
 

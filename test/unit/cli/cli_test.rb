@@ -333,6 +333,7 @@ class CLITest < ConfigTestCase
 
     assert_equal 0, Pando::CLI.run(["help"], out: writer, err: errors, env: {})
     assert_empty errors.string
+    assert_equal 2, Pando::CLI.run(["--no-such-flag"], out: writer, err: writer, env: {})
   ensure
     writer&.close
   end

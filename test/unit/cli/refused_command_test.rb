@@ -31,11 +31,23 @@ class RefusedCommandTest < Minitest::Test
     end
   end
 
+  # pando reload 2>&1 | head -1
+  def test_a_command_whose_output_nobody_reads_waits_for_its_outcome
+    @progress = ["event name=reload.started", "waiting reason=anything"]
+    reader, writer = IO.pipe
+    reader.close
+    %w[reload refork].each do |name|
+      assert_equal 1, Pando::CLI.run([name, "--control", @server.path], out: writer, err: writer, env: {})
+    end
+  ensure
+    writer&.close
+  end
+
   private
 
   def answer(client)
     client.gets
-    client.puts("failed reason=too%20many%20open%20files")
+    client.puts(*@progress, "failed reason=too%20many%20open%20files")
   ensure
     client.close
   end
