@@ -204,7 +204,7 @@ module Pando
 
         # Each press counts, though the workers of the one before are still starting.
         def scale(step)
-          pool, size = @board.pool_of(selected.last)
+          pool, size = @latest.pool_of(selected.last) # the display may be paused
           size = [(@targets[pool] || size) + step, 1].max
           @targets[pool] = size
           send_command("scale", workers: size, pool: pool)

@@ -85,6 +85,14 @@ class TopControlsTest < Minitest::Test
     assert_equal([2, 1, 1, 1], @feed.sent.last(4).map { |_, pairs| pairs[:workers] })
   end
 
+  def test_a_paused_screen_scales_from_the_size_of_now
+    press("p")
+    show("workers" => 6)
+    press("+")
+
+    assert_equal([["scale", { workers: 7 }]], @feed.sent)
+  end
+
   def test_progress_and_outcome_of_the_last_command
     press("r", "+")
     @controls.receive([[:outcome, 1, "every worker runs generation 3", true], [:progress, 2, "worker.ready"]])
