@@ -67,7 +67,51 @@ class ClusterStacksTest < Minitest::Test
   def test_a_deep_stack_has_an_end
     text = deep(3000) { Stacks.reports.join }
 
-    assert_includes(Stacks::LIMIT..(Stacks::LIMIT + 1000), text.bytesize)
+    assert_includes((Stacks::LIMIT - 1000)..Stacks::LIMIT, text.bytesize)
+    assert_match(/^    \.\.\. \d{4} frames left out \.\.\.$/, text)
+  end
+
+  # As five requests of a Rails app.
+  def test_each_thread_of_many_with_deep_stacks_is_shown_with_both_ends
+    threads = Array.new(5) { |number| standing("busy #{number}", 300 + number) }
+    text = Stacks.reports(threads).join
+    shown = text.split(/^(?=thread)/)
+
+    assert_equal(5, shown.size)
+    shown.each do |stack|
+      assert_match(/\Athread "busy \d" \(sleep\):\n    .*stop.*\n(    .*\n)+    \.\.\. \d+ frames left out/, stack)
+      assert_match(/in .*standing.*\n\z/, stack)
+    end
+    assert_operator(text.bytesize, :<=, Stacks::LIMIT)
+  ensure
+    threads.each(&:kill)
+  end
+
+  def test_idle_threads_come_last_and_share_a_stack
+    threads = Array.new(60) { standing("idle", 0) } << standing("busy", 5)
+    text = Stacks.reports(threads).join
+
+    assert_equal(['thread "busy" (sleep):', 'thread "idle" (sleep) and 59 more with the same stack:'],
+                 text.scan(/^thread .*/))
+  ensure
+    threads.each(&:kill)
+  end
+
+  def test_stacks_that_have_no_room_are_counted
+    threads = Array.new(40) { |number| standing("busy", 100 + number) }
+    text = Stacks.reports(threads).join
+
+    assert_operator(text.bytesize, :<=, Stacks::LIMIT + Stacks::NOTE)
+    assert_equal("#{40 - text.scan(/^thread/).size} more stacks were left out", text.lines.last.chomp)
+  ensure
+    threads.each(&:kill)
+  end
+
+  def standing(name, depth)
+    thread = Thread.new { deep(depth) { Thread.stop } }
+    thread.name = name
+    Thread.pass until thread.stop?
+    thread
   end
 
   def deep(left, &block) = left.zero? ? yield : deep(left - 1, &block)
