@@ -28,6 +28,7 @@ module Pando
                  "shared" => "shared" }.freeze
       CHANGE = /\A(refork|reload|reboot)\.(\w+)\z/
       ENDS = %w[finished failed refused].freeze
+      GONE = %w[generation.discarded generation.refused generation.retired].freeze
       NONE = "nothing is known of that time: the history begins with the server's `admin` line, has a value each ten " \
              "seconds, and holds 24 hours"
 
@@ -185,55 +186,67 @@ module Pando
         started = {}
         reasons = {}
         over = @events.filter_map do |event|
-          name, verb = event["event"].scan(CHANGE).first
+          name, verb = step(event, started)
           key = [name, event["pool"]]
           reasons[key] = event["reason"] if event["decision"] == "refork"
           started[key] = event if verb == "started"
           next unless ENDS.include?(verb)
 
-          next change(nil, event, nil) if verb == "refused" && !event.key?("source")
+          next change([name, verb], nil, event, nil) if verb == "refused" && !event.key?("source")
 
-          change(started.delete(key), event, reasons.delete(key))
+          change([name, verb], started.delete(key), event, reasons.delete(key))
         end
-        over + started.filter_map { |key, event| change(event, nil, reasons[key]) }
+        over + started.filter_map { |key, event| change([key.first, "under way"], event, nil, reasons[key]) }
       end
 
-      # @param event [Hash, nil] of its end; nil: it is under way
+      # A refork has no event of its failure: its generation ends.
+      # @return [Array(String, String), nil] a change, and what has happened to it
+      def step(event, started)
+        return event["event"].scan(CHANGE).first unless GONE.include?(event["event"])
+
+        %w[refork failed] if started.dig(["refork", event["pool"]], "generation") == event["generation"]
+      end
+
+      # Generations that were replaced by the ones before them, also after their rollout.
+      # @return [Hash{Array(String, Integer) => Hash}] the event by pool and generation
+      def discarded
+        @discarded ||= @events.select { |event| event["event"] == "generation.discarded" }
+                              .to_h { |event| [event.values_at("pool", "generation"), event] }
+      end
+
+      # @param step [Array(String, String)] @param event [Hash, nil] of its end; nil: it is under way
       # @param reason [String, nil] of `refork :auto`
-      def change(started, event, reason)
+      def change(step, started, event, reason)
         began = Time.parse((started || event).fetch("time")).to_f
         return if began < @since
 
-        Change.new(time: began, what: words(started, event || started, event),
-                   reason: reasons(started, event, reason).find(&:itself),
-                   **duration(began, event), **saving(began, event))
+        withdrawn = discarded[event.values_at("pool", "generation")] if event && step.last == "finished"
+        step = [step.first, "taken back"] if withdrawn
+        Change.new(time: began, what: words(step, started, event || started),
+                   reason: reasons(step, started, withdrawn || event, reason).find(&:itself),
+                   **duration(began, event), **(step.last == "finished" ? saving(began, event) : {}))
       end
 
       # Of a failure, its own comes first.
-      def reasons(started, event, reason)
+      def reasons(step, started, event, reason)
         known = [reason, started&.fetch("reason", nil), event&.fetch("reason", nil)]
-        event && !finished?(event) ? known.rotate(-1) : known
+        event && step.last != "finished" ? known.rotate(-1) : known
       end
-
-      def finished?(event) = event["event"].end_with?(".finished")
 
       def duration(began, event)
         event ? { seconds: event["seconds"] || (Time.parse(event.fetch("time")).to_f - began) } : {}
       end
 
-      def words(started, event, ended)
-        name, verb = event.fetch("event").split(".")
+      def words((name, verb), started, event)
         verb = nil if verb == "finished"
         source = ", from worker #{started["slot"]} after #{started["requests"]} requests" if started&.key?("slot")
         pool, generation = event.values_at("pool", "generation")
-        [name, ("of #{pool}" if pool), ("to generation #{generation}" if generation), ended ? verb : "under way"]
+        [name, ("of #{pool}" if pool), ("to generation #{generation}" if generation), verb]
           .compact.join(" ") + source.to_s
       end
 
       # Of all generations of the pool, or of all pools.
       def saving(began, event)
-        return {} unless event && finished?(event)
-
         ended = Time.parse(event.fetch("time")).to_f
         { before: @all.reverse_each.find { |sample| sample["t"] + 1 <= began }, # it has no fractions
           after: @all.find { |sample| sample["t"] >= ended + MEASURED } }

@@ -109,6 +109,32 @@ class PastTest < Minitest::Test
     assert_equal([nil, "another refork is under way", "it does not boot", nil], changes.map(&:reason))
   end
 
+  def test_a_refork_whose_generation_is_discarded_has_failed
+    events = [event(1, "refork.started", { "slot" => 1, "requests" => 5, "generation" => 2, "reason" => "auto" }),
+              event(2, "generation.retired", { "generation" => 0, "purpose" => "boot" }),
+              event(4, "generation.discarded", { "generation" => 2, "reason" => "its canary died" }),
+              event(4, "refork.postponed", { "reason" => "its canary died" }),
+              event(9, "refork.started", { "slot" => 0, "requests" => 7, "generation" => 3 }),
+              event(10, "generation.retired", { "generation" => 3, "reason" => "the mold is lost" })]
+    changes = past(hour: [sample(0, 200)], events: events).changes
+
+    assert_equal(["refork to generation 2 failed, from worker 1 after 5 requests",
+                  "refork to generation 3 failed, from worker 0 after 7 requests"], changes.map(&:what))
+    assert_equal([["its canary died", 3.0], ["the mold is lost", 1.0]], changes.map { |one| [one.reason, one.seconds] })
+  end
+
+  def test_a_refork_that_is_taken_back_after_its_rollout_has_saved_nothing
+    events = [event(100, "refork.started", { "slot" => 3, "requests" => 1200, "generation" => 2, "reason" => "auto" }),
+              event(110, "refork.finished", { "generation" => 2, "seconds" => 9.5 }),
+              event(120, "watch.failed", { "generation" => 2, "reason" => "more errors" }),
+              event(120, "generation.discarded", { "generation" => 2, "reason" => "more errors" })]
+    samples = [90, 140].zip([400, 210]).map { |one| sample(*one) }
+    change = past(hour: samples, events: events).changes.first
+
+    assert_equal(["refork to generation 2 taken back, from worker 3 after 1200 requests", "more errors", 9.5, nil],
+                 [change.what, change.reason, change.seconds, change.saved])
+  end
+
   def test_a_reboot
     events = [event(1, "reboot.started", { "reason" => "a leak" }), event(2, "reboot.finished", { "generation" => 3 })]
 

@@ -6,6 +6,8 @@ import { bytes, moment, number, seconds, unixTime } from "./words.js";
 
 // Seconds after the end of a refork by which its workers have been measured and have served a little.
 const MEASURED = 20;
+// A refork has no event of its failure: its generation ends.
+const GONE = ["generation.discarded", "generation.refused", "generation.retired"];
 
 export function Changes({ events, samples }) {
   const rows = changes(events, samples);
@@ -26,8 +28,13 @@ function changes(events, samples) {
   const rows = [];
   const started = new Map();
   const reasons = new Map(); // of `refork :auto`
+  const discarded = new Map(events.filter((event) => event.event === "generation.discarded")
+    .map((event) => [place(event), event.reason])); // also after the rollout
   for (const event of events) {
-    const [what, verb] = event.event.split(".");
+    let [what, verb] = event.event.split(".");
+    if (GONE.includes(event.event) && started.get(`refork ${event.pool ?? ""}`)?.generation === event.generation) {
+      [what, verb] = ["refork", "failed"];
+    }
     if (!["refork", "reload", "reboot"].includes(what)) continue;
     const key = `${what} ${event.pool ?? ""}`;
     if (verb === "decided" && event.decision === "refork") reasons.set(key, event.reason);
@@ -37,7 +44,9 @@ function changes(events, samples) {
       rows.push(row(what, verb, event, undefined, undefined, samples));
       continue;
     }
-    rows.push(row(what, verb, event, started.get(key), reasons.get(key), samples));
+    const withdrawn = verb === "finished" && discarded.has(place(event));
+    const reason = withdrawn ? discarded.get(place(event)) : event.reason;
+    rows.push(row(what, withdrawn ? "taken back" : verb, { ...event, reason }, started.get(key), reasons.get(key), samples));
     started.delete(key);
     reasons.delete(key);
   }
@@ -45,6 +54,10 @@ function changes(events, samples) {
     rows.push(row(key.split(" ")[0], "under way", event, event, reasons.get(key), samples));
   }
   return rows.sort((one, other) => other.time - one.time);
+}
+
+function place(event) {
+  return `${event.pool ?? ""} ${event.generation}`;
 }
 
 function row(what, verb, event, started, why, samples) {
