@@ -67,6 +67,18 @@ module Pando
         raise UsageError, "--output: #{e.message}"
       end
 
+      # Checked first, because what is to be written may take minutes.
+      # @param name [Symbol] of the flag
+      def check_output(name = :output)
+        file = flags[name] or return
+        folder = File.dirname(File.expand_path(file))
+        exists = File.exist?(file)
+        return if exists ? File.writable?(file) && !File.directory?(file) : File.writable?(folder)
+
+        reason = exists ? "#{file} cannot be written" : "the folder #{folder} does not exist or cannot be written to"
+        raise UsageError, "--#{name.name.tr("_", "-")}: #{reason}"
+      end
+
       # @return [Hash{String => String}]
       def headers
         Array(flags[:header]).to_h do |text|

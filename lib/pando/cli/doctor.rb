@@ -61,6 +61,8 @@ module Pando
       def prepare
         choose_environment
         config.require_rackup
+        check_output
+        check_output(:write_baseline)
         @requests = requests
         @headers = headers
         @baseline = flags[:baseline] ? Pando::Doctor::Baseline.read(flags[:baseline]) : Pando::Doctor::Baseline.empty

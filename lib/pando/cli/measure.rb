@@ -56,17 +56,6 @@ module Pando
         @selection = selection
       end
 
-      # Checked first, because a measurement takes minutes.
-      def check_output
-        file = flags[:output] or return
-        folder = File.dirname(File.expand_path(file))
-        return if File.exist?(file) ? File.file?(file) && File.writable?(file) : File.writable?(folder)
-
-        raise UsageError, "--output: #{file} cannot be written" if File.exist?(file)
-
-        raise UsageError, "--output: the folder #{folder} does not exist or cannot be written to"
-      end
-
       # Warns the user, because the measurement uses the real database and services.
       def announce
         tell "pando measure: #{config.directory} in the environment #{config.environment}, with its " \

@@ -53,6 +53,7 @@ module Pando
       # Reports a wrong command line before the server is asked.
       def prepare
         require "pando/pages/report"
+        check_output
         slot = words.last unless words.size == 1 && words.first.match?(/\A[a-z]/)
         @pool = words.first if words.size > 1 || slot.nil?
         @slot = slot && whole(slot)

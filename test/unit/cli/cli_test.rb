@@ -282,6 +282,11 @@ class CLITest < ConfigTestCase
     assert_includes err, "#{@dir}/current/tmp is #{File.realpath(@dir)}/releases/2/tmp now; if the link has changed"
   end
 
+  def test_a_file_that_cannot_be_written_is_found_before_the_server_is_asked
+    assert_equal ["", "pando: --output: the folder /nowhere does not exist or cannot be written to\n", 2],
+                 pando("pages", "--record", "500", "--output", "/nowhere/x", "--control", "gone.sock")
+  end
+
   def test_a_word_too_many
     %w[status reload upgrade drain stop].each do |name|
       assert_equal ["", "pando: unexpected argument \"5\". See pando --help.\n", 2], pando(name, "5")

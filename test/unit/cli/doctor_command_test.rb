@@ -57,6 +57,14 @@ class DoctorCommandTest < Minitest::Test
     assert_equal("production", examined("-e", "production").first)
   end
 
+  def test_files_that_cannot_be_written_are_found_before_the_examination
+    { "--output" => "/nowhere/x", "--write-baseline" => @folder }.each do |flag, file|
+      assert_nil(examined(flag, file))
+      assert_equal(2, @status)
+      assert_match(/\Apando: #{flag}: .*cannot be written/, @err)
+    end
+  end
+
   def test_status
     assert_equal(0, status)
     @findings << finding(:fork_unsafe)
