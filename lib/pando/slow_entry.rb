@@ -22,6 +22,9 @@ module Pando
 
     # Bytes of an entry. One write of this size stays together in a file that is opened for appending.
     LIMIT = 32_768
+    # Characters of a value and of a line of the stack.
+    LONGEST = 1000
+    LINE = 500
     # Entries in a second.
     RATE = 5
     # Bytes of the file that a reader is shown.
@@ -55,6 +58,7 @@ module Pando
 
     def initialize(terms)
       require "json" if terms.format == :json # a signal handler must not load code
+      require "pando/telemetry/printable"
       @terms = terms
       @lost = @count = 0
       @second = nil
@@ -101,7 +105,7 @@ module Pando
 
     # Removes frames from the middle until the entry is small enough.
     def fit(facts, stack)
-      stack = stack&.map { |line| line.dup.force_encoding(Encoding::UTF_8).scrub("?")[0, 500] }
+      stack = stack&.map { |line| line.dup.force_encoding(Encoding::UTF_8).scrub("?")[0, LINE] }
       text = render(facts, stack)
       keep = stack ? stack.size : 0
       while text.bytesize > LIMIT && keep > 2
@@ -117,16 +121,18 @@ module Pando
     end
 
     def render(facts, stack)
-      return "#{JSON.generate(stack ? facts.merge(stack: stack) : facts)}\n" if @terms.format == :json
+      if @terms.format == :json
+        return "#{JSON.generate(stack ? facts.merge(stack: stack) : facts, ascii_only: true)}\n"
+      end
 
       head = facts.map { |key, value| "#{key}=#{plain(value)}" }.join(" ")
-      ["#{head}\n", *stack&.map { |line| "    #{line.tr("\n", " ")}\n" }].join
+      ["#{head}\n", *stack&.map { |line| "    #{Telemetry::Printable.escape(line, LINE)}\n" }].join
     end
 
-    # A path comes from a client: no control characters in a text file.
+    # A path comes from a client: it must neither end the line nor steer the terminal that shows the file.
     def plain(value)
-      text = value.to_s
-      text.match?(/[ "[:cntrl:]]/) ? text.inspect : text
+      text = Telemetry::Printable.escape(value, LONGEST)
+      text.match?(/[ "]/) ? "\"#{text.gsub('"', '\\"')}\"" : text
     end
   end
 end

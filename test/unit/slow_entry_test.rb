@@ -29,6 +29,23 @@ class SlowEntryTest < Minitest::Test
     end
   end
 
+  def test_what_a_client_has_written_cannot_steer_a_terminal
+    facts = { path: "/\e[2J", request_id: "a\u009b2J \u202eb\"" }
+    in_file do |path|
+      assert(entry(path).write(facts, ["a.rb:1:in '\u009b2J'"]))
+
+      assert_equal(["path=/\\e[2J request_id=\"a\\x9B2J \\u{202E}b\\\"\"", "    a.rb:1:in '\\x9B2J'"],
+                   File.readlines(path, chomp: true).map { |line| line.sub(/\Atime=\S+ /, "") })
+    end
+    in_file do |path|
+      assert(Pando::SlowEntry.new(Pando::SlowEntry::Terms.new(1.0, path, :json)).write(facts))
+      text = File.read(path)
+
+      assert_match(/\A[\x20-\x7e]+\n\z/, text)
+      assert_equal(facts[:request_id], JSON.parse(text)["request_id"])
+    end
+  end
+
   def test_what_is_lost_is_counted
     log = entry("/dev/full")
     before = Pando::LineWriter.lost

@@ -3,6 +3,7 @@
 require "io/wait"
 require "pando/cli/command"
 require "pando/cli/control_client"
+require "pando/telemetry/printable"
 
 module Pando
   module CLI
@@ -78,10 +79,18 @@ module Pando
           last = facts["name"] || last
           tell(kind == "waiting" ? waiting(facts) : progress(facts))
         end
-        terminal.out.puts said["text"]
+        terminal.out.puts printable(said["text"])
         CLI::OK
       rescue ControlClient::Late => e
         report_failure("#{e.message}; the server continues#{" (last event: #{last})" if last}. See pando status")
+      end
+
+      # Reasons and events may have the words of clients and of the application.
+      def tell(text) = super(printable(text))
+
+      # @return [String] in which only the ends of lines steer the terminal
+      def printable(text)
+        text.lines(chomp: true).map { |line| Telemetry::Printable.escape(line, 4096).gsub("\\\\", "\\") }.join("\n")
       end
 
       def progress(event)

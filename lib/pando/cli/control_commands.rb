@@ -84,7 +84,9 @@ module Pando
       private
 
       def perform
-        ControlClient.new(path).ask!("stack", order, timeout: patience) { |_, line| terminal.out.puts(line["text"]) }
+        ControlClient.new(path).ask!("stack", order, timeout: patience) do |_, line|
+          terminal.out.puts printable(line["text"])
+        end
         CLI::OK
       end
     end

@@ -30,7 +30,7 @@ module Pando
       def perform
         since = since(Time.now)
         past = Past.new(facts, since.to_i, pool)
-        return show(JSON.pretty_generate(past.to_h)) if chosen_format == "json"
+        return show(JSON.pretty_generate(past.to_h, ascii_only: true)) if chosen_format == "json"
 
         past.empty? ? report_failure(Past::NONE) : show(past.text)
       rescue AdminClient::Failed => e

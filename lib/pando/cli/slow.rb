@@ -23,7 +23,7 @@ module Pando
         return show_file(logs.first.last["path"]) if flags[:stacks]
 
         requests = requests.map { |_, facts| Cluster::Control::Line.typed(facts) }
-        terminal.out.puts(chosen_format == "json" ? JSON.pretty_generate("requests" => requests) : text(requests))
+        terminal.out.puts(chosen_format == "json" ? json(requests) : text(requests))
         CLI::OK
       end
 
@@ -32,6 +32,8 @@ module Pando
         ControlClient.new(path).ask!("slow", { limit: flags[:limit] }, timeout: ANSWER) { |*record| records << record }
         records
       end
+
+      def json(requests) = JSON.pretty_generate({ "requests" => requests }, ascii_only: true)
 
       def text(requests)
         return "no slow request so far" if requests.empty?

@@ -33,7 +33,7 @@ module Pando
 
       def json
         require "json"
-        JSON.pretty_generate(to_h)
+        JSON.pretty_generate(to_h, ascii_only: true)
       end
 
       def to_h

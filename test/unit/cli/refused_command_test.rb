@@ -31,6 +31,16 @@ class RefusedCommandTest < Minitest::Test
     end
   end
 
+  def test_a_reason_of_the_app_does_not_steer_the_terminal
+    @reason = "\e]0;x%07%0Aa%C2%9B2J%20C:\\x"
+    %w[reload status].each do |name|
+      err = StringIO.new
+      Pando::CLI.run([name, "--control", @server.path], out: StringIO.new, err: err, env: {})
+
+      assert_equal("pando: \\e]0;x\\x07\na\\x9B2J C:\\x\n", err.string)
+    end
+  end
+
   # pando reload 2>&1 | head -1
   def test_a_command_whose_output_nobody_reads_waits_for_its_outcome
     @progress = ["event name=reload.started", "waiting reason=anything"]
@@ -47,7 +57,7 @@ class RefusedCommandTest < Minitest::Test
 
   def answer(client)
     client.gets
-    client.puts(*@progress, "failed reason=too%20many%20open%20files")
+    client.puts(*@progress, "failed reason=#{@reason || "too%20many%20open%20files"}")
   ensure
     client.close
   end
