@@ -87,7 +87,7 @@ module Pando
       # @return [Integer] exit status
       # @api public
       def run(argv, out: $stdout, err: $stderr, env: ENV)
-        name, arguments = split(argv)
+        name, arguments = split(utf8(argv))
         command(name).new(arguments, Terminal.new(out: out, err: err, env: env)).call.tap { flush(out) }
       rescue UsageError, ConfigError => e
         complain(err, e.message, WRONG_USAGE)
@@ -118,6 +118,14 @@ module Pando
       def refuse(name)
         raise UsageError, "pando #{name} needs Linux, and this is #{Platform.name}: here Pando serves only for " \
                           "development, in a single process without a cluster"
+      end
+
+      # In the locale C, Ruby takes them for ASCII.
+      def utf8(argv)
+        texts = argv.map { |text| text.dup.force_encoding(Encoding::UTF_8) }
+        wrong = texts.find { |text| !text.valid_encoding? } or return texts
+
+        raise UsageError, "the argument #{wrong.inspect} is not valid UTF-8"
       end
 
       def split(argv) = COMMANDS.key?(argv.first) ? [argv.first, argv.drop(1)] : ["serve", argv]

@@ -133,7 +133,8 @@ module Pando
       # lead to another release when the server is reloaded.
       def directory
         seen = terminal.env["PWD"].to_s
-        File.absolute_path?(seen) && File.identical?(seen, ".") ? seen : Dir.pwd
+        folder = File.absolute_path?(seen) && File.identical?(seen, ".") ? seen : Dir.pwd
+        folder.dup.force_encoding(Encoding::UTF_8)
       end
 
       def report_failure(reason)

@@ -147,13 +147,17 @@ module Pando
       def config_file_flag = @config_file && !@flags.last(:config_file) ? ["-c", DEFAULT_FILE] : []
 
       # Symbolic links stay unresolved: a link such as `current` may lead to another release when the mold boots again.
+      # In the locale C, Ruby takes their bytes for ASCII, which cannot be joined with a path in the config file.
       def find_directory(dir)
+        dir = utf8(dir)
         given = @flags.last(:directory) or return File.expand_path(dir)
 
-        File.expand_path(given.text, dir).tap do |path|
+        File.expand_path(utf8(given.text), dir).tap do |path|
           raise ConfigError, "#{given.flag}: there is no directory #{path}" unless File.directory?(path)
         end
       end
+
+      def utf8(path) = path.dup.force_encoding(Encoding::UTF_8)
 
       def find_config_file
         given = @flags.last(:config_file)

@@ -183,6 +183,25 @@ class CLITest < ConfigTestCase
                  pando("status", "--watch", "0")
   end
 
+  def test_letters_beyond_ascii_in_any_locale
+    write("caf\u00e9/config.ru", "")
+    write("caf\u00e9/config/pando.rb", "listen 'unix:\u00f8.sock'\ncontrol '\u00e6.sock'")
+    %w[C C.UTF-8].each do |locale|
+      assert_equal ["", 0], pando("-C", "caf\u00e9", "--check", env: { "LC_ALL" => locale }).drop(1)
+      assert_includes pando("status", "-C", "caf\u00e9", env: { "LC_ALL" => locale })[1],
+                      "no server listens at #{@dir}/caf\u00e9/\u00e6.sock."
+      @dir = File.join(@dir, "caf\u00e9")
+      assert_equal ["", 0], pando("--check", env: { "LC_ALL" => locale }).drop(1)
+      @dir = File.dirname(@dir)
+    end
+  end
+
+  def test_an_argument_that_is_no_text
+    %w[serve scale status].each do |command|
+      assert_equal ["", "pando: the argument \"\\xFF\" is not valid UTF-8\n", 2], pando(command, "-C", "\xFF")
+    end
+  end
+
   def test_a_number_below_zero_is_no_flag
     assert_equal ["", "pando: pando scale N: must be a whole number, 1 or more, but is \"-1\"\n", 2],
                  pando("scale", "jobs", "-1")
