@@ -39,6 +39,7 @@ module Pando
     #
     # @raise [Unreadable] it is no regular file, or cannot be read
     def self.newest(path)
+      raise Unreadable, "there is no file #{path}. The next slow request creates it" unless File.exist?(path)
       raise Unreadable, "#{path} is no regular file, so its entries cannot be shown" unless File.file?(path)
 
       File.open(path) do |file|

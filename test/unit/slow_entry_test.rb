@@ -46,6 +46,12 @@ class SlowEntryTest < Minitest::Test
     end
   end
 
+  def test_a_file_that_has_been_moved_is_not_taken_for_another_kind
+    error = assert_raises(Pando::SlowEntry::Unreadable) { Pando::SlowEntry.newest("/nowhere/slow.log") }
+
+    assert_equal("there is no file /nowhere/slow.log. The next slow request creates it", error.message)
+  end
+
   def test_what_is_lost_is_counted
     log = entry("/dev/full")
     before = Pando::LineWriter.lost

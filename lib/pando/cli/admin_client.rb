@@ -36,6 +36,16 @@ module Pando
       # @return [String, nil] for commands, and for reading at an address that other machines can reach
       def token = @token ||= Admin::Access.new(settings, @environment).token
 
+      # @return [String, nil] why this user may not know the token; nil: there may be none
+      def secrecy
+        File.open(path, &:close) if path
+        nil
+      rescue Errno::EACCES
+        "only root and the server's own user can read the token in #{path}"
+      rescue SystemCallError
+        nil
+      end
+
       def absence
         return "#{@config.admin_token_env} is not set here" if @config.admin_token_env
         return "#{path} has none, or cannot be read" if @config.admin_token_file

@@ -71,7 +71,7 @@ module Pando
         socket
       rescue Errno::EAGAIN
         socket.close
-        raise Late, late if deadline && now >= deadline
+        raise Silent, "#{late}, and the command was not sent" if deadline && now >= deadline
 
         sleep(PAUSE)
         retry

@@ -82,7 +82,8 @@ module Pando
         terminal.out.puts printable(said["text"])
         CLI::OK
       rescue ControlClient::Late => e
-        report_failure("#{e.message}; the server continues#{" (last event: #{last})" if last}. See pando status")
+        event = " (last event: #{last})" if last
+        report_failure("#{e.message}; the server continues with `#{name}`#{event}. See pando status")
       end
 
       # Reasons and events may have the words of clients and of the application.

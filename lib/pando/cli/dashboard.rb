@@ -15,13 +15,15 @@ module Pando
       def perform
         client.connect(listen).close
         token = client.token
-        warn_of(client.absence) unless token
+        warn_of_absence unless token
         terminal.out.puts "http://#{client.name(listen)}/dashboard#{"#token=#{token}" if token}"
         CLI::OK
       end
 
-      def warn_of(absence)
-        tell "pando: there is no token yet, so the page cannot send commands: #{absence}"
+      def warn_of_absence
+        return tell "pando: the page cannot send commands: #{client.secrecy}" if client.secrecy
+
+        tell "pando: there is no token yet, so the page cannot send commands: #{client.absence}"
       end
 
       def client = @client ||= AdminClient.new(config, terminal.env)

@@ -46,11 +46,26 @@ module Pando
         config.require_rackup
       rescue ConfigError => e
         word = flags.words.first
+        refuse_order(word) if misplaced?(word)
         hint = Compat::Names::COMMANDS[word]
         raise UsageError, "there is no command #{word}. #{hint}" if hint
         raise e unless (near = mistyped_command)
 
         raise UsageError, "there is neither a command nor a rackup file #{@arguments.first}. Did you mean #{near}?"
+      end
+
+      # `pando -C /srv/app status --format json` fails at a flag that is not one of `pando serve`.
+      def flags
+        super
+      rescue UsageError
+        word = (@arguments & COMMANDS.keys).first
+        misplaced?(word) ? refuse_order(word) : raise
+      end
+
+      def misplaced?(word) = COMMANDS.key?(word) && @arguments.first.start_with?("-")
+
+      def refuse_order(word)
+        raise UsageError, "the command comes first: #{["pando", word, *(@arguments - [word])].join(" ")}"
       end
 
       # If the first argument is not a file, it may be a mistyped command.

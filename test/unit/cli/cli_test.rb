@@ -251,6 +251,16 @@ class CLITest < ConfigTestCase
                  pando("confg")
   end
 
+  def test_a_command_behind_its_flags
+    { %w[-C . status] => "status -C .", %w[-C . status --format json] => "status -C . --format json",
+      %w[--control a.sock stack 2] => "stack --control a.sock 2" }.each do |arguments, right|
+      assert_equal ["", "pando: the command comes first: pando #{right}\n", 2], pando(*arguments)
+    end
+    assert_match(/command line: there is no rackup file/, pando("serve", "status")[1])
+    write("status", "")
+    assert_equal 0, pando("-w1", "status", "--check").last
+  end
+
   def test_commands_of_puma
     { "restart" => "pando reload", "phased-restart" => "pando reload", "halt" => "pando stop",
       "stats" => "pando status" }.each do |word, command|

@@ -22,9 +22,9 @@ class ControlClientTest < Minitest::Test
   end
 
   def test_a_monitor_whose_queue_stays_full_gives_no_answer
-    error = assert_raises(Client::Late) { Client.new(@path).ask("status", timeout: 0.1) }
+    error = assert_raises(Client::Silent) { Client.new(@path).ask("status", timeout: 0.1) }
 
-    assert_equal "there was no answer within 0.1 s", error.message
+    assert_equal "there was no answer within 0.1 s, and the command was not sent", error.message
   end
 
   def test_a_client_waits_for_its_place_in_the_queue

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "pando/cli"
+require "pando/cli/dashboard"
 require "open3"
 require "socket"
 require "support/checkout"
@@ -46,6 +48,16 @@ class DashboardCommandTest < Minitest::Test
 
     assert_equal([0, "http://127.0.0.1:#{port}/dashboard\n"], [status, text])
     assert_match(/there is no token yet.*c\.sock\.token cannot be read/, said)
+  end
+
+  def test_a_token_of_another_user
+    File.write("#{@folder}/c.sock.token", "0123456789abcdef\n")
+    config = Pando::Config.load(["--control", "#{@folder}/c.sock"], dir: @folder)
+    client = Pando::CLI::AdminClient.new(config, {})
+    assert_nil(client.secrecy)
+    File.stub(:open, ->(path) { raise Errno::EACCES, path }) do
+      assert_equal("only root and the server's own user can read the token in #{@folder}/c.sock.token", client.secrecy)
+    end
   end
 
   def test_without_a_server

@@ -41,6 +41,18 @@ class RefusedCommandTest < Minitest::Test
     end
   end
 
+  def test_a_wait_that_ends_does_not_end_the_command
+    @silent = true
+    @progress = ["event name=monitor.stopping"]
+    err = StringIO.new
+
+    assert_equal(1, Pando::CLI.run(["stop", "--wait", "0.2", "--control", @server.path], out: err, err: err, env: {}))
+    assert_equal("pando: there was no answer within 0.2 s; the server continues with `stop` (last event: " \
+                 "monitor.stopping). See pando status\n", err.string.lines.last)
+  ensure
+    @held&.close
+  end
+
   # pando reload 2>&1 | head -1
   def test_a_command_whose_output_nobody_reads_waits_for_its_outcome
     @progress = ["event name=reload.started", "waiting reason=anything"]
@@ -57,8 +69,11 @@ class RefusedCommandTest < Minitest::Test
 
   def answer(client)
     client.gets
-    client.puts(*@progress, "failed reason=#{@reason || "too%20many%20open%20files"}")
+    client.puts(@progress) if @progress
+    return @held = client if @silent
+
+    client.puts("failed reason=#{@reason || "too%20many%20open%20files"}")
   ensure
-    client.close
+    client.close unless @held
   end
 end
