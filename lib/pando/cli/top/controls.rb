@@ -9,7 +9,7 @@ module Pando
       # terminals: keys are characters or Symbols, and the screen is lines of text. Used by Screen, on the main thread.
       class Controls
         HELP = <<~TEXT.lines(chomp: true).freeze
-          up, down, j, k   select a process
+          up, down, j, k   select a process; scroll a stack
           s                sort by the next column: its title has a *
           enter            look into the selected process, and back
           t                where the selected worker stands now: its stack
@@ -84,10 +84,25 @@ module Pando
           return HELP.first(height).map { |text| Board::Line.new(text) } if @view == :help
           return [Board::Line.new("waiting for the server's answer")] unless @board
           return details(width, height) if @view == :details
-          return @stack.first(height).map { |text| Board::Line.new(text) } if @view == :stack
+          return stack(width, height) if @view == :stack
 
           @board.lines(width: width, height: height, order: @order, selected: selected.last["pid"],
                        events: @events.map(&:first))
+        end
+
+        # Scrolls as far as the last line.
+        def stack(width, height)
+          @top = @top.clamp(0, [@stack.size - height, 0].max)
+          below = @stack.size - @top - height
+          lines = @stack[@top, height].map { |text| Board::Line.new(frame(text, width)) }
+          lines[-1] = Board::Line.new("(#{below + 1} more lines: scroll)", :dim) if below.positive? && lines.any?
+          lines
+        end
+
+        # The end of a line names the file, the line and the method.
+        def frame(text, width)
+          text = Board.fit(text, nil)
+          text.size > width && width > 12 && text.start_with?("  ") ? "    ..#{text[(6 - width)..]}" : text
         end
 
         def details(width, height)
@@ -154,7 +169,7 @@ module Pando
 
         def act(key)
           case key
-          when *STEPS.keys then move(STEPS[key])
+          when *STEPS.keys then @view == :stack ? @top += STEPS[key] : move(STEPS[key])
           when "r" then send_command("refork", pool: selected.last["pool"])
           when "R" then ask("Reload the release that is on disk, and replace all workers?", "reload")
           when "+" then scale(1)
@@ -192,6 +207,7 @@ module Pando
           return refuse("only a worker shows its stack: select one") unless role == "worker" && pairs["pid"]
 
           @stack = []
+          @top = 0
           @view = :stack
           send_command("stack", pairs.slice("slot", "pool", "pid"))
         end

@@ -53,8 +53,8 @@ module Pando
           nil
         end
 
-        # A client that says which event it knows is told the events' numbers. With 0 it
-        # knows none yet, and gets those from now on.
+        # A client that says which event it knows is told the events' numbers. With 0 it knows none yet, and gets those
+        # from now on.
         def follow(arguments, session)
           known = whole(arguments, "after") if arguments["after"]
           Tasks::Follow.new(session, @recent, arguments["names"].to_s.split(","),

@@ -58,6 +58,25 @@ class TopControlsTest < Minitest::Test
     assert_includes(@controls.lines(80, 24).map(&:text).join, "worker 0")
   end
 
+  def test_a_long_stack_scrolls_and_keeps_the_ends_of_its_lines
+    select_worker
+    press("t")
+    @controls.receive([[:line, 1, "main thread:"], *frames(60)])
+
+    assert_equal(["main thread:", "    ..#{"x" * 55}/app.rb:1:in 'call'", "(40 more lines: scroll)"],
+                 text.lines(chomp: true).values_at(0, 1, 21))
+    press("j", :page_down)
+    assert_includes(lines.first.text, "app.rb:11:in")
+    press(*[:page_down] * 9)
+    assert_includes(lines[21].text, "app.rb:60:in")
+    press("k")
+    assert_includes(lines.first.text, "app.rb:38:in")
+    press("t")
+    assert_empty(lines.first.text)
+  end
+
+  def frames(count) = (1..count).map { |line| [:line, 1, "    /#{"x" * 100}/app.rb:#{line}:in 'call'"] }
+
   def test_only_workers_are_killed
     press("K", "y")
 
