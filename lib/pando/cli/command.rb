@@ -49,8 +49,12 @@ module Pando
       attr_reader :terminal
 
       def flags
+        @flags ||= parse(@arguments)
+      end
+
+      def parse(arguments)
         switches = [*self.class.switches, HELP, VERSION]
-        @flags ||= Config::Flags.parse(@arguments, switches: switches, most_words: most_words)
+        Config::Flags.parse(arguments, switches: switches, most_words: most_words)
       end
 
       # How many words that are not flags the command takes.
@@ -90,29 +94,44 @@ module Pando
       end
 
       def config
-        @config ||= Config.load(flags, env: terminal.env, dir: directory)
+        @config ||= load_config(flags)
       end
 
-      # The configuration of the running server that the command is for, from config/pando.rb or config/swarm.rb. Where
-      # there can be a server of each, a guess could stop the wrong one.
+      # The configuration of the running server that the command is for. Beside that of config/pando.rb there may be one
+      # of config/swarm.rb: then the one that runs is meant. If both run, a guess could stop the wrong one.
+      # @param read [Boolean] whether to read a config file
+      # @raise [UsageError] both run
       def config_of_server(read: true)
-        choose_config_file if read && flags.last(:config_file).nil? && file?(Config::Loader::SWARM_FILE)
-        Config.load(flags, env: terminal.env, dir: directory, file: read)
+        return load_config(flags, file: read) if !read || flags.last(:config_file) || !file?(Config::Loader::SWARM_FILE)
+
+        web = load_config(flags)
+        swarm = load_config(parse(["-c", Config::Loader::SWARM_FILE, *@arguments]))
+        running = [web, swarm].select { |config| running?(config) }
+        refuse_to_choose(web) if running.size > 1
+        return running.first || swarm unless file?(Config::Loader::DEFAULT_FILE)
+
+        name_server(running.first.equal?(swarm)) if running.any?
+        running.first || web
       end
 
-      def choose_config_file
+      def load_config(flags, file: true) = Config.load(flags, env: terminal.env, dir: directory, file: file)
+
+      def running?(config)
+        require "pando/cli/control_client"
+        config.control && ControlClient.listener?(config.control)
+      end
+
+      def name_server(swarm)
+        file = swarm ? Config::Loader::SWARM_FILE : Config::Loader::DEFAULT_FILE
+        tell "pando: of the two servers of this folder, that of #{file} runs"
+      end
+
+      # A server without a config file is known by its socket only.
+      def refuse_to_choose(web)
         file = Config::Loader::DEFAULT_FILE
-        refuse_to_choose(file, "-c #{file}") if file?(file)
-        socket = Config::Settings[:control].default # of a server without a config file
-        refuse_to_choose(socket, "--control #{socket}") if !flags.last(:control) && File.socket?(in_folder(socket))
-
-        @arguments = ["-c", Config::Loader::SWARM_FILE, *@arguments]
-        @flags = nil
-      end
-
-      def refuse_to_choose(other, flag)
-        swarm = Config::Loader::SWARM_FILE
-        raise UsageError, "there are #{other} and #{swarm}: say which server you mean, with #{flag} or -c #{swarm}"
+        other = file?(file) ? "-c #{file}" : "--control #{web.control}"
+        raise UsageError, "two servers run in this folder: say which one you mean, with #{other} or " \
+                          "-c #{Config::Loader::SWARM_FILE}"
       end
 
       def file?(path) = File.file?(in_folder(path))

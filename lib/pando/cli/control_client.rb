@@ -22,6 +22,16 @@ module Pando
       # Seconds between two tries to connect to a monitor whose queue is full.
       PAUSE = 0.05
 
+      # @return [Boolean] whether a server listens there; also one of another user, or one whose queue is full
+      def self.listener?(path)
+        Socket.unix(path).close
+        true
+      rescue Errno::ENOENT, Errno::ECONNREFUSED, ArgumentError
+        false
+      rescue SystemCallError
+        true
+      end
+
       # @param socket [UNIXSocket, nil] that leads to the monitor; nil: it is reached by the path
       # @yield once the command is written
       def initialize(path, socket = nil, &written)

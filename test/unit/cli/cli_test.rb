@@ -137,33 +137,6 @@ class CLITest < ConfigTestCase
                  pando("swarm")[1]
   end
 
-  def test_a_command_does_not_guess_between_two_servers
-    write("config/pando.rb", "workers 2")
-    write("config/swarm.rb", "node(:own) { 1 }")
-    %w[stop status dashboard history].each do |command|
-      assert_equal ["", "pando: there are config/pando.rb and config/swarm.rb: say which server you mean, with " \
-                        "-c config/pando.rb or -c config/swarm.rb\n", 2], pando(command)
-    end
-    write("tmp/any", "")
-
-    %w[pando swarm].each do |name|
-      assert_includes pando("stop", "-c", "config/#{name}.rb")[1], "no server listens at #{@dir}/tmp/#{name}.sock."
-    end
-    assert_includes pando("stop", "--control", "tmp/any")[1], "no server listens at #{@dir}/tmp/any."
-  end
-
-  def test_a_command_finds_the_server_of_job_nodes_where_no_other_can_be
-    write("app/config/swarm.rb", "node(:own) { 1 }")
-    write("app/tmp/any", "")
-    assert_includes pando("scale", "2", "-C", "app")[1], "no server listens at #{@dir}/app/tmp/swarm.sock."
-    listener = UNIXServer.new(File.join(@dir, "app/tmp/pando.sock")) # of a server without a config file
-
-    assert_equal "pando: there are tmp/pando.sock and config/swarm.rb: say which server you mean, with " \
-                 "--control tmp/pando.sock or -c config/swarm.rb\n", pando("scale", "2", "-C", "app")[1]
-  ensure
-    listener&.close
-  end
-
   def test_a_wrong_setting_is_one_message_and_status_two
     write("config/pando.rb", "listen 80\nworkes 3")
     expected = ["", "pando: config/pando.rb:2: unknown setting workes. Did you mean workers?\n", 2]
