@@ -21,7 +21,7 @@ module Pando
       CLASSES = %w[unknown 1xx 2xx 3xx 4xx 5xx].freeze
       REFORKS = %w[started finished refused withheld].freeze
       # Reasons to kill a worker, and parts of a new generation that may fail: see Cluster::Tally.
-      KILLS = %w[timeout standstill late_start late_exit self_check blocked_queue memory operator].freeze
+      KILLS = %w[timeout standstill late_exit blocked_queue memory operator].freeze
       FAILURES = %w[canary watch mold worker check fork spawn].freeze
       # Counters of http/stats.h by the value of a label.
       SHED = { "max_connections" => "shed_connections", "max_connections_per_address" => "shed_address",

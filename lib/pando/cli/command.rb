@@ -97,41 +97,34 @@ module Pando
         @config ||= load_config(flags)
       end
 
-      # The configuration of the running server that the command is for. Beside that of config/pando.rb there may be one
-      # of config/swarm.rb: then the one that runs is meant. If both run, a guess could stop the wrong one.
+      # The configuration of the running server that the command is for: that of config/pando.rb, or of config/swarm.rb
+      # if only that exists. If both exist, and the server of config/swarm.rb runs, a guess could stop the wrong one.
       # @param read [Boolean] whether to read a config file
-      # @raise [UsageError] both run
+      # @raise [UsageError] in that case
       def config_of_server(read: true)
         return load_config(flags, file: read) if !read || flags.last(:config_file) || !file?(Config::Loader::SWARM_FILE)
+        return config_of_swarm unless file?(Config::Loader::DEFAULT_FILE)
 
-        web = load_config(flags)
-        swarm = load_config(parse(["-c", Config::Loader::SWARM_FILE, *@arguments]))
-        running = [web, swarm].select { |config| running?(config) }
-        refuse_to_choose(web) if running.size > 1
-        return running.first || swarm unless file?(Config::Loader::DEFAULT_FILE)
-
-        name_server(running.first.equal?(swarm)) if running.any?
-        running.first || web
+        load_config(flags).tap { |config| refuse_to_guess if !flags.last(:control) && swarm_beside?(config) }
       end
 
       def load_config(flags, file: true) = Config.load(flags, env: terminal.env, dir: directory, file: file)
 
-      def running?(config)
+      def config_of_swarm = load_config(parse(["-c", Config::Loader::SWARM_FILE, *@arguments]))
+
+      # @return [Boolean] false also if config/swarm.rb cannot be read here: then its nodes are elsewhere
+      def swarm_beside?(config)
         require "pando/cli/control_client"
-        config.control && ControlClient.listener?(config.control)
+        socket = config_of_swarm.control
+        socket && socket != config.control && ControlClient.listener?(socket)
+      rescue ConfigError
+        false
       end
 
-      def name_server(swarm)
-        file = swarm ? Config::Loader::SWARM_FILE : Config::Loader::DEFAULT_FILE
-        tell "pando: of the two servers of this folder, that of #{file} runs"
-      end
-
-      # A server without a config file is known by its socket only.
-      def refuse_to_choose(web)
-        file = Config::Loader::DEFAULT_FILE
-        other = file?(file) ? "-c #{file}" : "--control #{web.control}"
-        raise UsageError, "two servers run in this folder: say which one you mean, with #{other} or " \
-                          "-c #{Config::Loader::SWARM_FILE}"
+      def refuse_to_guess
+        files = [Config::Loader::DEFAULT_FILE, Config::Loader::SWARM_FILE]
+        raise UsageError, "the server of #{files.last} runs in this folder, too: say which one you mean, with " \
+                          "#{files.map { |file| "-c #{file}" }.join(" or ")}"
       end
 
       def file?(path) = File.file?(in_folder(path))

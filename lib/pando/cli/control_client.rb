@@ -22,14 +22,17 @@ module Pando
       # Seconds between two tries to connect to a monitor whose queue is full.
       PAUSE = 0.05
 
-      # @return [Boolean] whether a server listens there; also one of another user, or one whose queue is full
+      # @return [Boolean] whether a server listens there
       def self.listener?(path)
-        Socket.unix(path).close
+        socket = Socket.new(:UNIX, :STREAM)
+        socket.connect_nonblock(Socket.pack_sockaddr_un(path))
         true
-      rescue Errno::ENOENT, Errno::ECONNREFUSED, ArgumentError
+      rescue Errno::EAGAIN
+        true # its queue is full
+      rescue SystemCallError, ArgumentError
         false
-      rescue SystemCallError
-        true
+      ensure
+        socket&.close
       end
 
       # @param socket [UNIXSocket, nil] that leads to the monitor; nil: it is reached by the path

@@ -28,7 +28,9 @@ module Pando
                  "shared" => "shared" }.freeze
       CHANGE = /\A(refork|reload|reboot)\.(\w+)\z/
       ENDS = %w[finished failed refused].freeze
-      GONE = %w[generation.discarded generation.refused generation.retired].freeze
+      # Ends of a generation, and what they make of its refork.
+      GONE = { "generation.discarded" => "failed", "generation.refused" => "refused",
+               "generation.retired" => "failed" }.freeze
       NONE = "nothing is known of that time: the history begins with the server's `admin` line, has a value each ten " \
              "seconds, and holds 24 hours"
 
@@ -185,26 +187,40 @@ module Pando
       def found_changes
         started = {}
         reasons = {}
-        over = @events.filter_map do |event|
+        over = told_once.filter_map do |event|
           name, verb = step(event, started)
           key = [name, event["pool"]]
           reasons[key] = event["reason"] if event["decision"] == "refork"
           started[key] = event if verb == "started"
           next unless ENDS.include?(verb)
-
-          next change([name, verb], nil, event, nil) if verb == "refused" && !event.key?("source")
+          next change([name, verb], nil, event, nil) if verb == "refused" && !begun?(event)
 
           change([name, verb], started.delete(key), event, reasons.delete(key))
         end
         over + started.filter_map { |key, event| change([key.first, "under way"], event, nil, reasons[key]) }
       end
 
+      # Without refused reforks of which the end of their generation tells, too.
+      def told_once
+        ends = @events.select { |event| event["event"] == "generation.refused" }
+        @events.reject do |event|
+          event["event"] == "refork.refused" && event.key?("source") && ends.any? { |one| same_end?(one, event) }
+        end
+      end
+
+      def same_end?(one, other)
+        %w[pool reason].all? { |key| one[key] == other[key] } &&
+          (Time.parse(one["time"]) - Time.parse(other["time"])).abs < 1
+      end
+
+      def begun?(event) = event.key?("source") || GONE.key?(event["event"])
+
       # A refork has no event of its failure: its generation ends.
       # @return [Array(String, String), nil] a change, and what has happened to it
       def step(event, started)
-        return event["event"].scan(CHANGE).first unless GONE.include?(event["event"])
+        end_of_refork = GONE[event["event"]] or return event["event"].scan(CHANGE).first
 
-        %w[refork failed] if started.dig(["refork", event["pool"]], "generation") == event["generation"]
+        ["refork", end_of_refork] if started.dig(["refork", event["pool"]], "generation") == event["generation"]
       end
 
       # Generations that were replaced by the ones before them, also after their rollout.

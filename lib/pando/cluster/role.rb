@@ -291,8 +291,9 @@ module Pando
       # Bytes of all together, and of a line.
       LIMIT = 24_000
       LINE = 400
-      # Bytes that a stack may have, however many there are, and of a note on what was left out.
-      LEAST = 1000
+      # Bytes that a stack may have, however many there are, and of a note on what was left out. All threads that a
+      # worker may have for requests fit.
+      LEAST = 300
       NOTE = 60
 
       class << self

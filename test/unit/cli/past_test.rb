@@ -123,6 +123,23 @@ class PastTest < Minitest::Test
     assert_equal([["its canary died", 3.0], ["the mold is lost", 1.0]], changes.map { |one| [one.reason, one.seconds] })
   end
 
+  # The generation ends first; then the refork is refused, or its source does it alone.
+  def test_a_refork_that_was_refused_has_one_row
+    began = { "slot" => 1, "requests" => 5, "generation" => 2 }
+    events = [event(1, "refork.started", began),
+              event(3, "generation.refused", { "generation" => 2, "reason" => "no process" }),
+              event(3, "refork.refused", { "source" => 44, "reason" => "no process" }),
+              event(5, "refork.started", { **began, "generation" => 3 }),
+              event(6, "refork.refused", { "source" => 44, "reason" => "a long job" }),
+              event(7, "refork.refused", { "reason" => "no worker is fit" })]
+    changes = past(hour: [sample(0, 200)], events: events).changes
+
+    assert_equal([["refork to generation 2 refused, from worker 1 after 5 requests", "no process", 2.0],
+                  ["refork refused, from worker 1 after 5 requests", "a long job", 1.0],
+                  ["refork refused", "no worker is fit", 0.0]],
+                 changes.map { |one| [one.what, one.reason, one.seconds] })
+  end
+
   def test_a_refork_that_is_taken_back_after_its_rollout_has_saved_nothing
     events = [event(100, "refork.started", { "slot" => 3, "requests" => 1200, "generation" => 2, "reason" => "auto" }),
               event(110, "refork.finished", { "generation" => 2, "seconds" => 9.5 }),

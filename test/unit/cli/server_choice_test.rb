@@ -7,42 +7,60 @@ require "pando/cli"
 
 # Which server a command is for, where config/pando.rb and config/swarm.rb may each have one.
 class CLIServerChoiceTest < ConfigTestCase
-  def test_a_command_does_not_guess_between_two_servers_that_run
+  def both
     write("config/pando.rb", "workers 2")
     write("config/swarm.rb", "node(:own) { 1 }")
-    listening("tmp/pando.sock", "tmp/swarm.sock") do
-      %w[stop status dashboard history].each do |command|
-        assert_equal ["", "pando: two servers run in this folder: say which one you mean, with " \
-                          "-c config/pando.rb or -c config/swarm.rb\n", 2], pando(command)
+  end
+
+  def test_a_command_does_not_guess_while_the_nodes_run
+    both
+    ["tmp/swarm.sock", %w[tmp/pando.sock tmp/swarm.sock]].each do |sockets|
+      listening(*sockets) do
+        %w[stop status dashboard history].each do |command|
+          assert_equal ["", "pando: the server of config/swarm.rb runs in this folder, too: say which one you mean, " \
+                            "with -c config/pando.rb or -c config/swarm.rb\n", 2], pando(command)
+        end
       end
     end
     %w[pando swarm].each do |name|
       assert_includes pando("stop", "-c", "config/#{name}.rb")[1], "no server listens at #{@dir}/tmp/#{name}.sock."
     end
-    assert_includes pando("stop", "--control", "tmp/any")[1], "no server listens at #{@dir}/tmp/any."
   end
 
-  def test_of_two_servers_a_command_is_for_the_one_that_runs
-    write("config/pando.rb", "workers 2")
-    write("config/swarm.rb", "node(:own) { 1 }")
-    %w[pando swarm].each do |name|
-      listening("tmp/#{name}.sock") do
-        assert_equal "pando: of the two servers of this folder, that of config/#{name}.rb runs",
-                     pando("history")[1].lines(chomp: true).first
-      end
+  def test_otherwise_it_is_for_the_web_server
+    both
+    listening("tmp/other.sock") do
+      assert_includes pando("stop")[1], "no server listens at #{@dir}/tmp/pando.sock."
     end
+  end
+
+  def test_a_flag_names_the_server
+    both
+    listening("tmp/swarm.sock") do
+      assert_includes pando("stop", "--control", "tmp/any")[1], "no server listens at #{@dir}/tmp/any."
+      assert_includes pando("history", "--control", "tmp/any")[1], "admin"
+    end
+  end
+
+  def test_two_files_with_one_socket_have_one_server
+    write("config/pando.rb", "control 'tmp/one.sock'")
+    write("config/swarm.rb", "control 'tmp/one.sock'\nnode(:own) { 1 }")
+    listening("tmp/one.sock") { assert_includes pando("history")[1], "admin" }
+  end
+
+  def test_nodes_whose_file_cannot_be_read_here_run_elsewhere
+    both
+    write("config/swarm.rb", "ENV.fetch('QUEUES')")
+    FileUtils.mkdir_p(File.join(@dir, "tmp"))
+
     assert_includes pando("stop")[1], "no server listens at #{@dir}/tmp/pando.sock."
   end
 
-  def test_a_command_finds_the_server_of_job_nodes_where_no_other_runs
+  def test_the_server_of_job_nodes_where_there_is_no_other
     write("config/swarm.rb", "node(:own) { 1 }")
     FileUtils.mkdir_p(File.join(@dir, "tmp"))
-    assert_includes pando("scale", "2")[1], "no server listens at #{@dir}/tmp/swarm.sock."
 
-    listening("tmp/pando.sock", "tmp/swarm.sock") do # that of a server without a config file
-      assert_equal "pando: two servers run in this folder: say which one you mean, with " \
-                   "--control #{@dir}/tmp/pando.sock or -c config/swarm.rb\n", pando("scale", "2")[1]
-    end
+    assert_includes pando("scale", "2")[1], "no server listens at #{@dir}/tmp/swarm.sock."
   end
 
   private

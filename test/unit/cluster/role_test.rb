@@ -97,12 +97,22 @@ class ClusterStacksTest < Minitest::Test
     threads.each(&:kill)
   end
 
+  def test_all_threads_that_a_worker_may_have_for_requests_are_shown
+    threads = Array.new(64) { |number| standing("busy #{number}", 100 + number) }
+    text = Stacks.reports(threads).join
+
+    64.times { |number| assert_includes(text, %(thread "busy #{number}" )) }
+    assert_operator(text.bytesize, :<=, Stacks::LIMIT)
+  ensure
+    threads.each(&:kill)
+  end
+
   def test_stacks_that_have_no_room_are_counted
-    threads = Array.new(40) { |number| standing("busy", 100 + number) }
+    threads = Array.new(200) { |number| standing("busy", 100 + number) }
     text = Stacks.reports(threads).join
 
     assert_operator(text.bytesize, :<=, Stacks::LIMIT + Stacks::NOTE)
-    assert_equal("#{40 - text.scan(/^thread/).size} more stacks were left out", text.lines.last.chomp)
+    assert_equal("#{200 - text.scan(/^thread/).size} more stacks were left out", text.lines.last.chomp)
   ensure
     threads.each(&:kill)
   end

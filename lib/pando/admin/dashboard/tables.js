@@ -7,7 +7,7 @@ import { bytes, moment, number, seconds, unixTime } from "./words.js";
 // Seconds after the end of a refork by which its workers have been measured and have served a little.
 const MEASURED = 20;
 // A refork has no event of its failure: its generation ends.
-const GONE = ["generation.discarded", "generation.refused", "generation.retired"];
+const GONE = { "generation.discarded": "failed", "generation.refused": "refused", "generation.retired": "failed" };
 
 export function Changes({ events, samples }) {
   const rows = changes(events, samples);
@@ -30,17 +30,18 @@ function changes(events, samples) {
   const reasons = new Map(); // of `refork :auto`
   const discarded = new Map(events.filter((event) => event.event === "generation.discarded")
     .map((event) => [place(event), event.reason])); // also after the rollout
-  for (const event of events) {
+  for (const event of events.filter((event) => !toldTwice(event, events))) {
     let [what, verb] = event.event.split(".");
-    if (GONE.includes(event.event) && started.get(`refork ${event.pool ?? ""}`)?.generation === event.generation) {
-      [what, verb] = ["refork", "failed"];
+    const gone = GONE[event.event];
+    if (gone && started.get(`refork ${event.pool ?? ""}`)?.generation === event.generation) {
+      [what, verb] = ["refork", gone];
     }
     if (!["refork", "reload", "reboot"].includes(what)) continue;
     const key = `${what} ${event.pool ?? ""}`;
     if (verb === "decided" && event.decision === "refork") reasons.set(key, event.reason);
     if (verb === "started") started.set(key, event);
     if (!["finished", "failed", "refused"].includes(verb)) continue;
-    if (verb === "refused" && event.source === undefined) { // it did not begin: another one may be under way
+    if (verb === "refused" && event.source === undefined && !gone) { // it did not begin: another one may be under way
       rows.push(row(what, verb, event, undefined, undefined, samples));
       continue;
     }
@@ -54,6 +55,13 @@ function changes(events, samples) {
     rows.push(row(key.split(" ")[0], "under way", event, event, reasons.get(key), samples));
   }
   return rows.sort((one, other) => other.time - one.time);
+}
+
+// Whether the end of its generation has told of a refused refork.
+function toldTwice(event, events) {
+  return event.event === "refork.refused" && event.source !== undefined && events.some((other) =>
+    other.event === "generation.refused" && other.pool === event.pool && other.reason === event.reason &&
+    Math.abs(unixTime(other) - unixTime(event)) < 1);
 }
 
 function place(event) {

@@ -12,10 +12,8 @@ module Pando
       class Gauge
         # The share of one CPU that measuring may take in the long run, without what callers have budgets for.
         SHARE = 0.02
-        # The part of it that is left for measuring each process in turn while others want to measure as well.
-        TURNS = SHARE / 2
-        # Seconds without a measurement that count as a pause later: several may measure at the same moment.
-        SAVED = 0.25
+        # Seconds for which somebody who was refused a measurement and does not ask again keeps its place.
+        PLACE = 1.0
 
         OBSTACLE = "/proc/PID/smaps_rollup cannot be read, so Pando cannot know how much memory its processes take"
         ADVICE = "`memory worker:`, `hard:` and `total:` have no effect, `refork :auto` reforks by numbers of " \
@@ -33,8 +31,8 @@ module Pando
           @page = page
           @clock = clock
           @samples = {}
-          @rested_at = @turn_at = @spent = 0.0
-          @contended = false
+          @rested_at = @spent = 0.0
+          @waiting = {}.compare_by_identity # when they asked last; the first one has waited longest
         end
 
         # @return [String, nil] why no process can be measured
@@ -51,11 +49,16 @@ module Pando
           Events.emit("memory.unavailable", reason: OBSTACLE, advice: ADVICE)
         end
 
-        # Asked by who wants to measure.
-        # @return [Boolean] whether another measurement stays within that share
-        def rested?(now = Sys.now)
-          @contended = true if now < @rested_at
-          now >= @rested_at
+        # @param asker [Object] that wants to measure. Those that were refused have their turn first, the longest first:
+        #   the guards of all pools look at the same moment, always in the same order
+        # @return [Boolean] whether another measurement stays within that share, and is this one's turn
+        def turn_of?(asker, now = Sys.now)
+          @waiting.keep_if { |_, asked_at| now - asked_at < PLACE }
+          @waiting[asker] = now
+          return false if now < @rested_at || !@waiting.first.first.equal?(asker)
+
+          @waiting.delete(asker)
+          true
         end
 
         # @param budgeted [Boolean] whether the caller limits the CPU time of its measurements by a budget of its own:
@@ -77,14 +80,9 @@ module Pando
         # @return [Integer, nil] bytes; nil: it is gone
         def anonymous(pid) = @source.anonymous(pid)
 
-        # Measures one of them; each in turn, however often others measure, and without keeping those from it.
+        # Measures one of them; each in turn.
         def measure_next(pids)
-          return if pids.empty? || Sys.now < @turn_at
-
-          spent = @spent
-          measure(pids.min_by { |pid| measured_at(pid) })
-          @turn_at = later(@turn_at, (@spent - spent) / (@contended ? TURNS : SHARE))
-          @contended = false
+          measure(pids.min_by { |pid| measured_at(pid) }) if pids.any? && turn_of?(self)
         end
 
         # @return [Integer] the most private memory that it can have by its faults, in bytes; 0: it is gone
@@ -125,10 +123,8 @@ module Pando
 
         def spend(seconds, pause:)
           @spent += seconds
-          @rested_at = later(@rested_at, seconds / SHARE) if pause
+          @rested_at = [@rested_at, Sys.now].max + (seconds / SHARE) if pause
         end
-
-        def later(time, pause) = [time, Sys.now - SAVED].max + pause
       end
     end
   end

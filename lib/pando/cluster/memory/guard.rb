@@ -83,7 +83,7 @@ module Pando
         end
 
         def judge(worker)
-          return unless @gauge.rested?
+          return unless @gauge.turn_of?(self)
 
           size = @gauge.measure(worker.pid)&.private or return
           if limits.hard && size > limits.hard
@@ -156,7 +156,7 @@ module Pando
         def size_of(worker)
           return @gauge.anonymous(worker.pid) if @gauge.obstacle
 
-          @gauge.rested? ? @gauge.measure(worker.pid)&.private : @gauge.most(worker.pid)
+          @gauge.turn_of?(self) ? @gauge.measure(worker.pid)&.private : @gauge.most(worker.pid)
         end
       end
     end

@@ -81,7 +81,7 @@ module Pando
 
         def measure
           ripe = @roster.ready_workers.find { |worker| worker.requests >= RIPE && !@needs.key?(worker.pid) }
-          return @gauge.measure_next(pids) unless ripe && @gauge.rested?
+          return @gauge.measure_next(pids) unless ripe && @gauge.turn_of?(self)
 
           usage = @gauge.measure(ripe.pid) or return
           remember(ripe, usage.private)

@@ -92,8 +92,8 @@ module Pando
               type: Types::Path.new("a config file"), default: nil,
               flags: %w[-c --config], argument: "FILE", traits: %i[flag_only],
               help: "The config file. Without the flag: config/pando.rb, if it exists. `pando swarm` looks for " \
-                    "config/swarm.rb first. If both exist, commands such as `pando stop` are for the one of the two " \
-                    "servers that runs, and need this flag if both run."
+                    "config/swarm.rb first. If both exist, commands such as `pando stop` need this flag while the " \
+                    "server of config/swarm.rb runs."
 
       setting :log_format,
               type: Types::Choice.new(:text, :json), default: :text,

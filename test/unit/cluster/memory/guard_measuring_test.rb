@@ -57,14 +57,30 @@ class MemoryGuardMeasuringTest < Minitest::Test
   end
 
   def test_who_is_always_near_the_limit_does_not_keep_other_pools_from_measuring
-    two_pools(worker: 100)
-    @cost = 0.002
-    hover(worker(0), 95)
-    @looks.call(20)
-    @source[@stranger.pid] = 150
-    @looks.call(20)
+    [0.0005, 0.003, 0.02].product([nil, 1000]).each do |cost, total|
+      two_pools(worker: 100, **{ total: total }.compact)
+      @cost = cost
+      hover(worker(0), 95)
+      @looks.call(20)
+      @source[@stranger.pid] = 150
+      @looks.call(20)
 
-    assert_equal([@stranger], @cluster.leaving)
+      assert_equal([@stranger], @cluster.leaving, "at #{cost} s, total #{total.inspect}")
+    end
+  end
+
+  def test_somebody_who_asks_no_more_does_not_hold_up_the_others
+    start
+    @cost = 0.002 # a pause of 0.1 s
+    @gauge.measure(Process.pid)
+
+    assert_equal([false, false], [@gauge.turn_of?(:one), @gauge.turn_of?(:two)])
+    elapse(0.3)
+    assert_equal([false, true], [@gauge.turn_of?(:two), @gauge.turn_of?(:one)])
+    @gauge.measure(Process.pid)
+    refute(@gauge.turn_of?(:one))
+    elapse(1.1)
+    assert(@gauge.turn_of?(:one))
   end
 
   # With a guard each, which look at the same time.
