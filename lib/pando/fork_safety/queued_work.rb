@@ -44,17 +44,26 @@ module Pando
           end
         end
 
-        # Waits as {wait} does, then flushes buffered data.
+        # Waits as {wait} does, then flushes buffered data. What it finds then may have begun after the last look: it is
+        # waited for as well. Work that is scheduled for later stays the same.
         #
         # @return [Array<Dropped>] the work that would be lost now
         def finish(by, on_failure = nil, &look)
-          wait(by, on_failure, &look)
-          telling(on_failure) do
-            Libraries::Known.loaded.filter_map { |library| flush(library, by) || dropped(library) }
+          before = nil
+          loop do
+            wait(by, on_failure, &look)
+            left = telling(on_failure) { unfinished(by) }
+            return left if left.empty? || left == before || Sys.now >= by
+
+            before = left
           end
         end
 
         private
+
+        def unfinished(by)
+          Libraries::Known.loaded.filter_map { |library| flush(library, by) || dropped(library) }
+        end
 
         def telling(on_failure)
           @on_failure = on_failure

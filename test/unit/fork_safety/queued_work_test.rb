@@ -51,6 +51,14 @@ class ForkSafetyQueuedWorkTest < Minitest::Test
     assert_empty finish(0)
   end
 
+  # A timer of the library may have begun it after the last look.
+  def test_work_that_is_done_while_there_is_time_is_not_dropped
+    names = [["a task (running)"]]
+    row("queue") { queues count: ->(_by) { 0 }, names: -> { names.shift || [] } }
+
+    assert_empty finish(30)
+  end
+
   # It passes from a timer to an executor, for instance.
   def test_work_that_is_nowhere_for_a_moment_is_not_over
     seen = [1, 0, 0, 1]
