@@ -114,7 +114,7 @@ class TestRunnerTest < Minitest::Test
 
   # Each waits until all run, one more than there are jobs.
   def test_idle_cpus_run_more_processes_than_there_are_jobs
-    skip "on one CPU, one process runs at a time" if Support::TestRun::EXTRA.zero?
+    skip "on one CPU, one process runs at a time" unless Support::TestRun::EXTRA
     count = Support::TestRun::JOBS + 1
     files = Array.new(count) { |i| file("meets#{i}", MEETS, name: "Meets#{i}", folder: @folder, count: count.to_s) }
     output, status = ruby("-e", ON_IDLE_CPUS, *files)

@@ -145,8 +145,8 @@ module Support
     UNITS = 20
     # Part of its time, a test waits.
     JOBS = Etc.nprocessors > 1 ? Etc.nprocessors + 1 : 1
-    # More processes may run as long as the CPUs have time for one: tests that wait for timers would leave them idle.
-    EXTRA = JOBS > 1 ? 2 : 0
+    # One more may run while the CPUs have time for it: tests that wait for timers would leave them idle.
+    EXTRA = JOBS > 1
     # CPUs that are idle before one more process starts. A test process takes 0.4 on average.
     ROOM = 0.7
     # Seconds between two looks at the CPUs: a new process has begun its tests by then.
@@ -182,9 +182,9 @@ module Support
         options.on("-n", "--name NAME", "only tests of this name or /pattern/") { |name| @options.push("-n", name) }
         options.on("-s", "--seed SEED", Integer, "the order of tests") { |seed| @options.push("-s", seed.to_s) }
         options.on("-v", "--verbose", "each test's name and time") { @options.push("-v") }
-        options.on("-j", "--jobs JOBS", Integer, "processes at once (#{JOBS}, and #{EXTRA} on idle CPUs)") do |jobs|
+        options.on("-j", "--jobs JOBS", Integer, "processes at once (#{JOBS}; one more on idle CPUs)") do |jobs|
           @jobs = jobs
-          @extra = 0
+          @extra = false
         end
       end
     end
@@ -236,15 +236,15 @@ module Support
       jobs.each(&:join)
     end
 
-    # Runs one more process each time that the CPUs have been idle, until the queue is empty and a job ends.
+    # Runs one more process whenever the CPUs have been idle, until the queue is empty and a job ends.
     def use_idle_cpus(queue, job)
       idle = IdleCPUs.new
-      extra = []
+      extra = nil
       until job.join(LOOK)
-        extra.select!(&:alive?)
-        extra << Thread.new { run_next(queue.pop) } if idle.count > ROOM && extra.size < @extra
+        room = idle.count > ROOM
+        extra = Thread.new { run_next(queue.pop) } if @extra && room && !extra&.alive?
       end
-      extra.each(&:join)
+      extra&.join
     end
 
     def run_next(process)
