@@ -24,15 +24,25 @@ module Pando
 
       # @return [Boolean] whether a server listens there
       def self.listener?(path)
-        socket = Socket.new(:UNIX, :STREAM)
-        socket.connect_nonblock(Socket.pack_sockaddr_un(path))
+        socket_to(path).close
         true
       rescue Errno::EAGAIN
         true # its queue is full
       rescue SystemCallError, ArgumentError
         false
-      ensure
+      end
+
+      # UNIXSocket.new would give a socket that is not connected if the monitor's queue is full.
+      # @return [Socket]
+      # @raise [SystemCallError] EAGAIN: the queue is full
+      # @raise [ArgumentError] the path is too long
+      def self.socket_to(path)
+        socket = Socket.new(:UNIX, :STREAM)
+        socket.connect_nonblock(Socket.sockaddr_un(path))
+        socket
+      rescue SystemCallError, ArgumentError
         socket&.close
+        raise
       end
 
       # @param socket [UNIXSocket, nil] that leads to the monitor; nil: it is reached by the path
@@ -76,20 +86,15 @@ module Pando
 
       private
 
-      # UNIXSocket.new would give a socket that is not connected if the monitor's queue is full (EAGAIN).
+      # Waits for its place in the monitor's queue.
       def connect(deadline)
-        address = Socket.sockaddr_un(@path)
-        socket = Socket.new(:UNIX, :STREAM)
-        socket.connect_nonblock(address)
-        socket
+        self.class.socket_to(@path)
       rescue Errno::EAGAIN
-        socket.close
         raise Silent, "#{late}, and the command was not sent" if deadline && now >= deadline
 
         sleep(PAUSE)
         retry
       rescue SystemCallError, ArgumentError => e
-        socket&.close
         raise UsageError, unreachable(e)
       end
 

@@ -48,6 +48,9 @@ end
 class ClusterStacksTest < Minitest::Test
   Stacks = Pando::Cluster::Stacks
 
+  def setup = @standing = []
+  def teardown = @standing.each(&:kill)
+
   def test_the_main_thread_comes_first_and_the_others_by_name
     thread = Thread.new { Thread.stop }
     thread.name = "waiting"
@@ -83,8 +86,6 @@ class ClusterStacksTest < Minitest::Test
       assert_match(/in .*standing.*\n\z/, stack)
     end
     assert_operator(text.bytesize, :<=, Stacks::LIMIT)
-  ensure
-    threads.each(&:kill)
   end
 
   def test_idle_threads_come_last_and_share_a_stack
@@ -93,8 +94,6 @@ class ClusterStacksTest < Minitest::Test
 
     assert_equal(['thread "busy" (sleep):', 'thread "idle" (sleep) and 59 more with the same stack:'],
                  text.scan(/^thread .*/))
-  ensure
-    threads.each(&:kill)
   end
 
   def test_all_threads_that_a_worker_may_have_for_requests_are_shown
@@ -103,8 +102,6 @@ class ClusterStacksTest < Minitest::Test
 
     64.times { |number| assert_includes(text, %(thread "busy #{number}" )) }
     assert_operator(text.bytesize, :<=, Stacks::LIMIT)
-  ensure
-    threads.each(&:kill)
   end
 
   def test_stacks_that_have_no_room_are_counted
@@ -113,12 +110,10 @@ class ClusterStacksTest < Minitest::Test
 
     assert_operator(text.bytesize, :<=, Stacks::LIMIT + Stacks::NOTE)
     assert_equal("#{200 - text.scan(/^thread/).size} more stacks were left out", text.lines.last.chomp)
-  ensure
-    threads.each(&:kill)
   end
 
   def standing(name, depth)
-    thread = Thread.new { deep(depth) { Thread.stop } }
+    @standing << (thread = Thread.new { deep(depth) { Thread.stop } })
     thread.name = name
     Thread.pass until thread.stop?
     thread
