@@ -28,9 +28,6 @@ module Pando
                  "shared" => "shared" }.freeze
       CHANGE = /\A(refork|reload|reboot)\.(\w+)\z/
       ENDS = %w[finished failed refused].freeze
-      # Ends of a generation, and what they make of its refork.
-      GONE = { "generation.discarded" => "failed", "generation.refused" => "refused",
-               "generation.retired" => "failed" }.freeze
       NONE = "nothing is known of that time: the history begins with the server's `admin` line, has a value each ten " \
              "seconds, and holds 24 hours"
 
@@ -182,45 +179,37 @@ module Pando
         Table.new(["time", "change", "took, s", "MiB", "saved", "reason"], rows).lines
       end
 
-      # Finds the beginning and the end of each change among the events. One that is refused without a source has not
-      # begun: another one may be under way.
+      # Finds the beginning and the end of each change.
       def found_changes
         started = {}
         reasons = {}
-        over = told_once.filter_map do |event|
-          name, verb = step(event, started)
-          key = [name, event["pool"]]
+        over = steps.filter_map do |step, key, event|
+          verb = step.last
           reasons[key] = event["reason"] if event["decision"] == "refork"
           started[key] = event if verb == "started"
-          next unless ENDS.include?(verb)
-          next change([name, verb], nil, event, nil) if verb == "refused" && !begun?(event)
+          next if !ENDS.include?(verb) || told_otherwise?(event, started[key])
+          next change(step, nil, event, nil) if verb == "refused" # another one may be under way
 
-          change([name, verb], started.delete(key), event, reasons.delete(key))
+          change(step, started.delete(key), event, reasons.delete(key))
         end
         over + started.filter_map { |key, event| change([key.first, "under way"], event, nil, reasons[key]) }
       end
 
-      # Without refused reforks of which the end of their generation tells, too.
-      def told_once
-        ends = @events.select { |event| event["event"] == "generation.refused" }
-        @events.reject do |event|
-          event["event"] == "refork.refused" && event.key?("source") && ends.any? { |one| same_end?(one, event) }
+      # @return [Array<Array>] a change and what has happened to it, its name and pool, and the event that tells so
+      def steps
+        @events.filter_map do |event|
+          step = event["event"].scan(CHANGE).first
+          [step, [step.first, event["pool"]], event] if step
         end
       end
 
-      def same_end?(one, other)
-        %w[pool reason].all? { |key| one[key] == other[key] } &&
-          (Time.parse(one["time"]) - Time.parse(other["time"])).abs < 1
-      end
-
-      def begun?(event) = event.key?("source") || GONE.key?(event["event"])
-
-      # A refork has no event of its failure: its generation ends.
-      # @return [Array(String, String), nil] a change, and what has happened to it
-      def step(event, started)
-        end_of_refork = GONE[event["event"]] or return event["event"].scan(CHANGE).first
-
-        ["refork", end_of_refork] if started.dig(["refork", event["pool"]], "generation") == event["generation"]
+      # A refork that began and was refused then has failed, which is an event of its own. One that fails after its
+      # end was taken back.
+      def told_otherwise?(event, started)
+        case event["event"]
+        when "refork.refused" then event.key?("generation")
+        when "refork.failed" then started&.fetch("generation", nil) != event["generation"]
+        end
       end
 
       # Generations that were replaced by the ones before them, also after their rollout.

@@ -23,11 +23,12 @@ module Pando
         kept: %i[current retired]
       }.freeze
       PURPOSES = %i[boot refork heal reload reboot].freeze
+      FAILURES = %i[discarded refused].freeze
 
       # What it does in each state.
       ACTIVITIES = { booting: "is booting", ready: "has booted and is not rolled out yet", canary: "is on trial",
                      rolling: "is rolling out" }.freeze
-      private_constant :ACTIVITIES
+      private_constant :FAILURES, :ACTIVITIES
 
       # Stands for a source that has ended, after an upgrade.
       Former = Struct.new(:pid, :slot, :excluded_as_source) do
@@ -142,14 +143,21 @@ module Pando
         @state = state
         @reason = reason
         tell(reason: reason, **details)
+        tell_of_refork("failed", reason: reason) if FAILURES.include?(state)
       end
 
       def become_current
         enter(:current, seconds: age)
-        Events.emit("refork.finished", generation: number, pid: mold.pid, seconds: age) if purpose == :refork
+        tell_of_refork("finished", pid: mold.pid)
       end
 
       private
+
+      def tell_of_refork(end_of_it, **details)
+        return unless purpose == :refork
+
+        Events.emit("refork.#{end_of_it}", generation: number, **details, seconds: age)
+      end
 
       def tell(**details)
         from = source && { source: source.pid, source_slot: source.slot }

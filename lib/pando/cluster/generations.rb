@@ -319,10 +319,8 @@ module Pando
         excused = proven? && upcoming.booting? && excused?(upcoming, cause)
         return discard(upcoming, reason, child&.detail) unless excused
 
-        purpose = upcoming.purpose
-        source = upcoming.source
+        put_off(upcoming.purpose, upcoming.source, reason, cheap: cause == :refused)
         refuse(reason)
-        put_off(purpose, source, reason, cheap: cause == :refused)
       end
 
       # The kernel has no process for a mold, which is not a failure. It is tried again; a user who asked gets an event.

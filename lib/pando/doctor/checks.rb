@@ -266,7 +266,7 @@ module Pando
         def missing
           return [] unless evidence.missing
 
-          failures = evidence.events("refork.refused", "generation.discarded", "refork.postponed")
+          failures = evidence.events("refork.refused", "refork.failed", "refork.postponed")
           reasons = failures.filter_map { |one| one[:reason] }.uniq.last(REASONS)
           reasons << "no reason was given" if reasons.empty?
           [finding(:refork_failed, subject: "generation #{evidence.missing}",

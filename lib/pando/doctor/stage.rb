@@ -36,7 +36,8 @@ module Pando
       LAST_REPORT = 5.0 # seconds
       LIVENESS_INTERVAL = 0.1 # seconds between two looks whether the server is still alive
       ENDED = %w[worker.exited worker.lost worker.killed worker.leaving].freeze
-      REFORKED = %w[refork.finished refork.refused generation.discarded monitor.stopped].freeze
+      # Ends of a refork. One that began and was refused then has also failed.
+      REFORKED = %w[refork.finished refork.refused refork.failed monitor.stopped].freeze
       # Refusals that waiting does not change.
       LASTING = /\Areforking is switched off|made each of them unsafe to fork/
       RETRY_AFTER = 0.02 # seconds
@@ -211,8 +212,10 @@ module Pando
       def try_refork(deadline)
         from = mark
         Process.kill("USR2", @pid)
-        await(deadline - Sys.now, from) { |fact| fact if REFORKED.include?(fact[:event]) }
+        await(deadline - Sys.now, from) { |fact| fact if REFORKED.include?(fact[:event]) && !began?(fact) }
       end
+
+      def began?(fact) = fact[:event] == "refork.refused" && fact.key?(:generation)
 
       def output_path = File.join(folder, "output")
 

@@ -109,34 +109,30 @@ class PastTest < Minitest::Test
     assert_equal([nil, "another refork is under way", "it does not boot", nil], changes.map(&:reason))
   end
 
-  def test_a_refork_whose_generation_is_discarded_has_failed
+  def test_a_refork_that_failed
     events = [event(1, "refork.started", { "slot" => 1, "requests" => 5, "generation" => 2, "reason" => "auto" }),
               event(2, "generation.retired", { "generation" => 0, "purpose" => "boot" }),
               event(4, "generation.discarded", { "generation" => 2, "reason" => "its canary died" }),
-              event(4, "refork.postponed", { "reason" => "its canary died" }),
-              event(9, "refork.started", { "slot" => 0, "requests" => 7, "generation" => 3 }),
-              event(10, "generation.retired", { "generation" => 3, "reason" => "the mold is lost" })]
-    changes = past(hour: [sample(0, 200)], events: events).changes
+              event(4, "refork.failed", { "generation" => 2, "reason" => "its canary died", "seconds" => 2.9 }),
+              event(4, "refork.postponed", { "reason" => "its canary died" })]
+    change, *others = past(hour: [sample(0, 200)], events: events).changes
 
-    assert_equal(["refork to generation 2 failed, from worker 1 after 5 requests",
-                  "refork to generation 3 failed, from worker 0 after 7 requests"], changes.map(&:what))
-    assert_equal([["its canary died", 3.0], ["the mold is lost", 1.0]], changes.map { |one| [one.reason, one.seconds] })
+    assert_empty(others)
+    assert_equal(["refork to generation 2 failed, from worker 1 after 5 requests", "its canary died", 2.9, nil],
+                 [change.what, change.reason, change.seconds, change.saved])
   end
 
-  # The generation ends first; then the refork is refused, or its source does it alone.
-  def test_a_refork_that_was_refused_has_one_row
-    began = { "slot" => 1, "requests" => 5, "generation" => 2 }
-    events = [event(1, "refork.started", began),
-              event(3, "generation.refused", { "generation" => 2, "reason" => "no process" }),
-              event(3, "refork.refused", { "source" => 44, "reason" => "no process" }),
-              event(5, "refork.started", { **began, "generation" => 3 }),
-              event(6, "refork.refused", { "source" => 44, "reason" => "a long job" }),
-              event(7, "refork.refused", { "reason" => "no worker is fit" })]
+  # A refork that is refused before it begins leaves one that is under way.
+  def test_a_refork_that_began_and_was_refused_then_has_one_row
+    refused = { "generation" => 2, "source" => 44, "reason" => "a long job" }
+    events = [event(1, "refork.started", { "slot" => 1, "requests" => 5, "generation" => 2 }),
+              event(2, "refork.refused", { "source" => 45, "reason" => "no process" }),
+              event(3, "refork.refused", refused),
+              event(3, "refork.failed", { "generation" => 2, "reason" => "a long job", "seconds" => 2.0 })]
     changes = past(hour: [sample(0, 200)], events: events).changes
 
-    assert_equal([["refork to generation 2 refused, from worker 1 after 5 requests", "no process", 2.0],
-                  ["refork refused, from worker 1 after 5 requests", "a long job", 1.0],
-                  ["refork refused", "no worker is fit", 0.0]],
+    assert_equal([["refork to generation 2 failed, from worker 1 after 5 requests", "a long job", 2.0],
+                  ["refork refused", "no process", 0.0]],
                  changes.map { |one| [one.what, one.reason, one.seconds] })
   end
 
@@ -144,10 +140,12 @@ class PastTest < Minitest::Test
     events = [event(100, "refork.started", { "slot" => 3, "requests" => 1200, "generation" => 2, "reason" => "auto" }),
               event(110, "refork.finished", { "generation" => 2, "seconds" => 9.5 }),
               event(120, "watch.failed", { "generation" => 2, "reason" => "more errors" }),
-              event(120, "generation.discarded", { "generation" => 2, "reason" => "more errors" })]
+              event(120, "generation.discarded", { "generation" => 2, "reason" => "more errors" }),
+              event(120, "refork.failed", { "generation" => 2, "reason" => "more errors", "seconds" => 19.5 })]
     samples = [90, 140].zip([400, 210]).map { |one| sample(*one) }
-    change = past(hour: samples, events: events).changes.first
+    change, *others = past(hour: samples, events: events).changes
 
+    assert_empty(others)
     assert_equal(["refork to generation 2 taken back, from worker 3 after 1200 requests", "more errors", 9.5, nil],
                  [change.what, change.reason, change.seconds, change.saved])
   end

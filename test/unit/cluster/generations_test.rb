@@ -148,8 +148,11 @@ class ClusterGenerationsTest < Minitest::Test
     failed, discarded = %w[worker.failed generation.discarded].map { |name| events(name).last.payload }
     assert_equal([[1, "hook raised: status 1", "its backtrace"], [1, "hook raised: status 1", nil]],
                  [failed, discarded].map { |event| event.values_at(:generation, :reason, :backtrace) })
+    assert_equal([[1, "hook raised: status 1"]],
+                 events("refork.failed").map { |event| event.payload.values_at(:generation, :reason) })
     refute generations.refork("too soon")
     assert_match(/the next one waits for another 0\.\d s: `pando refork --force` does not\z/, refused.last)
+    refute(events("refork.refused").last.payload.key?(:generation), "it has not begun")
     assert_equal 1, refused.size
     elapse(1)
     reforking

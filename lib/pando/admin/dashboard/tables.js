@@ -6,8 +6,6 @@ import { bytes, moment, number, seconds, unixTime } from "./words.js";
 
 // Seconds after the end of a refork by which its workers have been measured and have served a little.
 const MEASURED = 20;
-// A refork has no event of its failure: its generation ends.
-const GONE = { "generation.discarded": "failed", "generation.refused": "refused", "generation.retired": "failed" };
 
 export function Changes({ events, samples }) {
   const rows = changes(events, samples);
@@ -30,18 +28,14 @@ function changes(events, samples) {
   const reasons = new Map(); // of `refork :auto`
   const discarded = new Map(events.filter((event) => event.event === "generation.discarded")
     .map((event) => [place(event), event.reason])); // also after the rollout
-  for (const event of events.filter((event) => !toldTwice(event, events))) {
-    let [what, verb] = event.event.split(".");
-    const gone = GONE[event.event];
-    if (gone && started.get(`refork ${event.pool ?? ""}`)?.generation === event.generation) {
-      [what, verb] = ["refork", gone];
-    }
+  for (const event of events) {
+    const [what, verb] = event.event.split(".");
     if (!["refork", "reload", "reboot"].includes(what)) continue;
     const key = `${what} ${event.pool ?? ""}`;
     if (verb === "decided" && event.decision === "refork") reasons.set(key, event.reason);
     if (verb === "started") started.set(key, event);
-    if (!["finished", "failed", "refused"].includes(verb)) continue;
-    if (verb === "refused" && event.source === undefined && !gone) { // it did not begin: another one may be under way
+    if (!["finished", "failed", "refused"].includes(verb) || toldOtherwise(event, started.get(key))) continue;
+    if (verb === "refused") { // another one may be under way
       rows.push(row(what, verb, event, undefined, undefined, samples));
       continue;
     }
@@ -57,11 +51,11 @@ function changes(events, samples) {
   return rows.sort((one, other) => other.time - one.time);
 }
 
-// Whether the end of its generation has told of a refused refork.
-function toldTwice(event, events) {
-  return event.event === "refork.refused" && event.source !== undefined && events.some((other) =>
-    other.event === "generation.refused" && other.pool === event.pool && other.reason === event.reason &&
-    Math.abs(unixTime(other) - unixTime(event)) < 1);
+// A refork that began and was refused then has failed, which is an event of its own. One that fails after its end was
+// taken back.
+function toldOtherwise(event, started) {
+  return (event.event === "refork.refused" && event.generation !== undefined) ||
+    (event.event === "refork.failed" && started?.generation !== event.generation);
 }
 
 function place(event) {

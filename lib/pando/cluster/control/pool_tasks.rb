@@ -57,7 +57,6 @@ module Pando
               achieve("every worker runs generation #{@number}, after #{event[:seconds]} s#{@unproven}")
             when "generation.refused" then give_up("refused: #{event[:reason]}")
             when "generation.discarded" then give_up("generation #{@number} was discarded: #{event[:reason]}")
-            when "generation.retired" then give_up("generation #{@number} has lost its mold")
             end
           end
 

@@ -142,7 +142,9 @@ module Pando
 
         # @param refork [Boolean] whether the mold was for a refork
         def refused_by(worker, obstacle, refork: true, **facts)
-          refuse(obstacle, (@wanted if refork), slot: worker.slot, source: worker.pid, **facts)
+          begun = @generations.upcoming&.number
+          refuse(obstacle, (@wanted if refork), **{ generation: begun }.compact,
+                                                slot: worker.slot, source: worker.pid, **facts)
         end
 
         # No worker has forked the mold.

@@ -19,6 +19,8 @@ class ClusterRefusedReforkTest < Minitest::Test
     assert_includes(cluster.roster.ready_workers.map(&:slot), told.first[:slot])
     assert_equal(["refork.refused"], grave, "what follows from it is no other fault")
     assert_equal([WHY], events("generation.discarded").map { |event| event[:reason] })
+    assert_equal([[1, WHY]], events("refork.failed").map { |event| event.payload.values_at(:generation, :reason) })
+    assert_equal([1], told.map { |event| event[:generation] }, "it had begun")
   end
 
   def test_the_same_reason_is_told_once
@@ -63,6 +65,7 @@ class ClusterRefusedReforkTest < Minitest::Test
     refuse(cluster.upcoming_mold)
 
     assert_equal(["no more processes"], refused)
+    assert_equal([1, 1], %w[refork.refused refork.failed].map { |name| events(name).last[:generation] })
     assert_equal(1, events("fork.failed").size)
     assert_empty(events("generation.discarded"))
     assert_empty(events("mold.failed"), "it is told once")
