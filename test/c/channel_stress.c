@@ -2,10 +2,9 @@
  *
  *     channel_stress processes|threads WORKERS TURNS [SEED]
  *
- * Processes are killed by SIGKILL wherever they are; threads, for the sanitizers,
- * give up at the steps between which a kill can fall. Every offered turn must be taken
- * at most once, and end in exactly one way: answered, withdrawn, or left claimed on
- * the lane of a worker that is dead. Nobody may sleep while there is an offer for it. */
+ * Processes are killed by SIGKILL wherever they are; threads, for the sanitizers, give up at the steps between which a
+ * kill can fall. Every offered turn must be taken at most once, and end in exactly one way: answered, withdrawn, or left
+ * claimed on the lane of a worker that is dead. Nobody may sleep while there is an offer for it. */
 #include "http/channel.h"
 #include "require.h"
 
@@ -39,7 +38,6 @@ struct worker {
     _Atomic int over; /* thread: has ended */
     unsigned seed;
 };
-
 enum fate { WAITING = 1, ANSWERED, WITHDRAWN, LOST };
 
 static struct pando_channel channel;
@@ -166,10 +164,8 @@ static void start(struct worker *worker)
 {
     worker->seed = (unsigned)rand_r(&seed);
     worker->memory = pando_lane_create();
-    worker->lane = pando_lane_map(worker->memory);
-    worker->last = 0;
-    worker->rung = 0;
-    REQUIRE(worker->lane);
+    REQUIRE((worker->lane = pando_lane_map(worker->memory)));
+    worker->rung = worker->last = 0;
     book[worker - workers].position = pando_lane_join(worker->lane);
     if (threads) {
         atomic_store(&worker->over, 0);
@@ -241,11 +237,11 @@ static void look(unsigned number)
 
 static int drain(unsigned number)
 {
-    struct pando_lane *lane = workers[number].lane;
+    struct worker *worker = &workers[number];
     struct pando_frame frame;
     const char *payload;
     int frames = 0, verdict;
-    while ((verdict = pando_lane_peek(lane, &book[number].position, &frame, &payload)) == 1) {
+    while ((verdict = pando_lane_peek(worker->lane, &book[number].position, &frame, &payload)) == 1) {
         struct request *request = &book[number].taken;
         if (request->turn == 0) look(number);
         REQUIRE(frame.epoch == 1 && request->turn == frame.turn);
@@ -255,7 +251,7 @@ static int drain(unsigned number)
             REQUIRE(frame.value == 1 && request->answered == request->bytes);
             settle(request, ANSWERED);
         }
-        if (pando_lane_consume(lane, &book[number].position, &frame)) ring(workers[number].eventfd);
+        if (pando_lane_consume(worker->lane, &book[number].position, &frame)) ring(worker->eventfd);
         frames++;
     }
     REQUIRE(verdict == 0);
@@ -352,30 +348,24 @@ static void end_workers(void)
     atomic_store(&stop, 1);
     for (unsigned i = 0; i < worker_count; i++) {
         ring(workers[i].eventfd);
-        if (threads) {
-            pthread_join(workers[i].thread, NULL);
-        } else {
-            kill(workers[i].pid, SIGKILL);
-            waitpid(workers[i].pid, NULL, 0);
-        }
+        if (threads) pthread_join(workers[i].thread, NULL);
+        else if (kill(workers[i].pid, SIGKILL) == 0) waitpid(workers[i].pid, NULL, 0);
     }
 }
 
 static void judge(void)
 {
-    uint64_t executed = 0, expected = turn;
     for (uint64_t each = 1; each <= turn; each++) {
         uint8_t times = atomic_load(&shared->executed[each]);
         REQUIRE(fates[each] > WAITING);
         REQUIRE(fates[each] != ANSWERED || times == 1);
         REQUIRE(fates[each] != WITHDRAWN || times == 0);
         REQUIRE(times <= 1);
-        executed += times;
     }
-    REQUIRE(counts[ANSWERED] + counts[WITHDRAWN] + counts[LOST] == expected);
+    REQUIRE(counts[ANSWERED] + counts[WITHDRAWN] + counts[LOST] == turn);
     REQUIRE(atomic_load(&shared->lost_wakeups) == 0);
     printf("%llu turns: %llu answered, %llu withdrawn, %llu lost with %llu dead workers\n",
-           (unsigned long long)expected, (unsigned long long)counts[ANSWERED], (unsigned long long)counts[WITHDRAWN],
+           (unsigned long long)turn, (unsigned long long)counts[ANSWERED], (unsigned long long)counts[WITHDRAWN],
            (unsigned long long)counts[LOST], (unsigned long long)kills);
 }
 
@@ -389,7 +379,6 @@ int main(int argc, char **argv)
     REQUIRE(worker_count > 0 && worker_count <= WORKERS_MAX);
     printf("seed %u\n", seed);
     fflush(stdout);
-
     struct pando_channel created;
     REQUIRE(pando_channel_create(&created) == 0 && pando_channel_attach(&channel, created.fd, 1) == 0);
     pando_channel_new_epoch(&channel);

@@ -4,6 +4,7 @@ require "json"
 require "open3"
 require "rbconfig"
 require "support/checkout"
+require "tmpdir"
 
 module Support
   # `pando doctor`, run as a user would.
@@ -36,6 +37,32 @@ module Support
 
     def places(&)
       report["findings"].select(&).map { |one| one.values_at("kind", "location") }.sort_by(&:to_s)
+    end
+  end
+
+  # For tests that examine an application of a few lines, in a folder of its own.
+  module DoctorCase
+    CLEAN = "run ->(env) { [200, {}, [env['PATH_INFO']]] }"
+
+    def setup
+      @folder = Dir.mktmpdir("pando doctor t\u00e9st")
+    end
+
+    def teardown
+      FileUtils.rm_rf(@folder)
+    end
+
+    private
+
+    def doctor(app, *arguments, env: {})
+      write("config.ru", app)
+      DoctorRun.new(*arguments, folder: @folder, env: env)
+    end
+
+    def write(name, text)
+      path = File.join(@folder, name)
+      FileUtils.mkdir_p(File.dirname(path))
+      File.write(path, text)
     end
   end
 end

@@ -2,58 +2,18 @@
 
 require "test_helper"
 require "support/doctor_run"
-require "support/fault_stage"
 require "support/proc_tree"
-require "tmpdir"
 
 # `pando doctor` from outside: what it is asked, what it says, how it ends.
 class DoctorTest < Minitest::Test
+  include Support::DoctorCase
+
   parallelize_me!
 
-  CLEAN = "run ->(env) { [200, {}, [env['PATH_INFO']]] }"
   FAULTY = "DICE = Random.new\nrun ->(_env) { [200, {}, [DICE.rand.to_s]] }"
 
   READS = "WORDS = File.open('words').tap { |file| file.sysread(1) }\n" \
           "run ->(_env) { [200, {}, [WORDS.sysread(1)]] }\n"
-
-  # Connects while it is loaded; what a request does comes after it.
-  CONNECTS = <<~RUBY
-    require "socket"
-    OPENED = [TCPSocket.new("127.0.0.1", ENV.fetch("FAULT_PORT").to_i)]
-  RUBY
-
-  # As redis-client does: the inherited connection is left alone, and kept.
-  CHECKS_ITS_PID = <<~RUBY.freeze
-    #{CONNECTS}
-    OPENED[0].puts("PING")
-    OPENED[0].gets
-    OWNER = [Process.pid]
-    run lambda { |_env|
-      if OWNER.last != Process.pid
-        OPENED << TCPSocket.new("127.0.0.1", ENV.fetch("FAULT_PORT").to_i)
-        OWNER << Process.pid
-      end
-      OPENED.last.puts("PING")
-      [200, {}, [OPENED.last.gets]]
-    }
-  RUBY
-
-  # The descriptor's number is all that it has: so does a library in C.
-  WRITES_IN_C = <<~RUBY.freeze
-    require "fiddle"
-    #{CONNECTS}
-    WRITE = Fiddle::Function.new(Fiddle.dlopen(nil)["write"],
-                                 [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T], Fiddle::TYPE_SSIZE_T)
-    run ->(_env) { [200, {}, [WRITE.call(OPENED[0].fileno, "PING\n", 5).to_s]] }
-  RUBY
-
-  def setup
-    @folder = Dir.mktmpdir("pando doctor t\u00e9st")
-  end
-
-  def teardown
-    FileUtils.rm_rf(@folder)
-  end
 
   # Two requests at once would overwrite it. Without threads it is no fault.
   def test_state_that_requests_share
@@ -118,101 +78,6 @@ class DoctorTest < Minitest::Test
     end
   end
 
-  def test_requests_of_a_file_reach_each_worker_of_each_generation
-    write("requests", "/a\nPOST /b c=d\n::1 - - [x] \"GET /e HTTP/1.1\" 200 1\n")
-    run = doctor(<<~RUBY, "--requests", "requests", "--reforks", "2", "--format", "json")
-      run lambda { |env|
-        body = env["rack.input"]&.read
-        File.write("seen", "\#{env["REQUEST_METHOD"]} \#{env["PATH_INFO"]} \#{body} \#{Process.pid}\\n", mode: "a")
-        [200, {}, []]
-      }
-    RUBY
-    seen = File.readlines(File.join(@folder, "seen"), chomp: true)
-    workers = run.report["generations"].flat_map { |one| one["workers"].map { |worker| worker["pid"] } }
-
-    assert_equal([6, [0, 1, 2]], [workers.size, run.report["generations"].map { |one| one["number"] }])
-    workers.each do |pid|
-      assert_empty(["GET /a  #{pid}", "POST /b c=d #{pid}", "GET /e  #{pid}"] - seen)
-    end
-  end
-
-  def test_a_line_that_is_no_request_is_told
-    write("requests", "/a\nget /b\n")
-    run = doctor(CLEAN, "--requests", "requests")
-
-    assert_equal(0, run.status, run.err)
-    assert_match(/^limited: 1 of 2 lines is not a request: line 2$/, run.out)
-  end
-
-  # Only middleware has run: nothing is known of the application.
-  def test_requests_that_are_all_redirected_show_nothing
-    write("requests", "/a\n/b\n/gone\n")
-    app = "run ->(env) { env['PATH_INFO'] == '/gone' ? [404, {}, []] : [302, { 'location' => '/login' }, []] }"
-    run = doctor(app, "--requests", "requests")
-    outcome = "2 of 3 requests were redirected, 1 was answered with 404"
-
-    assert_equal(3, run.status, run.err)
-    assert_includes(run.out, "could not be done: requests: none was answered with 2xx: #{outcome}; " \
-                             "a redirection leads to /login\n")
-  end
-
-  # Nobody has chosen it: an API may have no such page.
-  def test_a_root_that_is_not_found_is_no_failure
-    app = "run ->(_env) { [404, {}, []] }"
-    run = doctor(app)
-
-    assert_equal(0, run.status, run.out)
-    assert_match(%r{^limited: .* GET / with 404.*--requests routes.*--requests FILE}, run.out)
-    assert_equal({ "check" => "requests", "requests" => 0, "of" => 1 },
-                 doctor(app, "--format", "json").report["limits"].first)
-    write("requests", "/\n")
-    assert_equal(3, doctor(app, "--requests", "requests").status)
-  end
-
-  def test_requests_that_are_redirected_are_told
-    app = "run ->(env) { env['PATH_INFO'] == '/a' ? [200, {}, []] : [302, { 'location' => '/login' }, []] }"
-    write("requests", "/a\n/b\n")
-    run = doctor(app, "--requests", "requests", "--format", "json")
-    text = doctor(app, "--requests", "requests").out
-
-    assert_equal([0, { "200" => 1, "302" => 1 }], [run.status, run.report["statuses"]])
-    assert_match(%r{^responses: 1 of 2 requests was redirected; a redirection leads to /login$}, text)
-  end
-
-  def test_headers_reach_the_application
-    app = "run ->(env) { env['HTTP_COOKIE'] == 'a=b' ? [200, {}, []] : [302, { 'location' => '/login' }, []] }"
-
-    assert_equal([3, 0], [doctor(app), doctor(app, "--header", "Cookie: a=b")].map(&:status))
-  end
-
-  # As behind a TLS proxy.
-  def test_an_application_that_insists_on_tls_is_served
-    write("requests", "/a\n/b\n/up\n")
-    app = <<~RUBY
-      run lambda { |env|
-        path = env["PATH_INFO"]
-        next [301, { "location" => "https://localhost\#{path}" }, []] if path != "/up" && env["HTTP_X_FORWARDED_PROTO"] != "https"
-
-        [200, {}, []]
-      }
-    RUBY
-    run = doctor(app, "--requests", "requests")
-
-    assert_equal(0, run.status, run.out)
-    assert_match(/^2 requests had the header X-Forwarded-Proto: https, since the app.* redirects plain HTTP$/, run.out)
-    assert_equal({ "200" => 3 }, doctor(app, "--requests", "requests", "--format", "json").report["statuses"])
-  end
-
-  # With the user's own header the second request would be the first one again.
-  def test_requests_that_name_their_protocol_are_not_sent_over_tls
-    app = "run ->(env) { [301, { 'location' => \"https://localhost\#{env['PATH_INFO']}\" }, []] }"
-    run = doctor(app, "--header", "X-Forwarded-Proto: http")
-
-    assert_equal(3, run.status, run.out)
-    assert_includes(run.out, "1 of 1 request was redirected")
-    refute_includes(run.out, "X-Forwarded-Proto: https")
-  end
-
   def test_hooks_and_settings_of_the_config_file_hold
     write("config/pando.rb", <<~RUBY)
       workers 7
@@ -274,39 +139,6 @@ class DoctorTest < Minitest::Test
 
     assert_equal([%w[lost_thread background.rb:1], %w[random_copied config.ru:2]], run.faults, run.err)
     assert_equal(@folder, run.report["application"]["directory"])
-  end
-
-  def test_a_connection_that_is_held_and_not_used_is_a_warning
-    run = doctor("#{CONNECTS}#{CLEAN}", "--format", "json", env: Support::FaultStage.env)
-
-    assert_equal([0, [["shared_socket", "config.ru:2"]], []], [run.status, run.faults, run.errors], run.err)
-    assert_match(/open in 3 live processes .*; no worker used it while it served/, run.report["findings"][0]["message"])
-    assert_equal(1, doctor("#{CONNECTS}#{CLEAN}", "--fail-on", "warning", env: Support::FaultStage.env).status)
-  end
-
-  def test_an_application_that_checks_its_pid_and_reconnects
-    run = doctor(CHECKS_ITS_PID, "--format", "json", "--reforks", "2", env: Support::FaultStage.env)
-
-    assert_equal([0, []], [run.status, run.errors], run.out)
-    assert_includes(run.faults, ["shared_socket", "config.ru:2"])
-  end
-
-  def test_a_connection_that_c_code_of_two_processes_uses
-    run = doctor(WRITES_IN_C, "--format", "json", env: Support::FaultStage.env)
-
-    assert_equal([1, [["shared_socket", "config.ru:3"]]], [run.status, run.errors], run.out)
-    assert_includes(run.report["findings"][0]["message"], "2 workers used it")
-  end
-
-  # A thread of the mold keeps talking over a connection that the workers leave alone.
-  def test_what_a_thread_of_another_process_uses_is_not_put_down_to_the_workers
-    run = doctor(<<~RUBY, "--format", "json", env: Support::FaultStage.env)
-      #{CONNECTS}
-      Thread.new { loop { sleep(0.01).then { OPENED[0].puts("PING") } } }.thread_variable_set(:fork_safe, true)
-      #{CLEAN}
-    RUBY
-
-    assert_equal([0, [["shared_socket", "config.ru:2"]], []], [run.status, run.faults, run.errors], run.out)
   end
 
   # What the doctor serves in a child of a worker fails, and only that.
@@ -452,18 +284,5 @@ class DoctorTest < Minitest::Test
       assert_empty(Dir.children(temporary))
       assert_empty(Support::ProcTree.in_folder(@folder))
     end
-  end
-
-  private
-
-  def doctor(app, *arguments, env: {})
-    write("config.ru", app)
-    Support::DoctorRun.new(*arguments, folder: @folder, env: env)
-  end
-
-  def write(name, text)
-    path = File.join(@folder, name)
-    FileUtils.mkdir_p(File.dirname(path))
-    File.write(path, text)
   end
 end
