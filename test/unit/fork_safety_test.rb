@@ -65,6 +65,22 @@ class ForkSafetyTest < Minitest::Test
     assert_equal '["one", false, nil, true]', told
   end
 
+  # A child of a worker has the worker's row of the scoreboard, too.
+  def test_what_a_child_does_is_not_told_of_its_parent
+    told = in_child do
+      reader, writer = IO.pipe
+      Pando::ForkSafety.obstruct(:one, "one")
+      Pando::ForkSafety.on_unsafe { |reason| writer.puts(reason || "safe") }
+      in_child { Pando::ForkSafety.clear(:one) }
+      Pando::ForkSafety.clear(:one)
+      in_child { Pando.no_longer_fork_safe!("in a child") }
+      writer.close
+      [reader.read, Pando.fork_safe?]
+    end
+
+    assert_equal '["one\nsafe\n", true]', told
+  end
+
   def test_no_obstacle_hides_what_is_for_good
     told = in_child do
       Pando::ForkSafety.obstruct(:one, "one")

@@ -17,12 +17,14 @@ module Pando
 
       # Sets the block that is called when this process becomes unsafe or safe again, and replaces the former one. A
       # worker sets its scoreboard flag there. If the process is unsafe already, because of what happened in it or in
-      # an ancestor, the block is called at once.
+      # an ancestor, the block is called at once. It is not called in a child that the app forks, whose obstacles are its
+      # own.
       #
       # @api private
       # @yieldparam reason [String, nil] nil: it is safe again
       def on_unsafe(&block)
         @listener = block
+        @listens = Process.pid
         block&.call(reason) if reason
         nil
       end
@@ -54,7 +56,7 @@ module Pando
       def change
         before = safe?
         yield
-        @listener&.call(reason) unless safe? == before
+        @listener&.call(reason) unless safe? == before || @listens != Process.pid
         nil
       end
     end
