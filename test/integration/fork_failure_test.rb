@@ -87,7 +87,7 @@ class ForkFailureTest < Minitest::Test
 
   # The kernel changes its mind after it was asked: Ruby's fork would now try for ever.
   def test_a_fork_that_hangs
-    server = serve(app: <<~RUBY, config: "workers 2\nrefork :manual\nspawn_timeout 2", wrapper: @user.wrapper)
+    server = serve(app: <<~RUBY, config: "workers 2\nrefork :manual\nspawn_timeout 5", wrapper: @user.wrapper)
       Process.singleton_class.prepend(Module.new do
         def _fork
           Process.setrlimit(:NPROC, 1, Process.getrlimit(:NPROC).last) if File.exist?("hang-\#{Process.pid}")

@@ -130,18 +130,23 @@ module Pando
       end
 
       def tell_serving
+        tell_incomplete
         Events.emit("reload.serving", generation: @generation.number, seconds: (Sys.now - @began_at).round(3),
                                       reason: @generation.unproven, longest: @pools.remaining&.round(1))
       end
 
       def finished
         @failed = false
-        kept = @renewal.kept
+        tell_incomplete unless @serves
         @addresses.adopt
         @adopt.call(@renewal)
-        Events.emit("reload.incomplete", settings: kept.join(", ")) if kept.any?
         Events.emit("reload.finished", generation: @generation.number, seconds: (Sys.now - @began_at).round(3))
         forget
+      end
+
+      def tell_incomplete
+        kept = @renewal.kept
+        Events.emit("reload.incomplete", settings: kept.join(", ")) if kept.any?
       end
 
       def failed(reason)

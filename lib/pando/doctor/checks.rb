@@ -163,6 +163,8 @@ module Pando
         # Ruby raises this in one thread when all of them wait for ever. It is the same fault as no answer.
         DEADLOCK = "fatal"
         FRAMES = 20 # stack frames in the details
+        BROKEN = "It fails without any fork: a database or a setting may be missing here. See the error, or leave " \
+                 "the request out (--requests FILE)."
         SLOW = "It was slow before any refork too. If that is normal, let the doctor wait longer with --patience."
 
         def findings = stuck + failed
@@ -201,7 +203,8 @@ module Pando
           evidence.sent.select { |sent| failed?(sent) }.group_by(&:request).map do |request, all|
             since = all.map(&:generation).min
             error = error_of(all.first)
-            finding(:request_failed, subject: request.to_s, severity: (:note if since.zero? && any_served?),
+            finding(:request_failed, subject: request.to_s, **(since.zero? ? { advice: BROKEN } : {}),
+                                     severity: (:note if since.zero? && any_served?),
                                      location: error && nearest(error[:stack]),
                                      message: "#{request} #{outcome(all.first, error)} in generation #{since}" \
                                               "#{", and did not before" unless since.zero?}")

@@ -59,11 +59,12 @@ module Pando
       # Middleware that redirects or refuses all requests is not the application. That / exists nobody has promised.
       def judge_responses
         responses = @evidence.responses
-        return if responses.served?
         return @evidence.no_root if @wanted.nil? && responses.not_found?
 
         outcome = ": #{responses}" if @evidence.sent.any?
-        @evidence.could_not("requests", "none was answered with 2xx#{outcome}")
+        return @evidence.could_not("requests", "none was answered with 2xx#{outcome}") unless responses.served?
+
+        @evidence.could_not("requests", "most of the application is broken here#{outcome}") if responses.broken?
       end
 
       def wanted

@@ -27,6 +27,10 @@ module Pando
       # @return [Boolean] whether any request got a 2xx at least once
       def served? = @sent.any? { |one| SERVED.include?(one.answer.status) }
 
+      # @return [Boolean] whether half of the requests or more were answered with 5xx: the others say little about the
+      #   application
+      def broken? = @first.count { |status| status.to_i >= 500 } * 2 >= @first.size
+
       # @return [Boolean] whether each request was answered with 404
       def not_found? = @first.uniq == [404]
 

@@ -148,8 +148,8 @@ module Pando
           :warning, "Pando never promotes such a process. Start what makes it unsafe later, or in a service."
         ),
         exit_handler: Kind.new(
-          :error, "Each worker that leaves repeats what the handler does. Compare Process.pid in it, or use " \
-                  "before_worker_exit."
+          :warning, "Each worker that leaves runs the handler, as with any server that forks. If it should run once " \
+                    "only, compare Process.pid in it. If each process needs it, nothing is to be done."
         ),
         signal_handler_lost: Kind.new(
           :error, "Workers do not react to the signal as the app expects. Set the handler in after_worker_ready, " \

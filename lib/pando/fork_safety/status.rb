@@ -17,7 +17,7 @@ module Pando
 
       # Sets the block that is called when this process becomes unsafe or safe again, and replaces the former one. A
       # worker sets its scoreboard flag there. If the process is unsafe already, because of what happened in it or in
-      # an ancestor, the block is called at once. It is not called in a child that the app forks, whose obstacles are its
+      # an ancestor, the block is called at once. It is not called in a child that the app forks: its obstacles are its
       # own.
       #
       # @api private

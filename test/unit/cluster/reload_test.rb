@@ -14,7 +14,7 @@ class ClusterReloadTest < Minitest::Test
 
   # Stands for Server::Renewal: one that is being read.
   Renewal = Struct.new(:ready, :given_up) do
-    def kept = []
+    def kept = ["pool live"]
     def ready? = !!ready
     def due = nil
     def give_up = self.given_up = true
@@ -106,16 +106,18 @@ class ClusterReloadTest < Minitest::Test
     assert_equal([[1, "no request came", 27.4]],
                  events("reload.serving").map { |event| event.payload.values_at(:generation, :reason, :longest) })
     assert_empty(@adopted + events("reload.finished"))
+    assert_equal(["pool live"], events("reload.incomplete").map { |event| event[:settings] })
     @generations.watching = false
     turn
 
+    assert_equal(1, events("reload.incomplete").size)
     assert_equal([@renewals, 1], [@adopted, events("reload.finished").size])
   end
 
   def test_without_a_watch_it_is_over_at_once
     rolled_out(watching: false)
 
-    assert_equal([0, 1], [events("reload.serving").size, events("reload.finished").size])
+    assert_equal([0, 1, 1], %w[serving finished incomplete].map { |outcome| events("reload.#{outcome}").size })
   end
 
   def test_the_next_one_does_not_wait_for_the_watch

@@ -27,6 +27,11 @@ class DoctorResponsesTest < Minitest::Test
     assert_equal "1 of 1 request was redirected", responses_of(302).to_s
   end
 
+  def test_an_application_is_broken_if_half_of_its_requests_fail
+    assert_predicate responses_of(500, 200, 503, 404), :broken?
+    refute_predicate responses_of(500, 200, 302, 404, nil), :broken?
+  end
+
   # A login, or another host. The query may hold secrets.
   def test_the_target_of_a_redirection_is_told
     first = Doctor::Responses.new([sent(0, 200), sent(1, 302), sent(2, 301, "https://x.example/\xE9?state=1#a".b),

@@ -225,7 +225,7 @@ module Pando
           # No request has come by which the release could be judged. The client does not wait for one.
           def serve(event)
             achieve("#{done(event)}, without proof: #{event[:reason]}. It is watched for #{event[:longest]} s at " \
-                    "most, and taken back if it fails; then its settings and services follow")
+                    "most, and taken back if it fails; then its settings and services follow#{@kept}")
           end
         end
 

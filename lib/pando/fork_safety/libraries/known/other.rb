@@ -19,7 +19,8 @@ Pando::ForkSafety::Libraries::Known.define do
 
   describe "ruby-vips", constant: "Vips::Operation", tested: true do
     limits_reforking note: "After a fork, libvips waits for threads that the child lacks, and an operation hangs. " \
-                           "Pando does not promote a worker that has run one. Run none while the app is loaded.",
+                           "Pando does not promote a worker that has run one. Run none while the app is loaded, " \
+                           "and process images in jobs or in a pool of their own.",
                      source: "https://github.com/libvips/ruby-vips/issues/396"
     unsafe_threads(/\Alibvips worker\z/)
     unsafe_after "Vips::Operation", :call, singleton: true, because: "libvips was used, and no child has its threads"
