@@ -136,8 +136,9 @@ module Pando
         "start" => "Write pando alone: it serves."
       }.freeze
 
-      ENVIRONMENT_VARIABLE = /ENV(?:\[|\.fetch[( ])\s*["'](?:RAILS|RACK|APP)_ENV["']/
-      ONLY_ENVIRONMENT = /\A(?:#{ENVIRONMENT_VARIABLE}\]?|["':]development\b["']?|\|\||\.to_s\b|[\s{}(),])*\z/
+      # A variable, or what `pando init` writes for it.
+      ENVIRONMENT_VARIABLE = /ENV(?:\[|\.fetch[( ])\s*["'](?:RAILS|RACK|APP)_ENV["']\]?|\benvironment\b/
+      ONLY_ENVIRONMENT = /\A(?:#{ENVIRONMENT_VARIABLE}|["':]development\b["']?|\|\||\.to_s\b|[\s{}(),])*\z/
       private_constant :ENVIRONMENT_VARIABLE, :ONLY_ENVIRONMENT
 
       # @return [String, nil] what to do instead

@@ -9,11 +9,16 @@ module Pando
     # The lines of a config file, rewritten so that they no longer need libraries that Puma had loaded. The number of
     # lines stays the same.
     class PreparedLines
+      RAILS_ENV = /(?<![\w:.])(?:::)?Rails\.env\b/
+      # Rails' own question for the environment. Where only a flag or RACK_ENV names it, the variable does not.
+      IN_RAILS = /\bENV\.fetch\(["']RAILS_ENV["'](?:, *["']development["']\)|\) *\{ *["']development["'] *\})/
       # Replacements for expressions that ask for the Rails environment, the root folder or the number of CPUs.
+      # `environment` without a value is what Pando sets RAILS_ENV to.
       REWRITTEN = [
-        [/\bRails\.env\.local\?/, "%w[development test].include?(ENV.fetch(\"RAILS_ENV\", \"development\"))"],
-        [/\bRails\.env\.(\w+)\?/, "(ENV.fetch(\"RAILS_ENV\", \"development\") == \"\\1\")"],
-        [/\bRails\.env\b/, "ENV.fetch(\"RAILS_ENV\", \"development\")"],
+        [/#{RAILS_ENV}\.local\?/, "%w[development test].include?(environment)"],
+        [/#{RAILS_ENV}\.in\?\(([^()]*)\)/, "(\\1).include?(environment)"],
+        [/#{RAILS_ENV}\.(\w+)\?(?!\()/, "(environment == \"\\1\")"],
+        [/#{RAILS_ENV}|#{IN_RAILS}/, "environment"],
         [/\bRails\.root\.join\(([^()]*)\)/, "File.join(Dir.pwd, \\1)"],
         [/\bRails\.root\b/, "Dir.pwd"],
         [/\b(?:::)?Concurrent\.(?:physical_processor_count|processor_count|available_processor_count)\b/,
@@ -21,7 +26,7 @@ module Pando
         [/\A(\s*)if ENV\[["']#{SolidQueue::VARIABLE}["']\]\s*\z/, "\\1if #{SolidQueue::QUESTION}"],
         [%r{\A(\s*)require ["']concurrent(?:-ruby|/utility/processor_counter)?["']}, "\\1require \"etc\""]
       ].freeze
-      private_constant :REWRITTEN
+      private_constant :RAILS_ENV, :IN_RAILS, :REWRITTEN
 
       # @param folder [String] of the file, relative to the new file
       def initialize(lines, name, folder)

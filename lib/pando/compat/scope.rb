@@ -115,9 +115,12 @@ module Pando
       end
 
       def called(tree)
-        leaves = Source.nodes(tree, :vcall, :fcall, :command).map { |one| one[1] }
+        leaves = Source.nodes(tree, :vcall, :fcall, :command).reject { |one| question?(one) }.map { |one| one[1] }
         leaves.filter_map { |kind, name| name if kind == :@ident }
       end
+
+      # Whether it is `environment` without a value, which sets nothing.
+      def question?(node) = node.first == :vcall && node[1][1] == "environment"
 
       def explain(name)
         return "#{name} is a setting within another statement: write it in a line of its own." if Settings.known?(name)

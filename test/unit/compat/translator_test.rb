@@ -1,14 +1,13 @@
 # frozen_string_literal: true
 
-require "test_helper"
+require_relative "translation_test_case"
 require "fileutils"
 require "json"
 require "open3"
 require "tmpdir"
-require "pando/compat/translator"
 require "support/dropped_lines"
 
-class CompatTranslatorTest < Minitest::Test
+class CompatTranslatorTest < TranslationTestCase
   FIXTURES = Dir[File.expand_path("../../fixtures/puma/*.rb", __dir__)].freeze
   # What a deployment sets.
   ENVIRONMENT = { "RAILS_ENV" => "production", "RACK_ENV" => "production", "WEB_CONCURRENCY" => "3", "PORT" => "4000",
@@ -346,15 +345,6 @@ class CompatTranslatorTest < Minitest::Test
 
   def listen(port) = "listen \"\#{environment == \"development\" ? \"127.0.0.1\" : \"0.0.0.0\"}:#{port}\""
   def fixture(name) = FIXTURES.find { |path| File.basename(path, ".rb") == name }
-  def translate(source, name: "config/puma.rb") = Pando::Compat::Translator.new(source, name).call.text
-  def body(source) = translate(source).lines.drop(3).join
-
-  # @param expected [String, nil] nil: it is left out
-  def assert_translated(expected, line, name: "config/puma.rb")
-    rows = translate("#{line}\n", name: name).lines.drop(3).map(&:chomp).reject { |row| row.start_with?("# pando: ") }
-
-    assert_equal [expected.nil? ? "# #{line}" : "#{expected}#{" # was: #{line}" unless expected == line}"], rows, line
-  end
 
   def written(folder, path)
     target = File.join(folder, File.basename(path, ".rb"), "config/pando.rb")
