@@ -75,7 +75,13 @@ module Pando
 
       def report(result)
         left = "; see the lines that begin with \"# pando:\"" if result.left_out.positive?
-        ["lines kept: #{result.kept}, translated: #{result.translated}, left as comments: #{result.left_out}#{left}"]
+        ["lines kept: #{result.kept}, translated: #{result.translated}, left as comments: #{result.left_out}#{left}",
+         *(jobs if result.jobs_left_out)]
+      end
+
+      def jobs
+        ["jobs: plugin :solid_queue is in the lines left as comments. Write into #{target_name}, unless bin/jobs " \
+         "runs them elsewhere:", "  #{Compat::SolidQueue::LINE}"]
       end
 
       def write(text)

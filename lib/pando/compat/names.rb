@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/compat/solid_queue"
+
 module Pando
   # What `pando init`, and the hints for users of other servers, know about these servers.
   #
@@ -82,7 +84,7 @@ module Pando
         mutate_stdout_and_stderr_to_sync_on_write: "Leave it out: Pando leaves stdout and stderr as they are.",
         out_of_band: "Leave it out: Pando collects garbage between requests (docs/sharing.md).",
         plugin: "Leave plugin :tmp_restart out: restart_file does that. For plugin :solid_queue write " \
-                "node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\". " \
+                "#{SolidQueue::LINE}. " \
                 "Others: docs/coming-from-puma.md.",
         prune_bundler: "Leave it out: the monitor runs without the bundle, and pando reload loads new gems.",
         quiet: "Leave it out: Pando does not log requests.",

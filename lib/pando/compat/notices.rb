@@ -68,6 +68,9 @@ module Pando
         end
       end
 
+      # @return [Integer, nil] number of the first line by which Puma runs the jobs here
+      def jobs_line = lines.find { |_, text| text.match?(SolidQueue::PLUGIN) }&.first
+
       private
 
       def expand(text, variables) = text.to_s.gsub(/\b[a-z_]\w*\b/) { |word| variables.fetch(word, word) }
@@ -211,18 +214,43 @@ module Pando
       end
 
       # @return [Array<Array(String, String, String)>] name, reason and advice
-      def ignored = [*puma_file, solid_queue, max_threads, rails_max_threads].compact
+      def ignored = [*puma_file, plugin, solid_queue, max_threads, rails_max_threads].compact
 
       private
 
       def puma_file
         return if @config.config_file || !File.file?(path = File.join(@config.directory, PUMA))
 
-        lines = UnreadFile.new(File.read(path, encoding: Encoding::UTF_8).scrub, @config, @env).lines
+        lines = UnreadFile.new(read(path), @config, @env).lines
         [*lines.first(MOST).map { |line| told(*line) }, *rest(lines.drop(MOST))]
       rescue SystemCallError
         [[PUMA, "Pando does not read it", INIT]]
       end
+
+      def read(path) = File.read(path, encoding: Encoding::UTF_8).scrub
+
+      # The jobs of an app whose config file was translated.
+      def plugin
+        return if @env.key?(SolidQueue::VARIABLE) || node_in_file? || @config.workers.zero? || jobs.any? ||
+                  !SolidQueue.possible?(@config.directory, @env)
+
+        line = UnreadFile.new(read(File.join(@config.directory, PUMA)), @config, @env).jobs_line or return
+        ["#{PUMA}:#{line}", "#{file} has no node for plugin :solid_queue, so Pando runs no jobs",
+         "write #{SolidQueue::LINE}; if bin/jobs runs them elsewhere, remove the line, or set " \
+         "#{SolidQueue::VARIABLE}=false"]
+      rescue SystemCallError
+        nil
+      end
+
+      # A condition may keep the node away, or `pando swarm` runs it. Without a config file, puma_file has the line.
+      def node_in_file?
+        return true unless @config.config_file
+
+        files = [@config.config_file, File.join(@config.directory, Config::Loader::SWARM_FILE)]
+        files.any? { |path| File.file?(path) && read(path).match?(SolidQueue::IN_FILE) }
+      end
+
+      def file = @config.config_file.delete_prefix("#{@config.directory}/")
 
       def told(number, text, hint)
         ["#{PUMA}:#{number}", "Pando does not read #{text}", [hint, INIT].compact.join(" ")]

@@ -43,7 +43,6 @@ module Pando
       # The host that Puma listens on if only a port is given. In development, `bin/rails server` sets another host.
       HOST = "\#{environment == \"development\" ? \"127.0.0.1\" : \"0.0.0.0\"}"
       PROXY_PROTOCOL = "Write proxy_protocol: true behind the address of the listen line."
-      NODE = "node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\""
       FOLLOWED = "Pando follows #{SolidQueue::VARIABLE} by itself: a node runs the jobs unless it is empty, false, " \
                  "0, no or off.".freeze
       FOLLOWED_ENVIRONMENT = "Pando follows RAILS_ENV, RACK_ENV and APP_ENV by itself."
@@ -218,7 +217,7 @@ module Pando
       def solid_queue
         return leave_out(FOLLOWED) if @statement.modifier&.match?(IF_SET)
 
-        write(NODE, remark: "It reads config/queue.yml and config/recurring.yml, as bin/jobs does.")
+        write(SolidQueue::LINE, remark: "It reads config/queue.yml and config/recurring.yml, as bin/jobs does.")
       end
 
       def remote_address

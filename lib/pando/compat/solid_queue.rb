@@ -19,6 +19,11 @@ module Pando
       ENVIRONMENT = "config/environment.rb"
       # The keywords of the `node` line.
       NODE = { queue_file: true, shared: true, require: "./#{ENVIRONMENT}" }.freeze
+      # That line.
+      LINE = "node :solid_queue, #{NODE.map { |name, value| "#{name}: #{value.inspect}" }.join(", ")}".freeze
+      # A line of a config file that has it, and one that has Puma's plugin.
+      IN_FILE = /^[^#\n]*\bnode[ (]+:solid_queue\b/
+      PLUGIN = /^[^#\n]*\bplugin[ (]+["':]solid_queue\b/
       private_constant :OFF, :EQUAL
 
       class << self

@@ -14,14 +14,17 @@ module Pando
     # Source cuts the file into pieces of whole lines, each of them a Statement. Settings and Blocks translate it, and
     # Scope decides whether it can be evaluated where Pando reads its configuration.
     class Translator
-      # The new file, and how many lines with code were kept, translated and left out.
-      Translation = Struct.new(:text, :kept, :translated, :left_out)
+      # The new file, how many lines with code were kept, translated and left out, and whether one of the latter is
+      # Solid Queue's plugin and no other line runs the jobs.
+      Translation = Struct.new(:text, :kept, :translated, :left_out, :jobs_left_out)
 
       # Paths that load the application.
       APPLICATION = %r{config/(?:environment|application|boot)\b|\A["'](?:\.{1,2}/)*(?:environment|application|boot)\b}
       PUMA = /(?<![a-z])(?:puma|unicorn|pitchfork)(?![a-z])/i
       OWN_PROCESS = "Each of Pando's processes reads this file, and has signals and an end of its own: use a hook."
       UNFIT = { "trap" => OWN_PROCESS, "at_exit" => OWN_PROCESS, "exit" => OWN_PROCESS }.freeze
+      NO_JOBS = "With its plugin :solid_queue, jobs run only where #{SolidQueue::VARIABLE}=true is set: write " \
+                "#{SolidQueue::LINE}, unless bin/jobs runs them elsewhere.".freeze
       ALWAYS = "Pando always has workers, so these lines hold without the block."
       # Settings of Puma that mean something else in Pando.
       FALSE_FRIENDS = { "idle_timeout" => "Puma stops when no request came for so long: Pando does not." }.freeze
@@ -45,7 +48,8 @@ module Pando
         text = @out.text(header)
         raise Source::Unreadable, "its translation would not be valid Ruby" unless Source.statements(text)
 
-        Translation.new(text, *@out.counts.values_at(:kept, :translated, :left_out))
+        Translation.new(text, *@out.counts.values_at(:kept, :translated, :left_out),
+                        @jobs_left_out && !text.match?(SolidQueue::IN_FILE))
       end
 
       private
@@ -174,7 +178,7 @@ module Pando
 
       def lines_of(part, result)
         result.left_out? ? @scope.lose(part) : @scope.keep(part)
-        result.left_out? ? ["# pando: #{result.remark}", "# #{part.strip}"] : [result.text.strip]
+        result.left_out? ? ["# pando: #{reason(part, result)}", "# #{part.strip}"] : [result.text.strip]
       end
 
       # A condition with its branches. If they cannot be separated by lines, the condition is translated as a whole.
@@ -198,15 +202,22 @@ module Pando
       def keep(row) = @out.line(@lines[row], @originals[row])
 
       def put(rows, result)
-        originals = @originals[rows]
         result.left_out? ? @scope.lose(text(rows)) : @scope.keep(text(rows))
-        return @out.left_out(originals, result.remark) if result.left_out?
+        return @out.left_out(@originals[rows], reason(text(rows), result)) if result.left_out?
 
-        @out.remark(originals, result.remark) if result.remark
+        @out.remark(@originals[rows], result.remark) if result.remark
         lines = result.text.lines.map(&:chomp)
-        return @out.instead(lines, originals) unless lines.size == originals.size
+        return @out.instead(lines, @originals[rows]) unless lines.size == rows.size
 
         rows.zip(lines) { |row, line| @out.line(same?(line, row) ? @lines[row] : line, @originals[row]) }
+      end
+
+      # Why this is left out, and what to write for the jobs that it would have run.
+      def reason(text, result)
+        return result.remark if result.remark == Settings::FOLLOWED || !text.match?(SolidQueue::PLUGIN)
+
+        @jobs_left_out = true
+        "#{result.remark} #{NO_JOBS}"
       end
 
       # Whether the lines are the same except for a comment at the end.

@@ -18,6 +18,15 @@ class InitTest < ConfigTestCase
     assert_equal [["0.0.0.0:4000"], 2, 5], [config.listen.map(&:to_s), config.workers, config.threads]
   end
 
+  def test_a_node_that_is_missing_is_the_last_that_is_said
+    write("config/puma.rb", "unless Fizzy.saas?\n  plugin :solid_queue\nend\n")
+
+    assert_equal ["jobs: plugin :solid_queue is in the lines left as comments. Write into config/pando.rb, unless " \
+                  "bin/jobs runs them elsewhere:\n",
+                  "  node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\"\n",
+                  "next: pando --check\n"], init.first.lines.last(3)
+  end
+
   def test_never_replaces_a_file_unasked
     write("config/puma.rb", PUMA)
     write("config/pando.rb", "workers 7\n")

@@ -123,6 +123,41 @@ class CompatNoticesTest < ConfigTestCase
       .each { |line| assert_equal [1], reported(line, { "SOLID_QUEUE_IN_PUMA" => "false" }), line }
   end
 
+  # The file of Puma is left over, or someone has translated it and lost the jobs.
+  def test_a_config_file_without_the_node_of_the_plugin
+    rails_app
+    write("config/puma.rb", "port 1\nunless Fizzy.saas?\n  plugin :solid_queue\nend\n")
+    write("config/pando.rb", "workers 1\n# node :solid_queue\n")
+
+    assert_equal [["config/puma.rb:3", "config/pando.rb has no node for plugin :solid_queue, so Pando runs no jobs",
+                   "write #{Pando::Compat::SolidQueue::LINE}; if bin/jobs runs them elsewhere, remove the line, or " \
+                   "set SOLID_QUEUE_IN_PUMA=false"]], ignored
+    assert_empty ignored("SOLID_QUEUE_IN_PUMA" => "false")
+    assert_empty ignored(IN_PUMA)
+  end
+
+  def test_a_config_file_that_needs_no_node_for_the_plugin
+    rails_app
+    puma = "plugin :solid_queue\n"
+    node = "node :solid_queue, queue_file: true, require: \"./config/environment.rb\""
+    [[puma, node], [puma, "#{node} if ENV['SOME_JOBS']"], [puma, "workers 0\nnode(:own) { Object.new }"],
+     ["plugin :solid_queue if ENV['SOLID_QUEUE_IN_PUMA']\n", ""], ["# #{puma}", ""]].each do |puma, pando|
+      write("config/puma.rb", puma)
+      write("config/pando.rb", pando)
+
+      assert_empty ignored, [puma, pando]
+    end
+    write("config/puma.rb", puma)
+    write("config/pando.rb", "")
+
+    refute_empty ignored
+    write("config/swarm.rb", node)
+    assert_empty ignored
+    File.delete(File.join(@dir, "config/swarm.rb"))
+    write("Gemfile.lock", "GEM\n")
+    assert_empty ignored
+  end
+
   def test_one_process_is_enough_for_development
     assert_empty reported("workers 3\nthreads 3, 3\n", { "RAILS_ENV" => "development" })
   end

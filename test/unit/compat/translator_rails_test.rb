@@ -7,6 +7,30 @@ require "pando/config"
 
 # What the config file of a Rails app expects of the app and of Puma.
 class CompatTranslatorRailsTest < TranslationTestCase
+  NODE = 'node :solid_queue, queue_file: true, shared: true, require: "./config/environment.rb"'
+
+  # Else a team would find out by its jobs that do not run.
+  def test_a_node_that_is_left_out_is_named
+    ["unless Fizzy.saas?\n  threads 1\n  plugin :solid_queue\nend\n", "plugin 'solid_queue' if Fizzy.saas?\n",
+     "threads 1; plugin(:solid_queue) unless Fizzy.saas?\n"].each do |puma|
+      translation = Pando::Compat::Translator.new(puma, "config/puma.rb").call
+      remark = translation.text[/# pando: (Fizzy.*)/, 1]
+
+      assert_operator remark, :start_with?, "Fizzy is not loaded"
+      assert_operator remark, :end_with?, "With its plugin :solid_queue, jobs run only where SOLID_QUEUE_IN_PUMA=" \
+                                          "true is set: write #{NODE}, unless bin/jobs runs them elsewhere."
+      assert translation.jobs_left_out, puma
+    end
+  end
+
+  def test_no_node_is_named_where_none_is_missing
+    ["plugin :solid_queue\n", "plugin :solid_queue if ENV['SOLID_QUEUE_IN_PUMA']\n", "plugin :tmp_restart\n",
+     "if Fizzy.saas?\n  plugin :yabeda # not plugin :solid_queue\nend\n",
+     "plugin :solid_queue\nplugin :solid_queue if Fizzy.saas?\n"].each do |puma|
+      refute Pando::Compat::Translator.new(puma, "config/puma.rb").call.jobs_left_out, puma
+    end
+  end
+
   # Of Pando, `-e` and three variables name it.
   def test_the_environment_of_rails
     [["Rails.env.local?", "%w[development test].include?(environment)"],
