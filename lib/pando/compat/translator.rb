@@ -202,14 +202,19 @@ module Pando
       def keep(row) = @out.line(@lines[row], @originals[row])
 
       def put(rows, result)
-        result.left_out? ? @scope.lose(text(rows)) : @scope.keep(text(rows))
-        return @out.left_out(@originals[rows], reason(text(rows), result)) if result.left_out?
+        return leave_out(rows, result) if result.left_out?
 
+        @scope.keep(text(rows))
         @out.remark(@originals[rows], result.remark) if result.remark
         lines = result.text.lines.map(&:chomp)
         return @out.instead(lines, @originals[rows]) unless lines.size == rows.size
 
         rows.zip(lines) { |row, line| @out.line(same?(line, row) ? @lines[row] : line, @originals[row]) }
+      end
+
+      def leave_out(rows, result)
+        @scope.lose(text(rows))
+        @out.left_out(@originals[rows], reason(text(rows), result))
       end
 
       # Why this is left out, and what to write for the jobs that it would have run.
