@@ -200,7 +200,7 @@ module Pando
     # Under YJIT it runs no major collection. When Ruby wants one, GC.start would always be a major one. So nothing is
     # collected here, and Ruby collects when it must; unless major collections are deferred. Then each collection that
     # Ruby begins by itself makes the heap larger, so one of these has to come first. Without YJIT a major one is better
-    # here than during a request.
+    # here than during a request. Under YJIT too, if the application has forbidden Ruby to run one by itself.
     #
     # Made in a mold, started in each worker by its work.
     class Collector
@@ -250,7 +250,7 @@ module Pando
       private
 
       def collect
-        return begin_anew if @major_gc.wanted && @major_gc.unshares? && !deferred?
+        return begin_anew if @major_gc.wanted && @major_gc.unshares? && !deferred? && @major_gc.allowed?
 
         before = cpu
         major = GC.stat(:major_gc_count)

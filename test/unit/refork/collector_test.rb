@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "delegate"
 require "pando/refork/gc"
 require "pando/sys"
 require "support/deferral"
@@ -83,8 +84,9 @@ class CollectorTest < Minitest::Test
   end
 
   # Stands for Refork::MajorGC.
-  Wishes = Struct.new(:wanted, :unshares) do
+  Wishes = Struct.new(:wanted, :unshares, :forbidden) do
     def unshares? = unshares
+    def allowed? = !forbidden
   end
 
   # GC.start would make it a full one, which writes to all that YJIT knows: that is Ruby's affair.
@@ -100,6 +102,26 @@ class CollectorTest < Minitest::Test
     end
 
     assert_equal [true, false, false], counts.map(&:zero?)
+  end
+
+  # With or without it.
+  class UnderYJIT < SimpleDelegator
+    def unshares? = true
+  end
+
+  # As an application does that has its own collections between requests. Ruby then runs none by itself.
+  def test_where_the_app_has_forbidden_full_ones_the_one_that_ruby_wants_runs_here_under_yjit
+    skip_without_deferral
+    done, wanted = in_child do
+      GC.start
+      Pando::Refork::MajorGC.allowed = false
+      kept = until_a_full_one_is_wanted
+      GC.disable
+      collector = Pando::Refork::Collector.new(50, major_gc: UnderYJIT.new(Pando::Refork::MajorGC)).tap(&:start)
+      [collections { serve(collector, 10) }, Pando::Refork::MajorGC.wanted, kept.size]
+    end
+
+    assert_equal [1, nil], [done[:major_gc_count], wanted]
   end
 
   # Counts the minor collections.
