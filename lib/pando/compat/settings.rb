@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/compat/collector_lines"
 require "pando/compat/names"
 require "pando/compat/solid_queue"
 require "pando/compat/source"
@@ -279,11 +280,19 @@ module Pando
         return Result.new(nil, Names::NO_MASTER) if @dialect == :puma && statement.name == "after_worker_fork"
 
         hook = @hooks[statement.name] or return
-        reason = obstacle(statement, hook)
-        reason ? Result.new(nil, reason) : Result.new(write(statement, hook), hook.remark)
+        collector = CollectorLines.new(statement, hook.name)
+        reason = collector.rest ? obstacle(statement, hook) : collector.reason
+        return Result.new(nil, reason) if reason
+
+        Result.new(write(Statement.new(collector.rest), hook), remark(hook, collector.reason))
       end
 
       private
+
+      def remark(hook, without)
+        remarks = [hook.remark, *("Without the lines for the garbage collector: #{without}" if without)].compact
+        remarks.join(" ") if remarks.any?
+      end
 
       def obstacle(statement, hook)
         block = statement.block

@@ -209,7 +209,13 @@ module Pando
         lines = result.text.lines.map(&:chomp)
         return @out.instead(lines, @originals[rows]) unless lines.size == rows.size
 
-        rows.zip(lines) { |row, line| @out.line(same?(line, row) ? @lines[row] : line, @originals[row]) }
+        rows.zip(lines) { |row, line| put_line(row, line) }
+      end
+
+      def put_line(row, line)
+        return @out.comment(@originals[row]) if line.strip == "# #{@lines[row].strip}"
+
+        @out.line(same?(line, row) ? @lines[row] : line, @originals[row])
       end
 
       def leave_out(rows, result)

@@ -31,6 +31,58 @@ class CompatTranslatorRailsTest < TranslationTestCase
     end
   end
 
+  # In Puma these blocks run once; each fork of a worker of Pando would compact the heap that others share.
+  def test_a_hook_at_a_fork_that_only_collects_is_left_out
+    ["before_fork { Process.warmup }", "before_fork do GC.start(full_mark: true); GC.compact end",
+     "on_worker_boot { GC.compact if GC.respond_to?(:compact) }", "before_fork { 3.times { GC.start } }",
+     "on_refork { ::Process.warmup() }"].each do |line|
+      assert_equal "# pando: #{Pando::Compat::CollectorLines::MOLD}\n# #{line}\n", body("#{line}\n")
+    end
+    assert_translated nil, "after_mold_fork { |_server, _mold| Process.warmup }", name: "config/pitchfork.rb"
+    ["before_worker_shutdown { GC.start }", "before_fork { A.warmup }", "before_fork { GC.disable }"]
+      .each { |line| assert_translated line.sub("worker_shutdown", "worker_exit"), line }
+  end
+
+  def test_the_other_statements_of_the_hook_stay
+    puma = "before_fork do # one\n  # two\n  A.b\n\n  Process.warmup # three\n  A.c do\n    1\n  end\nend\n"
+
+    assert_equal <<~RUBY, body(puma)
+      # pando: #{Pando::Compat::Blocks::EACH_FORK} Without the lines for the garbage collector: #{Pando::Compat::CollectorLines::MOLD}
+      before_fork do # one
+        # two
+        A.b
+
+        # Process.warmup # three
+        A.c do
+          1
+        end
+      end
+    RUBY
+    assert_translated "before_fork { A.b; A.c }", "before_fork { GC.start; A.b; GC.compact; A.c }"
+    translation = Pando::Compat::Translator.new("before_fork do\n  A.b\n  GC.start\nend\n", "config/puma.rb").call
+
+    assert_equal [3, 0, 1], [translation.kept, translation.translated, translation.left_out]
+  end
+
+  # Puma's recipe has two halves. Without out_of_band, the worker would never run a major collection.
+  def test_what_belongs_to_collections_out_of_band_goes_with_them
+    puma = "before_worker_boot do\n  # off\n  GC.config(rgengc_allow_full_mark: false)\nend\nout_of_band { GC.start }\n"
+
+    assert_equal <<~RUBY, body(puma)
+      # pando: `gc major: :auto`, the default, decides when major GCs run (docs/sharing.md).
+      # before_worker_boot do
+      #   # off
+      #   GC.config(rgengc_allow_full_mark: false)
+      # end
+      # pando: Pando collects garbage between requests (docs/sharing.md).
+      # out_of_band { GC.start }
+    RUBY
+    { "on_worker_boot { GC.config rgengc_allow_full_mark: true }" => nil,
+      "on_worker_shutdown { GC.config(rgengc_allow_full_mark: true) if GC.respond_to?(:config) }" => nil,
+      "on_worker_boot { A.b; GC.config(:rgengc_allow_full_mark => false) }" => "after_worker_fork { A.b }" }
+      .each { |line, expected| assert_translated expected, line }
+  end
+
   # Of Pando, `-e` and three variables name it.
   def test_the_environment_of_rails
     [["Rails.env.local?", "%w[development test].include?(environment)"],
