@@ -113,6 +113,19 @@ module Pando
                  .merge(RENAMED.transform_values { |line| "Write #{line.join(" ")}." },
                         *SEVERAL.map { |replacement, names| names.to_h { |name| [name, replacement] } }).freeze
 
+      OTHER_PLUGIN = "A plugin of Puma, which Pando does not run: what it does belongs in a hook, or in a service " \
+                     "beside the workers (docs/services.md)."
+      # Plugins of Puma that `pando init` leaves out.
+      PLUGINS = {
+        "tmp_restart" => "Pando watches tmp/restart.txt without being told.",
+        "tailwindcss" => "A plugin of Puma: run bin/rails tailwindcss:watch beside the server, as bin/dev does.",
+        "yabeda" => "A plugin of Puma: Pando has Prometheus metrics of its own (docs/metrics.md), and " \
+                    "Pando::Exporters::Yabeda in a service passes them on to Yabeda (docs/services.md).",
+        "yabeda_prometheus" => "A plugin of Puma: mount Yabeda::Prometheus::Exporter in config.ru, or start its " \
+                               "server in a service (docs/services.md).",
+        "sidekiq_embed" => "A plugin of Puma: node :sidekiq, require: \"./config/environment.rb\" (docs/swarm.md)."
+      }.freeze
+
       FLAGS = {
         "-p" => "Give -l PORT.",
         "--port" => "Give -l PORT.",
@@ -150,6 +163,9 @@ module Pando
 
       # @return [String, nil] what to do instead
       def self.hint(name) = SETTINGS[name]
+
+      # @return [String] what to do instead
+      def self.plugin(name) = name == "solid_queue" ? "Write #{SolidQueue::LINE}." : PLUGINS.fetch(name, OTHER_PLUGIN)
 
       # @param expression [String] the value of a line `environment`
       # @return [Boolean] whether Pando has that value without the line: the expression reads no other source than the

@@ -27,6 +27,7 @@ module Pando
                    "plugin" => /\A[ (]*["':]tmp_restart/, "rackup" => /\A[ (]*DefaultRackup\b/,
                    "worker_timeout" => //,
                    "workers" => /nprocessors|processor_count\b|\A[ (]*["':]auto\b/ }.freeze
+      PLUGIN = /\A[ (]*["':]([a-z]\w*)/
       SOLID_QUEUE = /\A[ (]*["':]solid_queue/
       BLANK = /\A\s*(?:#.*)?\z/
       COMMENT = /(?:\A|\s)#.*/
@@ -64,7 +65,7 @@ module Pando
           name, arguments = CALL.match(line)&.captures
           missed = missed?(name, expand(arguments, variables)) && !asks_for_jobs?(name, arguments, program, row)
           handed_over = handed_over?(program, row)
-          [row + 1, line.strip, handed_over ? HANDED_OVER_HINT : Names.hint(name)] if missed || handed_over
+          [row + 1, line.strip, handed_over ? HANDED_OVER_HINT : hint(name, arguments)] if missed || handed_over
         end
       end
 
@@ -74,6 +75,11 @@ module Pando
       private
 
       def expand(text, variables) = text.to_s.gsub(/\b[a-z_]\w*\b/) { |word| variables.fetch(word, word) }
+
+      def hint(name, arguments)
+        plugin = arguments[PLUGIN, 1] if name == "plugin"
+        plugin ? Names.plugin(plugin) : Names.hint(name)
+      end
 
       def missed?(name, arguments)
         hint = Names.hint(name)
@@ -253,7 +259,8 @@ module Pando
       def file = @config.config_file.delete_prefix("#{@config.directory}/")
 
       def told(number, text, hint)
-        ["#{PUMA}:#{number}", "Pando does not read #{text}", [hint, INIT].compact.join(" ")]
+        advice = [hint, *(INIT unless Names::PLUGINS.value?(hint) || hint == Names::OTHER_PLUGIN)].compact.join(" ")
+        ["#{PUMA}:#{number}", "Pando does not read #{text}", advice]
       end
 
       def rest(lines)

@@ -21,6 +21,8 @@ module Pando
       APPLICATION = %w[ActionCable ActiveJob ActiveRecord ActiveSupport Puma PumaWorkerKiller Rails Unicorn
                        Pitchfork].freeze
 
+      NOT_LOADED = "is not loaded when Pando reads its configuration"
+
       def initialize(source)
         tree = Source.statements(source)
         set = Source.nodes(tree, :var_field, :mlhs)
@@ -77,7 +79,7 @@ module Pando
         end
         return unless unknown
 
-        "#{tokens[unknown].text} is not loaded when Pando reads its configuration: ask ENV or a file instead."
+        "#{tokens[unknown].text} #{NOT_LOADED}: ask ENV or a file instead."
       end
 
       # Whether it is the Foo in Foo::Bar or ::Foo.

@@ -49,12 +49,6 @@ module Pando
       FOLLOWED_ENVIRONMENT = "Pando follows RAILS_ENV, RACK_ENV and APP_ENV by itself."
       IF_SET = /\A if #{SolidQueue::SET}\z/
       private_constant :IF_SET
-      PLUGINS = {
-        "tmp_restart" => "Pando watches tmp/restart.txt without being told.",
-        "tailwindcss" => "A plugin of Puma: run bin/rails tailwindcss:watch beside the server, as bin/dev does.",
-        "yabeda" => "A plugin of Puma: Pando::Exporters::Yabeda in a service has the figures (docs/services.md).",
-        "sidekiq_embed" => "A plugin of Puma: node :sidekiq, require: \"./config/environment.rb\" (docs/swarm.md)."
-      }.freeze
 
       # @return [Boolean] whether it is the name of a setting of Puma, Unicorn or Pitchfork
       def self.known?(name) = RENAMED.key?(name) || SPECIAL.key?(name) || !Names.hint(name).nil?
@@ -212,7 +206,7 @@ module Pando
         name = @arguments.first.to_s.delete(":\"'")
         return solid_queue if name == "solid_queue"
 
-        leave_out(PLUGINS.fetch(name, "A plugin of Puma: Pando has no equal."))
+        leave_out(Names.plugin(name))
       end
 
       def solid_queue

@@ -143,6 +143,11 @@ module Pando
 
       def condition = modifier&.sub(/\A \w+\s*/, "")
 
+      # Whether it only calls a method of a constant: `Shop::Cache.warm(1) if ENV["A"]`.
+      def call_of_constant?
+        text.match?(/\A\s*(?:::)?[A-Z]\w*(?:::[A-Z]\w*)*(?:\.|&\.|::)[a-z_]/)
+      end
+
       def block = (source(@tokens.drop(block_at)) if block_at)
 
       # @return [String, nil] the statements of its block

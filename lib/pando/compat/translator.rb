@@ -25,6 +25,8 @@ module Pando
       UNFIT = { "trap" => OWN_PROCESS, "at_exit" => OWN_PROCESS, "exit" => OWN_PROCESS }.freeze
       NO_JOBS = "With its plugin :solid_queue, jobs run only where #{SolidQueue::VARIABLE}=true is set: write " \
                 "#{SolidQueue::LINE}, unless bin/jobs runs them elsewhere.".freeze
+      APP_CODE = "Code that needs the app goes into a script that runs before the server, or into an initializer of " \
+                 "the app."
       ALWAYS = "Pando always has workers, so these lines hold without the block."
       # Settings of Puma that mean something else in Pando.
       FALSE_FRIENDS = { "idle_timeout" => "Puma stops when no request came for so long: Pando does not." }.freeze
@@ -159,6 +161,7 @@ module Pando
         return refused(OWN_PROCESS) if statement.text.match?(/\A\s*(?:Signal|Process)\.trap\b/)
 
         reason = @scope.trouble(statement.text)
+        reason = "#{reason} #{APP_CODE}" if reason&.include?(Scope::NOT_LOADED) && statement.call_of_constant?
         reason ? refused(reason) : Settings::Result.new(statement.text)
       end
 

@@ -40,6 +40,19 @@ class CompatNoticesTest < ConfigTestCase
     assert_empty ignored
   end
 
+  # `pando init` translates only the plugin of Solid Queue.
+  def test_each_plugin_of_puma_has_a_remedy_of_its_own
+    write("config/puma.rb", "plugin :yabeda\nplugin 'yabeda_prometheus'\nplugin :statsd\nplugin(:solid_queue)\n")
+    yabeda, prometheus, other, jobs = ignored.map(&:last)
+
+    assert_match(%r{\AA plugin of Puma: Pando has Prometheus metrics of its own \(docs/metrics\.md\)}, yabeda)
+    assert_match(/\AA plugin of Puma: mount Yabeda::Prometheus::Exporter in config\.ru/, prometheus)
+    assert_equal "A plugin of Puma, which Pando does not run: what it does belongs in a hook, or in a service " \
+                 "beside the workers (docs/services.md).", other
+    assert_equal "Write #{Pando::Compat::SolidQueue::LINE}. pando init writes config/pando.rb from it", jobs
+    refute_match(/tmp_restart|pando init/, [yabeda, prometheus, other].join)
+  end
+
   def test_a_long_file_of_puma_is_not_a_long_list
     write("config/puma.rb", (1..8).map { |number| "port #{number}\n" }.join)
     found = ignored

@@ -31,6 +31,22 @@ class CompatTranslatorRailsTest < TranslationTestCase
     end
   end
 
+  def test_a_plugin_without_an_equal_has_a_remark_of_its_own
+    { ":tmp_restart" => "Pando watches tmp/restart.txt", ":yabeda" => "A plugin of Puma: Pando has Prometheus metrics",
+      "'yabeda_prometheus'" => "A plugin of Puma: mount Yabeda::Prometheus::Exporter",
+      ":statsd" => "A plugin of Puma, which Pando does not run: what it does belongs in a hook" }
+      .each { |name, remark| assert_match(/\A# pando: #{remark}.*\n# plugin #{name}\n\z/, body("plugin #{name}\n")) }
+  end
+
+  # A call has a side effect, and asks nothing.
+  def test_a_call_of_the_app_is_told_its_place
+    place = " #{Pando::Compat::Translator::APP_CODE}"
+    ["Shop.disconnect_all", "Shop::Cache.warm(1) if ENV['A']", "Shop.each do |one|\n  one.close\nend", "Shop.set 1"]
+      .each { |call| assert_match(/\A# pando: \w+ is not loaded .* instead\.#{place}\n/, body("#{call}\n")) }
+    ["x = Shop.count", "workers Shop.count", "if Shop.big?\n  workers 1\nend", "workers 1 if Shop.big?", "@a.b"]
+      .each { |other| refute_includes body("#{other}\n"), place }
+  end
+
   # In Puma these blocks run once; each fork of a worker of Pando would compact the heap that others share.
   def test_a_hook_at_a_fork_that_only_collects_is_left_out
     ["before_fork { Process.warmup }", "before_fork do GC.start(full_mark: true); GC.compact end",
