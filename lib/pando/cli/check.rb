@@ -27,7 +27,7 @@ module Pando
         check_profiler if @config.first_request_profile
       end
 
-      def notes = [*platform, *environment, *ignored, *without_reactor, *spool, *token]
+      def notes = [*platform, *environment, *ignored, *without_reactor, *spool, *token, *heap]
 
       private
 
@@ -76,6 +76,31 @@ module Pando
         place = file ? "admin token_file: #{file}" : "admin token_env: #{variable}"
         "warning: #{place} has no token of #{Admin::Access::LEAST} characters or more, so commands at the admin " \
           "address will be refused"
+      end
+
+      COMPACTION = /\A[^#]*\b(?:Process\.warmup|GC\.compact)\b/
+      private_constant :COMPACTION
+
+      def heap
+        file = @config.config_file or return []
+        name = file.delete_prefix("#{@config.directory}/")
+        compactions(File.readlines(file, encoding: Encoding::UTF_8).map(&:scrub)).map do |row|
+          "warning: #{name}:#{row + 1}: this runs before each fork, and makes memory private that the workers share. " \
+            "Remove it: gc mold: :auto does it once in each mold"
+        end
+      end
+
+      # The rows within a `before_fork`, whose block ends where the indentation says so.
+      def compactions(lines)
+        depth = nil
+        lines.each_index.select do |row|
+          line = lines[row]
+          next if line.match?(/\A\s*(?:#|$)/)
+
+          indent = line[/\A\s*/].size
+          depth = (indent if line.match?(/\A\s*before_fork\b/)) if depth.nil? || indent <= depth
+          depth && line.match?(COMPACTION)
+        end
       end
 
       def require_folders

@@ -48,6 +48,20 @@ class CLICheckTest < ConfigTestCase
                  notes("reactor false\nspool 'none'").join)
   end
 
+  # A file that was translated by hand, or by an earlier `pando init`.
+  def test_a_heap_that_is_compacted_before_each_fork
+    ["workers 1\nbefore_fork { Process.warmup }", "before_fork do\n  GC.compact\nend",
+     "if true\n  # one\n  before_fork do |server|\n    # two\n\n    Process.warmup\n  end\nend"].each do |text|
+      line = text.lines.index { |row| row.match?(/warmup|compact/) } + 1
+      warning = "warning: config/pando.rb:#{line}: this runs before each fork, and makes memory private that the " \
+                "workers share. Remove it: gc mold: :auto does it once in each mold"
+
+      assert_equal [warning], notes(text)
+    end
+    ["before_fork { 1 } # Process.warmup", "after_mold_fork { Process.warmup }",
+     "before_fork do\n  1\nend\nafter_mold_fork do\n  GC.compact\nend"].each { |text| assert_empty notes(text), text }
+  end
+
   def refusal(text) = assert_raises(Pando::ConfigError) { Pando::CLI::Check.new(load_config(text)).call }.message
 
   def test_folders_of_logs_pidfiles_and_admin_sockets
