@@ -28,6 +28,9 @@ module Pando
                    "worker_timeout" => //,
                    "workers" => /nprocessors|processor_count\b|\A[ (]*["':]auto\b/ }.freeze
       PLUGIN = /\A[ (]*["':]([a-z]\w*)/
+      # A value whose default is in the lines that follow, and the variables that may make it needless.
+      OPEN = /(?:\{|\bdo)\s*\z/
+      VARIABLES = %w[RAILS_MAX_THREADS PIDFILE].freeze
       SOLID_QUEUE = /\A[ (]*["':]solid_queue/
       BLANK = /\A\s*(?:#.*)?\z/
       COMMENT = /(?:\A|\s)#.*/
@@ -86,7 +89,12 @@ module Pando
         return false unless hint || SETTINGS.key?(name) || OTHERS.include?(name)
         return false if hint&.start_with?("Leave it out") && hint != MISSING
 
-        !(FOLLOWED[name]&.match?(arguments) || needless?(name) || had?(name, arguments))
+        !((FOLLOWED[name]&.match?(arguments) && !own_default?(arguments)) || needless?(name) || had?(name, arguments))
+      end
+
+      # Rails writes its default in the same line. A longer one is the application's own, and Pando does not see it.
+      def own_default?(arguments)
+        OPEN.match?(arguments) && VARIABLES.any? { |name| arguments.include?(name) && !@env.key?(name) }
       end
 
       # Whether it does not matter here, or a flag is given, which comes before the file in Puma, too.

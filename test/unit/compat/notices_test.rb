@@ -213,6 +213,16 @@ class CompatNoticesTest < ConfigTestCase
       .each { |text| assert_empty reported(text), text }
   end
 
+  # As Lobsters has it: ten threads in production.
+  def test_a_default_of_the_apps_own_is_reported_unless_the_variable_is_set
+    source = "count = ENV.fetch('RAILS_MAX_THREADS') {\n  10\n}\nthreads count, count\n" \
+             "pidfile ENV.fetch('PIDFILE') do\n  '/srv/app.pid'\nend\n"
+
+    assert_equal [4, 5], reported(source)
+    assert_equal [4], reported(source, { "PIDFILE" => "a.pid" })
+    assert_empty reported(source, { "PIDFILE" => "a.pid", "RAILS_MAX_THREADS" => "2" })
+  end
+
   def test_max_threads_is_reported_once
     write("config/puma.rb", "threads ENV['MIN_THREADS'] || 5, Integer(ENV['MAX_THREADS'] || 30)")
     names = ->(env) { ignored("RAILS_ENV" => "production", **env).map(&:first) }
