@@ -12,7 +12,8 @@ module Pando
       # own ActionCable.server.restart stops neither the event loop nor the heartbeat timer, and waits without a limit.
       #
       # Lives in molds, workers and services. The parts are private to Action Cable, but their names have been the same
-      # from 5.0 to 8.1.
+      # from 5.0 to 8.2. What 8.2 adds: a socket object between a stream and its connection, and an executor that runs
+      # what the event loop's own one ran before.
       module CableServer
         # Seconds for the threads to end before a fork.
         LONGEST = 2.0
@@ -20,7 +21,9 @@ module Pando
         FORCED = 0.25
         # Seconds between two checks.
         LOOK = 0.002
-        PARTS = %i[@heartbeat_timer @worker_pool @pubsub @event_loop].freeze
+        PARTS = %i[@heartbeat_timer @worker_pool @pubsub @executor @event_loop].freeze
+        # The open connections: an array, and from 8.2 on a hash.
+        CONNECTIONS = %i[@connections @connections_map].freeze
         EVENT_LOOP = %r{/action_cable/.*stream_event_loop\.rb}
         OWN_ID = /\AActionCable-PID-\d+\z/
 
@@ -35,7 +38,7 @@ module Pando
             return true unless server
 
             connections.each { |connection| close(connection) }
-            gone = connections.empty? && sockets.empty? && settled?(part(:@worker_pool)&.executor)
+            gone = connections.empty? && sockets.empty? && pools.all? { |pool| settled?(pool) }
             stop_heartbeat if gone
             gone
           end
@@ -43,16 +46,9 @@ module Pando
           # Stops all threads and closes the selector. Whatever is used afterwards starts again. It first writes the
           # broadcasts that solid_cable has queued.
           #
-          # @return [Array<String>] what did not end in time
+          # @return [Array<String>] what did not end in time, or not as it should have
           def stop(seconds = LONGEST)
-            return [] unless server && running?
-
-            by = Sys.now + seconds
-            hang_up([Sys.now + FORCED, by].min)
-            timer, workers, pubsub, event_loop = take
-            timer&.shutdown
-            [("its workers" unless stop_pool(workers&.executor, by)), *stop_pubsub(pubsub, by),
-             ("its event loop" unless stop_loop(event_loop, by))].compact
+            [*(stop_parts(Sys.now + seconds) if server && running?), *@untold]
           end
 
           # In a child: forgets the inherited parts, which belong to the parent. Threads of the parent may have started
@@ -60,8 +56,9 @@ module Pando
           def forget
             return unless server
 
-            [*PARTS, :@connections].each { |name| server.instance_variable_set(name, nil) }
+            [*PARTS, *CONNECTIONS].each { |name| server.instance_variable_set(name, nil) }
             @told = WeakSet.new
+            @untold = nil
             cable = server.config.cable
             cable.delete(:id) if cable.respond_to?(:delete) && OWN_ID.match?(cable[:id].to_s) # it has the parent's pid
             nil
@@ -74,22 +71,29 @@ module Pando
 
           def server = ActionCable.instance_variable_get(:@server)
           def part(name, of = server) = of&.instance_variable_get(name)
-          def running? = [*PARTS, :@connections].any? { |name| part(name) }
+          def running? = [*PARTS, *CONNECTIONS].any? { |name| part(name) }
 
           # @return [Array<ActionCable::Connection::Base>] open ones, including those without a welcome message yet
-          def connections = [*part(:@connections), *streams.filter_map { |stream| connection_of(stream) }].uniq
+          def connections = [*server.connections, *streams.filter_map { |stream| connection_of(stream) }].uniq
 
           def streams = (part(:@map, part(:@event_loop)) || {}).values.map(&:value)
           def sockets = (part(:@map, part(:@event_loop)) || {}).keys
-          def connection_of(stream) = part(:@event_target, part(:@socket_object, stream))
+
+          # Up to 8.1, a connection hears itself of what happens at its socket.
+          def connection_of(stream)
+            target = part(:@event_target, part(:@socket_object, stream))
+            target.is_a?(ActionCable::Connection::Base) ? target : target&.connection
+          end
 
           def close(connection)
             return if @told.include?(connection)
 
             @told.add(connection)
             connection.close(reason: ActionCable::INTERNAL[:disconnect_reasons][:server_restart], reconnect: true)
-          rescue StandardError
+          rescue IOError, SystemCallError
             nil # its client has gone
+          rescue StandardError => e
+            @untold = "its WebSockets, whose clients could not be told to reconnect (#{e.class}: #{e.message})"
           end
 
           # It pings open connections, and starts again with the next one. At the end of a worker it would pass for work
@@ -99,6 +103,15 @@ module Pando
               part(:@heartbeat_timer).tap { server.instance_variable_set(:@heartbeat_timer, nil) }
             end
             timer&.shutdown
+          end
+
+          def stop_parts(by)
+            hang_up([Sys.now + FORCED, by].min)
+            timer, workers, pubsub, executor, event_loop = take
+            timer&.shutdown
+            [("its workers" unless stop_pool(workers&.executor, by)), *stop_pubsub(pubsub, by),
+             ("its executor" unless stop_pool(part(:@executor, executor), by)),
+             ("its event loop" unless stop_loop(event_loop, by))].compact
           end
 
           # Closes the sockets of clients that did not close in time, and of clients that came since.
@@ -111,13 +124,15 @@ module Pando
           # From here on, Action Cable creates again whatever it needs.
           def take
             server.mutex.synchronize do
-              part(:@connections)&.clear
+              CONNECTIONS.each { |name| part(name)&.clear }
               PARTS.map { |name| part(name).tap { server.instance_variable_set(name, nil) } }
             end
           end
 
+          def pools = [part(:@worker_pool)&.executor, part(:@executor, part(:@executor))].compact
+
           # @return [Boolean] whether everything posted to it is done
-          def settled?(executor) = executor.nil? || executor.scheduled_task_count == executor.completed_task_count
+          def settled?(pool) = pool.scheduled_task_count == pool.completed_task_count
 
           def stop_pool(executor, by)
             return true unless executor

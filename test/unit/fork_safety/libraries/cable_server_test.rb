@@ -16,12 +16,14 @@ class CableServerTest < Minitest::Test
       module Server
         class Base
           attr_reader :mutex, :config
+          def connections = @connections ||= []
           def initialize
             @mutex = Monitor.new
             @config = Struct.new(:cable).new({ adapter: "fake" })
           end
         end
       end
+      module Connection; end
       module SubscriptionAdapter; class PostgreSQL; end; end
       @server = Server::Base.new
       class << self; attr_reader :server; end
@@ -41,9 +43,11 @@ class CableServerTest < Minitest::Test
       end
       def shutdown = (@asked = true) && sleep
     end
-    Connection = Struct.new(:said) do
+    class ActionCable::Connection::Base
+      attr_accessor :said
       def close(**said) = self.said = said
     end
+    Connection = ActionCable::Connection::Base
 
     CABLE = Pando::ForkSafety::Libraries::CableServer
     def set(name, value) = ActionCable.server.instance_variable_set(name, value)
@@ -53,6 +57,41 @@ class CableServerTest < Minitest::Test
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       yield
       Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+    end
+  RUBY
+
+  # What is different in Rails 8.2, which CI does not have.
+  RAILS_8_2 = <<~RUBY
+    def (ActionCable.server).connections = (@connections_map ||= {}).values
+    class ActionCable::Server::Socket
+      attr_reader :connection
+      def initialize(connection) = @connection = connection
+      def close(_code = nil, _reason = nil) = raise("without a message")
+    end
+    class ClientSocket
+      def initialize(socket) = @event_target = socket
+    end
+    class Stream
+      def initialize(socket) = @socket_object = ClientSocket.new(socket)
+    end
+    class EventLoop
+      attr_reader :map
+      def initialize(connections)
+        monitor = Struct.new(:value)
+        @map = connections.to_h { |one| [Object.new, monitor.new(Stream.new(ActionCable::Server::Socket.new(one)))] }
+      end
+    end
+    Executor = Struct.new(:pool) do
+      def initialize(pool)
+        super
+        @executor = pool
+      end
+    end
+    Pool = Struct.new(:calls, :tasks) do
+      def scheduled_task_count = tasks.to_i
+      def completed_task_count = 0
+      def shutdown = calls << :shutdown
+      def wait_for_termination(_seconds) = calls << :wait
     end
   RUBY
 
@@ -140,6 +179,70 @@ class CableServerTest < Minitest::Test
       cable[:id] = "mine"
       CABLE.forget
       puts cable[:id]
+    RUBY
+  end
+
+  # Nobody else would learn of it, and its client is cut off.
+  def test_a_client_that_cannot_be_told_is_reported
+    assert_equal <<~TEXT, run_ruby(<<~RUBY)
+      false
+      ["its WebSockets, whose clients could not be told to reconnect (ArgumentError: no such keyword)"]
+      []
+    TEXT
+      broken = Class.new(Connection) { def close(**) = raise(ArgumentError, "no such keyword") }
+      set(:@connections, [broken.new])
+      p CABLE.say_goodbye
+      p CABLE.stop(0)
+      CABLE.forget
+      p CABLE.stop
+    RUBY
+  end
+
+  def test_a_client_that_has_gone_is_not_reported
+    assert_equal "false\n[]\n", run_ruby(<<~RUBY)
+      set(:@connections, [Class.new(Connection) { def close(**) = raise(Errno::EPIPE) }.new])
+      p CABLE.say_goodbye
+      p CABLE.stop(0)
+    RUBY
+  end
+
+  # From Rails 8.2 on, a stream speaks to a socket, which has the connection.
+  def test_clients_are_told_by_rails_8_2
+    assert_equal <<~TEXT, run_ruby(RAILS_8_2 + <<~RUBY)
+      false
+      ["server_restart true", "server_restart true"]
+      false
+      [nil, nil]
+      true
+    TEXT
+      known, unwelcomed = Array.new(2) { Connection.new }
+      set(:@connections_map, { 1 => known })
+      set(:@event_loop, event_loop = EventLoop.new([known, unwelcomed]))
+      p CABLE.say_goodbye
+      p [known, unwelcomed].map { |one| one.said.values.join(" ") }
+      [known, unwelcomed].each { |one| one.said = nil }
+      p CABLE.say_goodbye
+      p [known, unwelcomed].map(&:said)
+      get(:@connections_map).clear
+      event_loop.map.clear
+      p CABLE.say_goodbye
+    RUBY
+  end
+
+  def test_the_executor_of_rails_8_2_ends
+    assert_equal "true\n[]\n[:shutdown, :wait]\n[nil, {}]\n[nil, nil]\n", run_ruby(RAILS_8_2 + <<~RUBY)
+      set(:@executor, Executor.new(pool = Pool.new([])))
+      set(:@connections_map, { 1 => Connection.new })
+      get(:@connections_map).clear
+      pool.tasks = 1
+      p !CABLE.say_goodbye # an unsubscription is waiting
+      pool.tasks = 0
+      p CABLE.stop
+      p pool.calls
+      p [get(:@executor), get(:@connections_map)]
+      set(:@executor, Executor.new(pool))
+      CABLE.forget
+      p [get(:@executor), get(:@connections_map)]
     RUBY
   end
 
