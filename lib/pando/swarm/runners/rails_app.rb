@@ -51,7 +51,8 @@ module Pando
         end
 
         # Counts the jobs that Active Job performs in this process, by ActiveSupport::Notifications. An attempt has
-        # failed if it raised, if retry_on scheduled a retry, or if discard_on discarded the job.
+        # failed if it raised, if retry_on scheduled a retry, or if discard_on discarded the job. A job that another one
+        # performs (`perform_now`) is a part of that one, and does not count.
         #
         # Owned by a runner. The threads that run jobs write; the node's main thread reads.
         class JobCounter
@@ -61,11 +62,13 @@ module Pando
 
           # Attempts that have ended, and those of them that have failed.
           attr_reader :done, :failed
+          # Grows with each job that begins or ends, also within another one.
+          attr_reader :progress
 
           def initialize
             @lock = Mutex.new
-            @done = @failed = 0
-            @threads = []
+            @done = @failed = @progress = 0
+            @threads = [] # once for each job that it performs
           end
 
           # @return [self] it counts from now on
@@ -73,7 +76,7 @@ module Pando
             @subscriptions = [ActiveSupport::Notifications.subscribe(PERFORM, self),
                               ActiveSupport::Notifications.subscribe(NOT_DONE) do |event|
                                 # A job that asks for a retry without an error has not failed.
-                                @lock.synchronize { @failed += 1 } if event.payload[:error]
+                                @lock.synchronize { @failed += 1 unless inner? } if event.payload[:error]
                               end]
             self
           end
@@ -83,26 +86,35 @@ module Pando
             @subscriptions = nil
           end
 
-          def in_progress = @threads.size
-
-          # @return [Integer] grows with each job that begins or ends
-          def progress = (2 * @done) + in_progress
+          def in_progress = threads.size
 
           def threads = @lock.synchronize { @threads.uniq }
 
           # @api private a job begins, in the thread that runs it
           def start(_name, _id, _payload)
-            @lock.synchronize { @threads << Thread.current }
+            @lock.synchronize do
+              @progress += 1
+              @threads << Thread.current
+            end
           end
 
           # @api private the job has ended
           def finish(_name, _id, payload)
             @lock.synchronize do
+              @progress += 1
+              inner = inner?
               @threads.delete_at(@threads.index(Thread.current) || @threads.size)
+              next if inner
+
               @done += 1
               @failed += 1 if payload[:exception_object]
             end
           end
+
+          private
+
+          # @return [Boolean] whether this thread performs a job within another one
+          def inner? = @threads.count(Thread.current) > 1
         end
       end
     end
