@@ -49,6 +49,9 @@ module Pando
         def write(value) = value.is_a?(Hash) ? value[:after].inspect : super
       end
 
+      # Keywords that do not apply with `queue_file: true`: config/queue.yml says them.
+      IN_QUEUE_FILE = %i[queues concurrency].freeze
+
       INHERIT = Object.new.freeze # take the value of the setting
       TIMEOUT = 600.0
 
@@ -199,7 +202,7 @@ module Pando
       end
 
       def refuse_beside_queue_file
-        said = [*%i[queues concurrency].select { |key| @said.key?(key) }, *@options.keys.grep(:polling_interval)]
+        said = [*IN_QUEUE_FILE.select { |key| @said.key?(key) }, *@options.keys.grep(:polling_interval)]
         return if said.empty?
 
         refuse("has both #{said.first}: and queue_file: true, which takes it from config/queue.yml: leave one out")

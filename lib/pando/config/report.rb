@@ -69,9 +69,10 @@ module Pando
         [kind.runner ? kind.runner.inspect : "of your own", *said].join(", ")
       end
 
-      # @return [Hash{Symbol => Array(Type, Object)}]
+      # @return [Hash{Symbol => Array(Type, Object)}] those that hold
       def node_values(kind)
-        NodeLine::KEYWORDS.except(:require).to_h { |key, keyword| [key, [keyword.type, kind.public_send(key)]] }
+        elsewhere = kind.options[:queue_file] ? NodeLine::IN_QUEUE_FILE : []
+        NodeLine::KEYWORDS.except(:require, *elsewhere).to_h { |key, keyword| [key, [keyword.type, kind.public_send(key)]] }
       end
 
       def blocks

@@ -68,6 +68,16 @@ class ReportTest < ConfigTestCase
     refute_match(/^# (Pools|Job nodes)/, report("workers 2").text)
   end
 
+  # config/queue.yml says them.
+  def test_a_node_with_a_queue_file_has_no_queues_of_its_own
+    shown = report("node :solid_queue, queue_file: true, count: 2")
+
+    assert_match(/^# node :solid_queue, .*count: 2/, shown.text)
+    refute_match(/queues:|concurrency:/, shown.text)
+    assert_empty(JSON.parse(shown.json).fetch("nodes").first.keys & %w[queues concurrency])
+    assert_match(/ concurrency: 5, queues: /, report("node :solid_queue, queue_file: false").text)
+  end
+
   def test_json_has_each_value_of_a_pool_with_its_source
     slow = JSON.parse(report(argv: %w[--threads 2]).json).fetch("pools").first
 
