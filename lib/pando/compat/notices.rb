@@ -89,8 +89,10 @@ module Pando
         return false unless hint || SETTINGS.key?(name) || OTHERS.include?(name)
         return false if hint&.start_with?("Leave it out") && hint != MISSING
 
-        !((FOLLOWED[name]&.match?(arguments) && !own_default?(arguments)) || needless?(name) || had?(name, arguments))
+        !(followed?(name, arguments) || needless?(name) || had?(name, arguments))
       end
+
+      def followed?(name, arguments) = FOLLOWED[name]&.match?(arguments) && !own_default?(arguments)
 
       # Rails writes its default in the same line. A longer one is the application's own, and Pando does not see it.
       def own_default?(arguments)
