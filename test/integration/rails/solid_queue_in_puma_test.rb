@@ -68,6 +68,20 @@ class SolidQueueInPumaTest < Minitest::Test
     assert_predicate @server.stop, :success?, @server.output
   end
 
+  # Their processes have no alive?: the oldest, and one that many use.
+  %w[1.0.0 1.2.1].each do |version|
+    define_method("test_the_thread_that_claims_jobs_is_replaced_in_solid_queue_#{version.tr(".", "_")}") do
+      use(version)
+      job("NoteJob", "word", "(Thread.list.each { |one| one.kill if one.name.to_s.start_with?(\"worker-\") } if " \
+                             "word == \"deadly\"; File.write(Rails.root.join(\"tmp/\#{word}.done\"), \"done\"))")
+      serve({ "SOLID_QUEUE_IN_PUMA" => "1" })
+      [later("deadly"), later("after"), later("mail", queue: "mails")].each { |word| wait_for(word) }
+
+      assert_empty(@server.events.select { |event| TROUBLE.match?(event["event"]) })
+      assert_predicate @server.stop, :success?, @server.output
+    end
+  end
+
   # There is one node, so that all jobs run beside each other.
   def test_a_job_that_kills_its_node_fails_and_the_one_beside_it_is_done
     deadly_job('Rails.root.join("tmp/begun").write("") && (sleep(0.05) until Rails.root.join("tmp/go").exist?).nil?')
@@ -126,6 +140,12 @@ class SolidQueueInPumaTest < Minitest::Test
     @app.write("config/recurring.yml", "production: {}\n")
     job("NoteJob", "word", "(word == \"deadly\" ? Process.kill(:KILL, Process.pid) : #{healthy}) && " \
                            "File.write(Rails.root.join(\"tmp/\#{word}.done\"), \"\#{Process.pid} \#{queue_name}\")")
+  end
+
+  # @param version [String] of Solid Queue
+  def use(version)
+    @app.write("Gemfile", @app.read("Gemfile").sub(/^gem "solid_queue".*$/, %(gem "solid_queue", "#{version}")))
+    Support::RailsApp.install_gems(@app.folder)
   end
 
   def job(name, parameters, line)

@@ -16,6 +16,10 @@ module Pando
         CHECK_EVERY = 1.0
         ORPHANS_EVERY = 30
         LAG_EVERY = 5
+        # After how many failed checks in a row the node is unhealthy, or its database lost, and after how many an error
+        # that lasts is told again.
+        FAILURES = 10
+        TELL_EVERY = 60
         # Seconds that a node waits for the database before it reports ready without it.
         PATIENCE = 5.0
         # How many nodes dispatch and schedule: while one is replaced, the other is there. Two dispatchers do no harm.
@@ -45,7 +49,7 @@ module Pando
           @watch = BrokerWatch.new(node)
           @orphaned_jobs = OrphanedJobs.new(node.kind, again: @options.fetch(:killed_jobs) == :again)
           @checked = Concurrent::Event.new
-          @checks = 0
+          @checks = @failures = 0
         end
 
         # @raise [StandardError] the database's error, unless the database is only down
@@ -80,7 +84,12 @@ module Pando
         def done = @counter.done
         def failed = @counter.failed
         def in_progress = @counter.in_progress
-        def healthy? = ("the thread that supervises its work has died" unless @checker.alive?)
+
+        def healthy?
+          return "the thread that supervises its work has died" unless @checker.alive?
+
+          @defect
+        end
 
         private
 
@@ -91,11 +100,12 @@ module Pando
           @orphaned_jobs.recover(@processes.flat_map(&:names)) if (@checks % ORPHANS_EVERY).zero?
           look_at_queues if (@checks % LAG_EVERY).zero?
           @checks += 1
-          @reported = nil
+          @failures = 0
+          @reported = @defect = nil
           @watch.found
         rescue StandardError => e
           @lag = @latency = nil
-          RailsApp.away?(e) ? @watch.lost(e) : report(e)
+          RailsApp.away?(e) ? @watch.lost(e) : fail_with(e)
         ensure
           @checked.set
         end
@@ -107,11 +117,20 @@ module Pando
           @latency = oldest ? [Time.now - oldest, 0.0].max : 0.0
         end
 
-        # Reports an error as Solid Queue does for its threads, but not every second.
-        def report(error)
+        # The database may answer again, and until then another node would fare no better. Any other error that lasts
+        # means that nobody looks after the threads of this node.
+        def fail_with(error)
           @trouble = error unless @checked.set?
-          return if @reported == error.class
+          report(error) if @reported != error.class || (@failures % TELL_EVERY).zero?
+          @failures += 1
+          return if @failures < FAILURES
+          return @watch.lost(error) if error.is_a?(::ActiveRecord::ActiveRecordError)
 
+          @defect = "its checks of Solid Queue fail again and again: #{error.message} (#{error.class})"
+        end
+
+        # Reports an error as Solid Queue does for its threads.
+        def report(error)
           @reported = error.class
           ::SolidQueue.instrument(:thread_error, error: error)
           ::SolidQueue.on_thread_error&.call(error)

@@ -99,6 +99,9 @@ module Pando
           # @return [Hash] saved with the registration
           def metadata = super.merge(life: ProcessIdentity.here)
 
+          # @return [Boolean, nil] whether its thread lives; Solid Queue tells only since 1.3
+          def alive? = @thread&.alive?
+
           # Only workers have jobs.
           def quiet = nil
           def busy? = false
@@ -165,13 +168,16 @@ module Pando
           def stop_heartbeat = (super if @closed || at_rest?)
 
           # The step of Solid Queue's loop in which its kinds of processes differ.
-          # @return [Numeric] seconds to sleep
+          # @return [Numeric] seconds to sleep; in 1.0 the number of jobs, and after 0 it sleeps for polling_interval
           def poll
             claims = @claims.synchronize { @claiming = !@quiet }
-            claims ? super : PAUSE
+            claims ? super : 0
           ensure
             @claims.synchronize { @claiming = false }
           end
+
+          # @param seconds [Numeric] 0: it claims no more jobs
+          def interruptible_sleep(seconds) = super(seconds.zero? ? PAUSE : seconds)
 
           # Before 1.5 this method had another name.
           def free = pool.respond_to?(:available_capacity) ? pool.available_capacity : pool.idle_threads
