@@ -11,6 +11,8 @@ module Pando
       # of config/queue.yml and config/recurring.yml. There is no Solid Queue supervisor: Pando is the supervisor.
       # Only a thread beside the jobs queries the database.
       class SolidQueue
+        # The first version that it works with.
+        SINCE = "1.0.0"
         # Seconds between two checks that all parts are alive, and after how many of them it looks at the claims of dead
         # processes and at the waiting jobs.
         CHECK_EVERY = 1.0
@@ -25,13 +27,13 @@ module Pando
         # How many nodes dispatch and schedule: while one is replaced, the other is there. Two dispatchers do no harm.
         # Two schedulers may, and ProcessList knows when.
         DISPATCHERS = 2
-
         # Further keywords of the node line: how many nodes dispatch; what happens to the jobs of a killed node; seconds
         # between two polls for jobs; whether the workers are those of config/queue.yml.
         OPTIONS = { dispatchers: DISPATCHERS, killed_jobs: :again, polling_interval: nil, queue_file: false }.freeze
 
         def self.load(kind)
           RailsApp.load(kind, "solid_queue", :SolidQueue)
+          check_version
           require "pando/swarm/runners/solid_queue/processes"
           require "pando/swarm/runners/solid_queue/orphaned_jobs"
           return unless kind.options[:queue_file]
@@ -39,6 +41,14 @@ module Pando
           ProcessList.check
           RailsApp.disconnect
         end
+
+        def self.check_version
+          return if Gem::Version.new(::SolidQueue::VERSION) >= Gem::Version.new(SINCE)
+
+          raise BootError, "node :solid_queue needs Solid Queue #{SINCE} or newer, and this is " \
+                           "#{::SolidQueue::VERSION} (bundle update solid_queue)"
+        end
+        private_class_method :check_version
 
         attr_reader :lag, :latency
 

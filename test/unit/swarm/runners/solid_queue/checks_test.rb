@@ -22,6 +22,11 @@ class SolidQueueChecksTest < Minitest::Test
     def alive? = true
   end
 
+  # Stands for an app that is loaded.
+  module Loaded
+    def load(*) = nil
+  end
+
   # One of Solid Queue's processes, as the runner sees it.
   class Part
     attr_accessor :error
@@ -55,6 +60,20 @@ class SolidQueueChecksTest < Minitest::Test
 
   def test_the_log_names_an_error_again_when_it_lasts
     assert_equal 3, after(121 => nil) { NoMethodError.new("again") }[:reports]
+  end
+
+  def test_a_version_that_is_too_old_fails_the_boot
+    message = in_child do
+      define
+      SolidQueue.const_set(:VERSION, "0.9.0")
+      Pando::Swarm::Runners::RailsApp.singleton_class.prepend(Loaded)
+      Pando::Swarm::Runners.load(:solid_queue).load(nil)
+    rescue Pando::BootError => e
+      e.message
+    end
+
+    assert_equal "node :solid_queue needs Solid Queue 1.0.0 or newer, and this is 0.9.0 (bundle update solid_queue)",
+                 message
   end
 
   private
