@@ -49,9 +49,19 @@ module Pando
         check_independence
         check_collections
         require "pando/swarm/job_handler"
-        runner = Swarm::Runners.load(@kind.runner) if @kind.runner
-        runner ? runner.load(@kind) : Swarm::RequiredFiles.load(@kind)
-        @make = runner ? runner.method(:new) : @kind.factory
+        @runner = Swarm::Runners.load(@kind.runner) if @kind.runner
+        @runner ? @runner.load(@kind) : Swarm::RequiredFiles.load(@kind)
+        @make = @runner ? @runner.method(:new) : @kind.factory
+      end
+
+      # Some runners know what their threads need.
+      def check_connections
+        need = @runner.connections(@kind) if @runner.respond_to?(:connections)
+        return unless need
+
+        few = ForkSafety::Libraries::ActiveRecordPools.smaller_than(need.least)
+        few = few.slice(need.database) if need.database
+        tell_few(few, need.threads, need.wanted)
       end
 
       # Its first mold may be forked from the HTTP workers', but later ones may have to boot by themselves.

@@ -259,10 +259,13 @@ module Pando
         Events.emit("gc.deferral_unavailable", setting: "gc major: #{@config.gc_major.inspect}", reason: reason)
       end
 
-      def check_connections
-        ForkSafety::Libraries::ActiveRecordPools.smaller_than(threads).each do |database, connections|
+      def check_connections = tell_few(ForkSafety::Libraries::ActiveRecordPools.smaller_than(threads), threads)
+
+      # @param databases [Hash{String => Integer}] their connections @param wanted [Integer] how many are enough
+      def tell_few(databases, threads, wanted = threads)
+        databases.each do |database, connections|
           Events.emit("connections.few", name: database, connections: connections, threads: threads,
-                                         advice: "set max_connections (pool before Rails 8.1) to #{threads} in " \
+                                         advice: "set max_connections (pool before Rails 8.1) to #{wanted} in " \
                                                  "config/database.yml")
         end
       end

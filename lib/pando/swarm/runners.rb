@@ -122,6 +122,12 @@ module Pando
       end
     end
 
+    # The connections of Active Record's that a node needs: for its threads that run jobs, and at least as many as its
+    # jobs can work with. `database` is the name of the only database that this applies to, or nil.
+    #
+    # @api private
+    ConnectionNeed = Struct.new(:database, :threads, :least, :wanted)
+
     # The outcome of the start of a thread. The starting thread waits for it; the new thread sets it once.
     #
     # Made by a part of a runner that connects in a thread of its own, in a node.

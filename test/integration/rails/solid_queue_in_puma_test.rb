@@ -54,6 +54,7 @@ class SolidQueueInPumaTest < Minitest::Test
     followed = @server.events("setting.followed")
 
     assert_equal(["SOLID_QUEUE_IN_PUMA"], followed.map { |event| event["name"] })
+    assert_few_connections(@server.wait_past("connections.few"))
     done = [later("plain"), later("mail", queue: "mails"), later("delayed", wait: 0.5)].map { |word| wait_for(word) }
     nodes = @server.nodes("solid_queue").map { |node| node.pid.to_s }
     assert_equal 1, nodes.size
@@ -158,6 +159,12 @@ class SolidQueueInPumaTest < Minitest::Test
     @server = @app.serve(environment: "production", config: "workers 2\nrollout canary: false\n#{config}", env: env,
                          ready: false)
     @server.wait_past("generation.current", patience: 120, **pools)
+  end
+
+  # Three workers have five threads, and a pool has five connections.
+  def assert_few_connections(few)
+    assert_equal(["queue", 5, 5], few.values_at("name", "connections", "threads"))
+    assert_includes(few["advice"], "to 17 in config/database.yml")
   end
 
   # @return [String] the word

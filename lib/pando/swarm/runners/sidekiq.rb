@@ -40,6 +40,9 @@ module Pando
           # Closes the jobs' connections, as far as Pando knows them.
           def disconnect = (RailsApp.disconnect if defined?(::ActiveRecord::Base))
 
+          # @return [ConnectionNeed]
+          def connections(kind) = ConnectionNeed.new(nil, *[kind.concurrency] * 3)
+
           private
 
           def require_sidekiq

@@ -27,6 +27,9 @@ module Pando
         # How many nodes dispatch and schedule: while one is replaced, the other is there. Two dispatchers do no harm.
         # Two schedulers may, and ProcessList knows when.
         DISPATCHERS = 2
+        # Connections that a dispatcher and the scheduler take.
+        DISPATCHING = 3 + 2
+
         # Further keywords of the node line: how many nodes dispatch; what happens to the jobs of a killed node; seconds
         # between two polls for jobs; whether the workers are those of config/queue.yml.
         OPTIONS = { dispatchers: DISPATCHERS, killed_jobs: :again, polling_interval: nil, queue_file: false }.freeze
@@ -49,6 +52,19 @@ module Pando
                            "#{::SolidQueue::VERSION} (bundle update solid_queue)"
         end
         private_class_method :check_version
+
+        # Too few are those that Solid Queue itself refuses, so the connections of jobs and two more.
+        # @return [ConnectionNeed, nil] nil: unknown, because the database is down
+        def self.connections(kind)
+          threads = ProcessList.threads(kind)
+          jobs = threads.sum
+          loops = (2 * threads.size) + 1 + (kind.options.fetch(:dispatchers, DISPATCHERS).positive? ? DISPATCHING : 0)
+          ConnectionNeed.new(::SolidQueue::Record.connection_pool.db_config.name, jobs, jobs + 2, jobs + loops)
+        rescue ::ActiveRecord::ActiveRecordError
+          nil
+        ensure
+          RailsApp.disconnect
+        end
 
         attr_reader :lag, :latency
 

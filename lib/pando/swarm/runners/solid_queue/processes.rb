@@ -203,6 +203,13 @@ module Pando
               configured(:worker).flat_map { |one| [*one.attributes[:queues]] }.uniq
             end
 
+            # @return [Array<Integer>] the threads of each worker in a node
+            def threads(kind)
+              return [kind.concurrency] unless kind.options[:queue_file]
+
+              configured(:worker).map { |one| one.attributes.fetch(:threads) }
+            end
+
             # Checks config/queue.yml as bin/jobs does, for a node that runs its workers.
             def check
               configuration = ::SolidQueue::Configuration.new
