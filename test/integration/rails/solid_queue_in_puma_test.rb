@@ -73,11 +73,12 @@ class SolidQueueInPumaTest < Minitest::Test
   %w[1.0.0 1.2.1].each do |version|
     define_method("test_the_thread_that_claims_jobs_is_replaced_in_solid_queue_#{version.tr(".", "_")}") do
       use(version)
-      job("NoteJob", "word", "(Thread.list.each { |one| one.kill if one.name.to_s.start_with?(\"worker-\") } if " \
-                             "word == \"deadly\"; File.write(Rails.root.join(\"tmp/\#{word}.done\"), \"done\"))")
+      job("NoteJob", "word", "(Thread.list.each { |one| one.kill if /\\Aworker-\\h{20}/.match?(one.name) } if " \
+                             "word == \"deadly\"; File.write(Rails.root.join(\"tmp/\#{word}.done\"), Process.pid))")
       serve({ "SOLID_QUEUE_IN_PUMA" => "1" })
-      [later("deadly"), later("after"), later("mail", queue: "mails")].each { |word| wait_for(word) }
+      nodes = [later("deadly"), later("after"), later("mail", queue: "mails")].flat_map { |word| wait_for(word) }
 
+      assert_equal 1, nodes.uniq.size
       assert_empty(@server.events.select { |event| TROUBLE.match?(event["event"]) })
       assert_predicate @server.stop, :success?, @server.output
     end
