@@ -110,7 +110,60 @@ class ResqueRunnerTest < Minitest::Test
     stop
   end
 
+  # Each job ends before the next heartbeat is due, and the queue is never empty.
+  def test_a_node_that_is_never_idle_sends_heartbeats_counts_waiting_jobs_and_keeps_its_name
+    assert_nil start
+    order("'busy', 'again', #{go_file.dump}")
+    2.times do
+      before = heartbeats
+      wait_until(message: "a later heartbeat") { heartbeats != before }
+    end
+    assert_kind_of Integer, console.call("@runner.lag")
+    error, message = console.call("(@first = @runner) && nil") || start
+
+    assert_equal "Pando::BootError", error
+    assert_match(/another node, which is alive/, message)
+    assert_equal 1, console.call("workers.size")
+  ensure
+    go
+    console.call("(@first || @runner).stop && nil")
+  end
+
+  # Another node took it for dead, because it or its Redis had been stopped for a while.
+  def test_a_node_that_was_unregistered_registers_again
+    assert_nil start
+    order("'long', 'until', #{go_file.dump}")
+    wait_for_notes("begun", %w[long])
+    assert_nil console.call("Resque.workers.each(&:unregister_worker) && nil")
+    wait_until(message: "its name in the list") { console.call("workers").one? }
+    order("'dead', 'kill'")
+    go
+    wait_until(message: "two jobs") { console.call("state").first == 2 }
+
+    assert_equal([["Resque::DirtyExit", "Job still being processed"], "Resque::DirtyExit"],
+                 console.call("failures").then { |first, second| [first, second.first] })
+    stop
+    assert_empty console.call("workers")
+  end
+
+  # They could not send heartbeats while Redis was down.
+  def test_a_node_that_starts_while_redis_is_down_takes_no_other_node_for_dead_yet
+    console.call("Resque.heartbeat_interval = 60")
+    @redis.call("SADD", "resque:workers", "other:1:notes")
+    @redis.call("HSET", "resque:workers:heartbeat", "other:1:notes", "2001-01-01T00:00:00Z")
+    @redis.restart_loading
+    assert_nil start
+    @redis.load_the_rest
+    wait_until(message: "the new node in the list") { console.call("workers").grep(/\.pando:/).one? }
+
+    assert_includes console.call("workers"), "other:1:notes"
+    stop
+  end
+
   private
+
+  # @return [Array<String>] the names of workers and the times
+  def heartbeats = @redis.call("HGETALL", "resque:workers:heartbeat")
 
   # Renews the heartbeat of each worker that is listed.
   def beat

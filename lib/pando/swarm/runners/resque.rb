@@ -19,7 +19,8 @@ module Pando
       # and cleans up after killed nodes. When Redis is down it keeps what it has and tries again, later each time.
       class Resque
         INTERVAL = 1.0 # seconds between two checks of empty queues
-        MAINTAIN_EVERY = 5 # seconds
+        # Seconds between two heartbeats, also while jobs run. Resque's heartbeat_interval counts if it is shorter.
+        MAINTAIN_EVERY = 5
         # Seconds that its thread has to end, in addition to the child's time.
         END_WITHIN = 6
 
@@ -44,7 +45,7 @@ module Pando
           @interval = node.options.fetch(:interval, INTERVAL)
           @job_timeout = node.options[:job_timeout]
           @worker = Worker.new(*node.queues)
-          @done = @failed = 0
+          @done = @failed = @prune_at = 0
           @quiet = @ended = @taking = @working = false
         end
 
@@ -101,7 +102,8 @@ module Pando
         def announce
           replace_namesake if ::Resque::Worker.exists?(@worker.to_s)
           @worker.heartbeat!
-          @worker.prune_dead_workers
+          redis_found
+          prune
         end
 
         # A node that was killed with its container has the same name as this one, if the container was restarted. This
@@ -127,9 +129,11 @@ module Pando
 
         def register
           @worker.register_worker
-          @maintain_at = Sys.now + MAINTAIN_EVERY
-          @prune_at = Sys.now
+          @maintain_at = Sys.now + rhythm
         end
+
+        def rhythm = [MAINTAIN_EVERY, ::Resque.heartbeat_interval].min
+        def rest = [@maintain_at - Sys.now, 0].max
 
         def unregister
           @worker.unregister_worker
@@ -148,13 +152,14 @@ module Pando
 
         def here = { slot: @node.number, pid: Process.pid }
 
+        # Without a pause between two jobs, too, the others must see that this node is alive.
         def take_job
+          maintain
           @taking = true
           job = retry_while_down { @worker.reserve unless @quiet || @worker.paused? }
           return run_job(job) if job
 
           @taking = false
-          maintain
           @wakeup.wait(@interval) unless @quiet
         ensure
           @taking = false
@@ -198,7 +203,7 @@ module Pando
         end
 
         def await(child)
-          maintain until @wakeup.wait([child.enforce_timeout(@ended), MAINTAIN_EVERY].compact.min, child)
+          maintain until @wakeup.wait([child.enforce_timeout(@ended), rest].compact.min, child)
           child.reap
         end
 
@@ -207,14 +212,25 @@ module Pando
         def maintain
           return if Sys.now < @maintain_at
 
-          @maintain_at = Sys.now + MAINTAIN_EVERY
-          @worker.heartbeat!
+          @maintain_at = Sys.now + rhythm
+          renew
           redis_found
-          @worker.prune_dead_workers if Sys.now > @prune_at && !@quiet
+          prune unless @quiet
           @lag = @worker.queues.sum { |queue| ::Resque.size(queue) }
         rescue ::Redis::BaseError, *Worker::AWAY => e
           @lag = nil
           @watch.lost(e)
+        end
+
+        def prune
+          @worker.prune_dead_workers if Sys.now > @prune_at
+        end
+
+        # Others take a node for dead that was stopped or cut off for long, and unregister it. Unless it registers again,
+        # nobody misses it when it is killed.
+        def renew
+          @worker.heartbeat!
+          @worker.register_worker unless ::Resque::Worker.exists?(@worker.to_s)
         end
 
         # Tries again and again while Redis is down.
