@@ -34,14 +34,22 @@ module Pando
       attr_reader :queues
       # @return [Hash{Symbol => Object}] the other keywords of the `node` line
       attr_reader :options
+      # @return [Float] seconds that a process has to finish the work that libraries have queued in it, when its last
+      #   job has ended
+      attr_reader :finish_within
 
-      # @param kind [Config::NodeKind] @param number [Integer]
-      def initialize(kind, number)
+      # Of the default `stop_timeout`.
+      FINISH_WITHIN = 20.0
+      private_constant :FINISH_WITHIN
+
+      # @param kind [Config::NodeKind] @param number [Integer] @param finish_within [Float]
+      def initialize(kind, number, finish_within: FINISH_WITHIN)
         @kind = kind.name
         @number = number
         @concurrency = kind.concurrency
         @queues = kind.queues
         @options = kind.options
+        @finish_within = finish_within
       end
 
       # @return [String] such as "sidekiq 0"

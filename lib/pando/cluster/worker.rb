@@ -47,6 +47,9 @@ module Pando
       # @return [Integer] jobs done since this process was forked
       def requests = row.requests
 
+      # @return [Float] seconds that work which libraries have queued has at its end, if there is no hurry
+      def finish_within = usable(options.stop_timeout)
+
       # Tells the monitor whether this process may become a mold.
       def fork_safe=(safe)
         safe ? row.fork_safe! : row.fork_unsafe!
@@ -210,7 +213,7 @@ module Pando
       # The application's last hook comes between: it may still use the connections that it has taken over.
       def part_with_clients(by)
         payload.say_goodbye(by)
-        payload.finish_queues(self, by || (Sys.now + usable(options.stop_timeout))) do
+        payload.finish_queues(self, by || (Sys.now + finish_within)) do
           payload.run_hook(:before_worker_exit, self)
         end
         payload.hang_up(server_stops?, by)

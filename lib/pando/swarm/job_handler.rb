@@ -34,7 +34,7 @@ module Pando
       # Runs in the new node, before it reports ready.
       def start(worker)
         @worker = worker
-        @node = Node.new(@kind, worker.slot)
+        @node = Node.new(@kind, worker.slot, finish_within: worker.finish_within)
         set_traps
         start_runner
         @collector.start(worker)

@@ -68,6 +68,32 @@ class ResqueNodesTest < Minitest::Test
     assert_includes %w[Resque::TermException Resque::DirtyExit], console.call("failures").last.first
   end
 
+  # Its process has four fifths of stop_timeout for it.
+  def test_work_that_a_job_queues_in_its_process_is_done_or_named
+    server = swarm(line(count: 1), config: "stop_timeout 6")
+    enqueue("early", 1, "queue")
+    wait_for_notes("queued", %w[early00 early01])
+    enqueue("late", 1, "queue never")
+    dropped = server.wait_past("work.dropped")
+
+    assert_equal ["concurrent-ruby", 2, 0], dropped.values_at("library", "count", "slot")
+    assert_match(/resque_jobs\.rb:\d+:in .* \(running\)/, dropped["names"].to_s)
+    assert_equal note_of("done", "late0")["pid"], dropped["pid"]
+    enqueue("next", 1)
+    wait_for_notes("done", %w[next0])
+    assert_empty console.call("failures")
+  end
+
+  def test_work_that_a_job_queues_belongs_to_the_time_of_the_job
+    server = swarm("#{line(count: 1)}, job_timeout: 0.5", config: "stop_timeout 600")
+    enqueue("late", 1, "queue never")
+
+    assert_equal 2, server.wait_past("work.dropped")["count"]
+    enqueue("next", 1)
+    wait_for_notes("done", %w[next0])
+    assert_empty console.call("failures")
+  end
+
   # As in a container that was killed and started again: the host's name and the pids are the same.
   def test_the_job_of_a_killed_node_is_not_lost_to_one_of_the_same_name
     console.call("leave_a_dead_worker('notes', 'lost')")

@@ -27,6 +27,7 @@ class SwarmJobHandlerTest < Minitest::Test
   # Stands for Cluster::Worker.
   class Worker
     def slot = 0
+    def finish_within = 1.0
     def row = self
     %i[jobs_finished set_load job_started jobs_rest].each { |name| define_method(name) { |*| nil } }
   end

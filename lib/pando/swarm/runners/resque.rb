@@ -41,7 +41,6 @@ module Pando
         def initialize(node)
           @node = node
           @watch = BrokerWatch.new(node)
-          @title = "job of #{node}"
           @interval = node.options.fetch(:interval, INTERVAL)
           @job_timeout = node.options[:job_timeout]
           @worker = Worker.new(*node.queues)
@@ -178,7 +177,7 @@ module Pando
 
         def succeeds?(job)
           @worker.run_hook(:before_fork, job)
-          child = Child.new(@worker, job, @title, @job_timeout)
+          child = Child.new(@worker, job, @node, @job_timeout)
         rescue StandardError => e # the hook raised, or the kernel refuses another process
           @worker.report_failed_job(job, e)
           false
@@ -226,8 +225,8 @@ module Pando
           @worker.prune_dead_workers if Sys.now > @prune_at
         end
 
-        # Others take a node for dead that was stopped or cut off for long, and unregister it. Unless it registers again,
-        # nobody misses it when it is killed.
+        # Others take a node for dead that was stopped or cut off for long, and unregister it. It registers again, since
+        # otherwise nobody misses it when it is killed.
         def renew
           @worker.heartbeat!
           @worker.register_worker unless ::Resque::Worker.exists?(@worker.to_s)

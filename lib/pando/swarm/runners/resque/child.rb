@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/events"
+require "pando/fork_safety/queued_work"
 require "pando/pidfd"
 require "pando/sys"
 
@@ -11,15 +13,16 @@ module Pando
         # thread, whose child it is.
         class Child
           FAILED = 70 # its exit status after it has reported a failure to Resque
+          SAY_WITHIN = 0.5 # seconds that its last lines have to be written
 
-          # @param title [String] for the process list
-          # @param seconds [Numeric, nil] how long the job may take
-          def initialize(worker, job, title, seconds)
+          # @param node [Node] @param seconds [Numeric, nil] how long the job may take
+          def initialize(worker, job, node, seconds)
             @worker = worker
+            @node = node
             @patience = worker.term_timeout
             @end_at = Sys.now + seconds if seconds
-            node = Process.pid
-            @pid = fork { work(node, job, title) }
+            parent = Process.pid
+            @pid = fork { work(parent, job) }
             @pidfd = watch
           end
 
@@ -68,15 +71,16 @@ module Pando
           end
 
           # Does what Resque's worker does in its child. The process dies with the thread that forked it.
-          def work(node, job, title)
+          def work(parent, job)
             Sys.die_with_parent!
             @worker.forget_failures # of the node: only this job's count
-            exit!(FAILED) unless Process.ppid == node
+            exit!(FAILED) unless Process.ppid == parent
             @worker.unregister_signal_handlers
-            Process.setproctitle("pando #{title} #{job.payload_class_name}")
+            Process.setproctitle("pando job of #{@node} #{job.payload_class_name}")
             @worker.fork_per_job = false # this process is the fork
             connect
             perform(job)
+            finish_queues
             exit!(@worker.reported_failure? ? FAILED : 0)
           end
 
@@ -87,6 +91,29 @@ module Pando
           else
             @worker.perform(job)
           end
+
+          # Libraries work off their queues in threads, and none of the node's is here: a process without threads has
+          # nothing to finish. That spares it the search.
+          def finish_queues(by = Sys.now + @node.finish_within)
+            return if Thread.list.one?
+
+            finish_by(by)
+          rescue ::Resque::TermException # its time is over, or the node ends
+            finish_by(Sys.now)
+          end
+
+          def finish_by(time)
+            ForkSafety::QueuedWork.finish(time, method(:report)).each do |dropped|
+              Events.emit("work.dropped", **here, library: dropped.library, count: dropped.pieces, names: dropped.names)
+            end
+            Events.proceed(SAY_WITHIN)
+          end
+
+          def report(library, error)
+            Events.emit("library.failed", **here, library: library, reason: "#{error.message} (#{error.class})")
+          end
+
+          def here = { slot: @node.number, pid: Process.pid }
 
           # Waits for Redis: the job exists nowhere else.
           def connect
