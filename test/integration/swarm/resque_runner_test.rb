@@ -110,6 +110,18 @@ class ResqueRunnerTest < Minitest::Test
     stop
   end
 
+  def test_a_job_whose_class_fails_to_load_fails
+    file = File.join(@folder, "broken_job.rb")
+    File.write(file, "raise 'no'")
+    console.call("Object.autoload(:BrokenJob, #{file.dump})")
+    assert_nil start
+    console.call("Resque.push('notes', class: 'BrokenJob', args: [])")
+    wait_until(message: "the job") { console.call("state").first == 1 }
+
+    assert_equal [%w[RuntimeError no]], console.call("failures")
+    stop
+  end
+
   # Each job ends before the next heartbeat is due, and the queue is never empty.
   def test_a_node_that_is_never_idle_sends_heartbeats_counts_waiting_jobs_and_keeps_its_name
     assert_nil start

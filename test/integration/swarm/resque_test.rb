@@ -57,6 +57,7 @@ class ResqueNodesTest < Minitest::Test
     assert_equal %w[Resque::TermException SIGTERM], late
     assert_equal %w[bad dead good late0], names("begun")
     assert_equal "resque", note_of("done", "active")["adapter"]
+    assert_equal "pando job of resque 0 ActiveNoteJob", note_of("done", "active")["title"]
   end
 
   def test_its_runner_keeps_the_rules_and_ends_jobs_that_take_too_long

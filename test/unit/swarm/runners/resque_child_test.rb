@@ -9,7 +9,7 @@ require "pando/pidfd"
 class SwarmResqueChildTest < Minitest::Test
   include Support::InChild
 
-  Job = Struct.new(:payload_class_name)
+  Job = Struct.new(:payload)
 
   # Of the methods that a child uses, those that matter here.
   module Worker
@@ -27,7 +27,7 @@ class SwarmResqueChildTest < Minitest::Test
       node = worker
       begin
         Pando::Pidfd.stub(:new, ->(_) { raise Errno::EMFILE }) do
-          Pando::Swarm::Runners::Resque::Child.new(node, Job.new("Mails"), "node", nil)
+          Pando::Swarm::Runners::Resque::Child.new(node, Job.new({ "class" => "Mails" }), "node", nil)
         end
       rescue Errno::EMFILE => e
         { raised: e.class.name, child: child? }
@@ -35,6 +35,22 @@ class SwarmResqueChildTest < Minitest::Test
     end
 
     assert_equal({ raised: "Errno::EMFILE", child: false }, result)
+  end
+
+  # What is in Redis may come from anybody.
+  def test_the_name_of_a_job_is_that_of_its_class_or_none
+    wrapper = "ActiveJob::QueueAdapters::ResqueAdapter::JobWrapper"
+    payloads = [{ "class" => "Mails", "args" => [{ "job_class" => "Other" }] },
+                { "class" => wrapper, "args" => [{ "job_class" => "Admin::WelcomeJob" }] },
+                *[nil, 7, [7], ["x"], [{}], { "job_class" => "A" }].map { |list| { "class" => wrapper, "args" => list } },
+                *[nil, 7, "", "a" * 101, "a\nb", "a\0", "a\e[2J", "a b", "\xff"].map { |name| { "class" => name } },
+                { "class" => wrapper, "args" => [{ "job_class" => "x" * 200 }] }, { "class" => "Ünd::Ärger" }, nil, "x"]
+    names = in_child do
+      worker
+      payloads.map { |payload| Pando::Swarm::Runners::Resque::Child.name_of(payload) }
+    end
+
+    assert_equal ["Mails", "Admin::WelcomeJob", *[wrapper] * 6, *["?"] * 9, wrapper, "Ünd::Ärger", "?", "?"], names
   end
 
   private

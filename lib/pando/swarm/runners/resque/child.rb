@@ -15,6 +15,21 @@ module Pando
           FAILED = 70 # its exit status after it has reported a failure to Resque
           SAY_WITHIN = 0.5 # seconds that its last lines have to be written
 
+          # The class of Rails' adapter. The job's own one is in its argument.
+          WRAPPER = "ActiveJob::QueueAdapters::ResqueAdapter::JobWrapper"
+          # What is shown as a name. The payload may come from anybody who can write to Redis.
+          NAME = /\A[[:word:]:]{1,100}\z/
+
+          # @param payload [Object] of a job
+          # @return [String] its class, for people
+          def self.name_of(payload)
+            payload = {} unless payload.is_a?(Hash)
+            name, arguments = payload.values_at("class", "args")
+            first = arguments.first if arguments.is_a?(Array)
+            inner = first["job_class"] if name == WRAPPER && first.is_a?(Hash)
+            [inner, name].find { |text| text.is_a?(String) && text.valid_encoding? && NAME.match?(text) } || "?"
+          end
+
           # @param node [Node] @param seconds [Numeric, nil] how long the job may take
           def initialize(worker, job, node, seconds)
             @worker = worker
@@ -76,7 +91,7 @@ module Pando
             @worker.forget_failures # of the node: only this job's count
             exit!(FAILED) unless Process.ppid == parent
             @worker.unregister_signal_handlers
-            Process.setproctitle("pando job of #{@node} #{job.payload_class_name}")
+            Process.setproctitle("pando job of #{@node} #{Child.name_of(job.payload)}")
             @worker.fork_per_job = false # this process is the fork
             connect
             perform(job)
