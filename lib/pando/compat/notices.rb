@@ -230,7 +230,7 @@ module Pando
       end
 
       # @return [Array<Array(String, String, String)>] name, reason and advice
-      def ignored = [*puma_file, plugin, solid_queue, max_threads, rails_max_threads].compact
+      def ignored = [*puma_file, plugin, solid_queue, fork_per_job, max_threads, rails_max_threads].compact
 
       private
 
@@ -284,6 +284,13 @@ module Pando
 
         [SolidQueue::VARIABLE, "no jobs run: #{SolidQueue.obstacle(@config.directory, @env)}",
          "run bundle install, or unset it"]
+      end
+
+      # Resque follows it.
+      def fork_per_job
+        return unless @env["FORK_PER_JOB"] == "false" && @config.nodes.any? { |kind| kind.runner == :resque }
+
+        ["FORK_PER_JOB", "a node of Resque runs each job in a process of its own", "unset it (docs/swarm/resque.md)"]
       end
 
       def jobs = @config.nodes.select { |kind| kind.runner == :solid_queue }

@@ -318,6 +318,17 @@ class CompatNoticesTest < ConfigTestCase
     assert_empty ignored(IN_PUMA.merge("RAILS_MAX_THREADS" => "5"))
   end
 
+  def test_a_process_for_each_job_of_resque
+    write("config/pando.rb", "workers 0\nnode :resque")
+    setting, reason, = ignored("FORK_PER_JOB" => "false").first
+
+    assert_equal "FORK_PER_JOB", setting
+    assert_match(/a process of its own/, reason)
+    assert_empty ignored("FORK_PER_JOB" => "true")
+    write("config/pando.rb", "workers 0\nnode :sidekiq")
+    assert_empty ignored("FORK_PER_JOB" => "false")
+  end
+
   def test_the_lock_file_of_another_gemfile
     rails_app
     File.rename(File.join(@dir, "Gemfile.lock"), File.join(@dir, "Other.lock"))

@@ -40,9 +40,9 @@ class SwarmResqueChildTest < Minitest::Test
   # What is in Redis may come from anybody.
   def test_the_name_of_a_job_is_that_of_its_class_or_none
     wrapper = "ActiveJob::QueueAdapters::ResqueAdapter::JobWrapper"
+    wrapped = [{ "job_class" => "Admin::WelcomeJob" }], nil, 7, [7], ["x"], [{}], { "job_class" => "A" }
     payloads = [{ "class" => "Mails", "args" => [{ "job_class" => "Other" }] },
-                { "class" => wrapper, "args" => [{ "job_class" => "Admin::WelcomeJob" }] },
-                *[nil, 7, [7], ["x"], [{}], { "job_class" => "A" }].map { |list| { "class" => wrapper, "args" => list } },
+                *wrapped.map { |arguments| { "class" => wrapper, "args" => arguments } },
                 *[nil, 7, "", "a" * 101, "a\nb", "a\0", "a\e[2J", "a b", "\xff"].map { |name| { "class" => name } },
                 { "class" => wrapper, "args" => [{ "job_class" => "x" * 200 }] }, { "class" => "Ünd::Ärger" }, nil, "x"]
     names = in_child do
