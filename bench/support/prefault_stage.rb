@@ -82,7 +82,7 @@ module Bench
         began = @server.wait_for("refork.started", "refork.refused", patience: PATIENCE) { @server.signal("USR2") }
         next sleep(1) if began["event"] == "refork.refused"
 
-        ended = @server.wait_past("refork.finished", "generation.discarded", patience: PATIENCE,
+        ended = @server.wait_past("refork.finished", "refork.failed", patience: PATIENCE,
                                                                              generation: began["generation"])
         return if ended["event"] == "refork.finished"
       end

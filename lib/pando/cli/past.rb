@@ -203,8 +203,8 @@ module Pando
         end
       end
 
-      # A refork that began and was refused then has failed, which is an event of its own. One that fails after its
-      # end was taken back.
+      # If a refork had begun before it was refused, `refork.failed` tells of its end. One that fails after it had
+      # finished is shown as taken back.
       def told_otherwise?(event, started)
         case event["event"]
         when "refork.refused" then event.key?("generation")

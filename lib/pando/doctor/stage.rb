@@ -36,7 +36,7 @@ module Pando
       LAST_REPORT = 5.0 # seconds
       LIVENESS_INTERVAL = 0.1 # seconds between two looks whether the server is still alive
       ENDED = %w[worker.exited worker.lost worker.killed worker.leaving].freeze
-      # Ends of a refork. One that began and was refused then has also failed.
+      # Ends of a refork. If it had begun before it was refused, `refork.failed` is its end.
       REFORKED = %w[refork.finished refork.refused refork.failed monitor.stopped].freeze
       # Refusals that waiting does not change.
       LASTING = /\Areforking is switched off|made each of them unsafe to fork/

@@ -47,12 +47,13 @@ module Pando
         # Waits as {wait} does, then flushes buffered data. What it finds then may have begun after the last look: it is
         # waited for as well. Work that is scheduled for later stays the same.
         #
+        # @param flush_within [Float, nil] seconds for the flushes of one look; nil: all of the time
         # @return [Array<Dropped>] the work that would be lost now
-        def finish(by, on_failure = nil, &look)
+        def finish(by, on_failure = nil, flush_within: nil, &look)
           before = nil
           loop do
             wait(by, on_failure, &look)
-            left = telling(on_failure) { unfinished(by) }
+            left = telling(on_failure) { unfinished([by, *(Sys.now + flush_within if flush_within)].min) }
             return left if left.empty? || left == before || Sys.now >= by
 
             before = left

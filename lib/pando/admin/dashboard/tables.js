@@ -51,8 +51,8 @@ function changes(events, samples) {
   return rows.sort((one, other) => other.time - one.time);
 }
 
-// A refork that began and was refused then has failed, which is an event of its own. One that fails after its end was
-// taken back.
+// If a refork had begun before it was refused, `refork.failed` tells of its end. One that fails after it had finished is
+// shown as taken back.
 function toldOtherwise(event, started) {
   return (event.event === "refork.refused" && event.generation !== undefined) ||
     (event.event === "refork.failed" && started?.generation !== event.generation);

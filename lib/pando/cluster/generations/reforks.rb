@@ -142,7 +142,7 @@ module Pando
 
         # @param refork [Boolean] whether the mold was for a refork
         def refused_by(worker, obstacle, refork: true, **facts)
-          begun = @generations.upcoming&.number
+          begun = @generations.upcoming&.number if refork
           refuse(obstacle, (@wanted if refork), **{ generation: begun }.compact,
                                                 slot: worker.slot, source: worker.pid, **facts)
         end

@@ -48,7 +48,10 @@ module Pando
           #
           # @return [Array<String>] what did not end in time, or not as it should have
           def stop(seconds = LONGEST)
-            [*(stop_parts(Sys.now + seconds) if server && running?), *@untold]
+            left = stop_parts(Sys.now + seconds) if server && running?
+            untold = @untold
+            @untold = nil
+            [*left, *untold]
           end
 
           # In a child: forgets the inherited parts, which belong to the parent. Threads of the parent may have started

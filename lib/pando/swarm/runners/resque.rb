@@ -159,7 +159,7 @@ module Pando
           return run_job(job) if job
 
           @taking = false
-          @wakeup.wait(@interval) unless @quiet
+          @wakeup.wait([@interval, rest].min) unless @quiet
         ensure
           @taking = false
         end

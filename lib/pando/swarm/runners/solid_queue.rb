@@ -76,6 +76,7 @@ module Pando
           @orphaned_jobs = OrphanedJobs.new(node.kind, again: @options.fetch(:killed_jobs) == :again)
           @checked = Concurrent::Event.new
           @checks = @failures = 0
+          @told = []
         end
 
         # @raise [StandardError] the database's error, unless the database is only down
@@ -123,8 +124,7 @@ module Pando
         def check
           restart_dead
           @processes.each(&:remove_dead)
-          @orphaned_jobs.recover(@processes.flat_map(&:names)) if (@checks % ORPHANS_EVERY).zero?
-          look_at_queues if (@checks % LAG_EVERY).zero?
+          look_around
           @checks += 1
           @failures = 0
           @reported = @defect = nil
@@ -134,6 +134,17 @@ module Pando
           RailsApp.away?(e) ? @watch.lost(e) : fail_with(e)
         ensure
           @checked.set
+        end
+
+        # Whatever else than a query fails here, such as one bad row, keeps no thread of this node from its work.
+        def look_around
+          @orphaned_jobs.recover(@processes.flat_map(&:names)) if (@checks % ORPHANS_EVERY).zero?
+          look_at_queues if (@checks % LAG_EVERY).zero?
+        rescue StandardError => e
+          raise if RailsApp.away?(e) || e.is_a?(::ActiveRecord::ActiveRecordError)
+
+          tell(e) unless @told.include?(e.class)
+          @told |= [e.class]
         end
 
         def look_at_queues
@@ -158,6 +169,10 @@ module Pando
         # Reports an error as Solid Queue does for its threads.
         def report(error)
           @reported = error.class
+          tell(error)
+        end
+
+        def tell(error)
           ::SolidQueue.instrument(:thread_error, error: error)
           ::SolidQueue.on_thread_error&.call(error)
         end

@@ -58,6 +58,17 @@ class ClusterRefusedReforkTest < Minitest::Test
     assert_equal([WHY, WHY], refused)
   end
 
+  # It takes the place of a dead mold, which is no refork.
+  def test_a_worker_that_does_not_become_the_next_mold_ends_no_refork
+    booted(workers: 2)
+    cluster.die(cluster.current_mold).turn
+    assert_predicate generations.upcoming, :heal?
+    refuse_promotion(WHY)
+
+    assert_equal([[WHY, nil]], events("refork.refused").map { |event| event.payload.values_at(:reason, :generation) })
+    assert_empty events("refork.failed")
+  end
+
   # That one is no fault of the application's, and is told as it was, also to the user who asked.
   def test_a_fork_that_the_kernel_refuses_is_an_error
     booted(workers: 2)

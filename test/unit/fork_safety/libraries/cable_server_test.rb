@@ -188,10 +188,12 @@ class CableServerTest < Minitest::Test
       false
       ["its WebSockets, whose clients could not be told to reconnect (ArgumentError: no such keyword)"]
       []
+      []
     TEXT
       broken = Class.new(Connection) { def close(**) = raise(ArgumentError, "no such keyword") }
       set(:@connections, [broken.new])
       p CABLE.say_goodbye
+      p CABLE.stop(0)
       p CABLE.stop(0)
       CABLE.forget
       p CABLE.stop

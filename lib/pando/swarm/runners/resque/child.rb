@@ -14,6 +14,7 @@ module Pando
         class Child
           FAILED = 70 # its exit status after it has reported a failure to Resque
           SAY_WITHIN = 0.5 # seconds that its last lines have to be written
+          FLUSH_WITHIN = 2.0 # seconds for telemetry after each job, whose server may not answer
 
           # The class of Rails' adapter. The job's own one is in its argument.
           WRAPPER = "ActiveJob::QueueAdapters::ResqueAdapter::JobWrapper"
@@ -107,8 +108,8 @@ module Pando
             @worker.perform(job)
           end
 
-          # Libraries work off their queues in threads, and none of the node's is here: a process without threads has
-          # nothing to finish. That spares it the search.
+          # Libraries work off their queues in threads, and the node's threads are not here. So a child that has started
+          # none has nothing to finish, and need not search.
           def finish_queues(by = Sys.now + @node.finish_within)
             return if Thread.list.one?
 
@@ -118,7 +119,7 @@ module Pando
           end
 
           def finish_by(time)
-            ForkSafety::QueuedWork.finish(time, method(:report)).each do |dropped|
+            ForkSafety::QueuedWork.finish(time, method(:report), flush_within: FLUSH_WITHIN).each do |dropped|
               Events.emit("work.dropped", **here, library: dropped.library, count: dropped.pieces, names: dropped.names)
             end
             Events.proceed(SAY_WITHIN)

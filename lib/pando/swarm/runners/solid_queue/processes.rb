@@ -176,8 +176,8 @@ module Pando
             @claims.synchronize { @claiming = false }
           end
 
-          # @param seconds [Numeric] 0: it claims no more jobs
-          def interruptible_sleep(seconds) = super(seconds.zero? ? PAUSE : seconds)
+          # A quiet one has nothing to look for.
+          def interruptible_sleep(seconds) = super(@claims.synchronize { @quiet } ? PAUSE : seconds)
 
           # Before 1.5 this method had another name.
           def free = pool.respond_to?(:available_capacity) ? pool.available_capacity : pool.idle_threads

@@ -62,6 +62,21 @@ class SolidQueueChecksTest < Minitest::Test
     assert_equal 3, after(121 => nil) { NoMethodError.new("again") }[:reports]
   end
 
+  # A row that cannot be read, for instance: the threads of the node have been looked after before.
+  def test_what_else_fails_is_no_defect_of_the_node
+    said = in_child do
+      define
+      runner, = runner_and_part
+      orphans = Object.new.tap { |one| one.define_singleton_method(:recover) { |_| raise ArgumentError, "a bad row" } }
+      { "@orphaned_jobs" => orphans, "@checks" => 0 }.each { |name, value| runner.instance_variable_set(name, value) }
+      runner.define_singleton_method(:look_at_queues) { nil }
+      61.times { runner.send(:check) }
+      { health: runner.healthy?, reports: SolidQueue.reports }
+    end
+
+    assert_equal({ health: nil, reports: 1 }, said)
+  end
+
   def test_a_version_that_is_too_old_fails_the_boot
     message = in_child do
       define
