@@ -83,7 +83,7 @@ module Bench
         next sleep(1) if began["event"] == "refork.refused"
 
         ended = @server.wait_past("refork.finished", "refork.failed", patience: PATIENCE,
-                                                                             generation: began["generation"])
+                                                                      generation: began["generation"])
         return if ended["event"] == "refork.finished"
       end
     end

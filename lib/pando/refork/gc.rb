@@ -200,7 +200,8 @@ module Pando
     # Under YJIT it runs no major collection. When Ruby wants one, GC.start would always be a major one. So nothing is
     # collected here, and Ruby collects when it must; unless major collections are deferred. Then each collection that
     # Ruby begins by itself makes the heap larger, so one of these has to come first. Without YJIT a major one is better
-    # here than during a request. Under YJIT too, if the application has forbidden Ruby to run one by itself.
+    # here than during a request. If the application has forbidden Ruby to run major ones by itself, they run here even
+    # under YJIT, since they would run nowhere else.
     #
     # Made in a mold, started in each worker by its work.
     class Collector

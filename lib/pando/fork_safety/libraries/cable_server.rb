@@ -13,7 +13,7 @@ module Pando
       #
       # Lives in molds, workers and services. The parts are private to Action Cable, but their names have been the same
       # from 5.0 to 8.2. What 8.2 adds: a socket object between a stream and its connection, and an executor that runs
-      # what the event loop's own one ran before.
+      # what the event loop's own executor ran before.
       module CableServer
         # Seconds for the threads to end before a fork.
         LONGEST = 2.0

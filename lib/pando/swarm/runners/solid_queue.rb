@@ -53,7 +53,7 @@ module Pando
         end
         private_class_method :check_version
 
-        # Too few are those that Solid Queue itself refuses, so the connections of jobs and two more.
+        # Too few means what Solid Queue itself refuses: fewer than the threads of jobs plus two.
         # @return [ConnectionNeed, nil] nil: unknown, because the database is down
         def self.connections(kind)
           threads = ProcessList.threads(kind)
