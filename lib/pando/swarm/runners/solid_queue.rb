@@ -163,7 +163,8 @@ module Pando
           return if @failures < FAILURES
           return @watch.lost(error) if error.is_a?(::ActiveRecord::ActiveRecordError)
 
-          @defect = "its checks of Solid Queue fail again and again: #{error.message} (#{error.class})"
+          first = error.message.lines.first.to_s.chomp # more is said by error_highlight
+          @defect = "its checks of Solid Queue fail again and again: #{first} (#{error.class})"
         end
 
         # Reports an error as Solid Queue does for its threads.
