@@ -4,10 +4,13 @@ require "test_helper"
 require "open3"
 require "tmpdir"
 require "pando/doctor/lazy_state"
+require "support/app_files"
 require_relative "../../bench/support/bundle"
 
 # A Rails application that loads all its code at boot: what is left to its first request is little, and named.
 class LazyStateRailsTest < Minitest::Test
+  include Support::AppFiles
+
   APP = File.expand_path("../fixtures/apps/rails", __dir__)
   SCRIPT = <<~'RUBY'
     require "rack"
@@ -61,12 +64,6 @@ class LazyStateRailsTest < Minitest::Test
   end
 
   private
-
-  def write(name, text)
-    path = File.join(@folder, name)
-    FileUtils.mkdir_p(File.dirname(path))
-    File.write(path, text)
-  end
 
   def run_ruby(script, folder: @folder)
     environment = Bench::Bundle.new("rails", File.join(APP, "Gemfile")).prepare.environment

@@ -3,6 +3,7 @@
 require "json"
 require "open3"
 require "rbconfig"
+require "support/app_files"
 require "support/checkout"
 require "tmpdir"
 
@@ -42,6 +43,8 @@ module Support
 
   # For tests that examine an application of a few lines, in a folder of its own.
   module DoctorCase
+    include AppFiles
+
     CLEAN = "run ->(env) { [200, {}, [env['PATH_INFO']]] }"
 
     def setup
@@ -57,12 +60,6 @@ module Support
     def doctor(app, *arguments, env: {})
       write("config.ru", app)
       DoctorRun.new(*arguments, folder: @folder, env: env)
-    end
-
-    def write(name, text)
-      path = File.join(@folder, name)
-      FileUtils.mkdir_p(File.dirname(path))
-      File.write(path, text)
     end
   end
 end

@@ -31,7 +31,6 @@ module Pando
       # A value whose default is in the lines that follow, and the variables that may make it needless.
       OPEN = /(?:\{|\bdo)\s*\z/
       VARIABLES = %w[RAILS_MAX_THREADS PIDFILE].freeze
-      SOLID_QUEUE = /\A[ (]*["':]solid_queue/
       BLANK = /\A\s*(?:#.*)?\z/
       COMMENT = /(?:\A|\s)#.*/
       IF_ASKED = /\bif\s+(?:#{SolidQueue::ASKED})\s*\z/
@@ -92,6 +91,8 @@ module Pando
         !(followed?(name, arguments) || needless?(name) || had?(name, arguments))
       end
 
+      def solid_queue?(arguments) = arguments[PLUGIN, 1] == "solid_queue"
+
       def followed?(name, arguments) = FOLLOWED[name]&.match?(arguments) && !own_default?(arguments)
 
       # Rails writes its default in the same line. A longer one is the application's own, and Pando does not see it.
@@ -114,7 +115,7 @@ module Pando
         when "environment" then environment?(arguments)
         when /threads/ then threads?(arguments)
         when "rackup", "pidfile", "pid" then path(arguments) == @config.public_send(SETTINGS.fetch(name))
-        when "plugin" then SOLID_QUEUE.match?(arguments) && jobs?
+        when "plugin" then solid_queue?(arguments) && jobs?
         end
       end
 
@@ -177,7 +178,7 @@ module Pando
       # Whether the variable decides about this `plugin :solid_queue` in Pando too: it is set, or the line asks for
       # nothing without it.
       def asks_for_jobs?(name, arguments, program, row)
-        return false unless name == "plugin" && SOLID_QUEUE.match?(arguments)
+        return false unless name == "plugin" && solid_queue?(arguments)
 
         lines = nesting(program, row).first(2).map { |line| line.sub(COMMENT, "") }
         return true if lines.any?(IF_ASKED)

@@ -4,6 +4,7 @@ require "test_helper"
 require "json"
 require "open3"
 require "tmpdir"
+require "support/app_files"
 require "support/checkout"
 require "support/proc_tree"
 require "support/rails_app"
@@ -11,6 +12,7 @@ require "support/waiting"
 
 # `pando measure` as a user runs it, of a small application with Puma in its bundle.
 class MeasureTest < Minitest::Test
+  include Support::AppFiles
   include Support::Waiting
 
   # A worker that has answered keeps 4 MiB of what Puma's workers each have for themselves.
@@ -139,12 +141,6 @@ class MeasureTest < Minitest::Test
 
     assert_equal([nil, "YJIT"], [puma, pando].map { |one| one["facts"]["jit"] })
     assert_includes(notes, "Puma ran without a JIT, Pando ran with YJIT.")
-  end
-
-  def write(name, text)
-    path = File.join(@folder, name)
-    FileUtils.mkdir_p(File.dirname(path))
-    File.write(path, text)
   end
 
   def command(*arguments) = ["timeout", LIMIT.to_s, "bundle", "exec", "pando", "measure", *arguments]
