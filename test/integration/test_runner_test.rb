@@ -42,6 +42,12 @@ class TestRunnerTest < Minitest::Test
       end
     end
   RUBY
+  TELLS_CPUS = <<~RUBY
+    require "test_helper"
+    class %<name>sTest < Minitest::Test
+      def test_tells = assert_operator(File.write("\#{__FILE__}.cpus", Etc.nprocessors.to_s), :>, 0)
+    end
+  RUBY
   DIES_ONCE = <<~RUBY
     require "test_helper"
     class DyingTest < Minitest::Test
@@ -122,6 +128,27 @@ class TestRunnerTest < Minitest::Test
     assert_predicate status, :success?, output
     refute_match(/Flaky/, output)
     assert_equal "#{count} passed, 0 failed", output.lines.last.chomp
+  end
+
+  # A file that runs alone, or once more, has all of them.
+  def test_of_several_files_those_that_start_servers_have_one_cpu_each
+    FileUtils.mkdir_p(File.join(@folder, "test/integration"))
+    files = %w[one two].map { |name| file("test/integration/#{name}", TELLS_CPUS, name: name.capitalize) }
+    [[files, 1], [[*files, "-a"], Etc.nprocessors], [files.first(1), Etc.nprocessors]].each do |arguments, cpus|
+      output, status = run_tests("-j", "2", *arguments)
+
+      assert_predicate status, :success?, output
+      assert_equal [cpus], files.first(arguments.grep(/rb/).size).map { |path| Integer(File.read("#{path}.cpus")) }.uniq
+    end
+  end
+
+  def test_each_process_is_pinned_to_the_cpu_with_the_fewest
+    cpus = Support::PinnedCPUs.new("0-1,4")
+    three = cpus.hold { |first| cpus.hold { |second| cpus.hold { |third| [first, second, third] } } }
+
+    assert_equal [0, 1, 4], three
+    assert_equal([1, 1], cpus.hold { Array.new(2) { cpus.hold { |cpu| cpu } } })
+    assert_equal(0, cpus.hold { |cpu| cpu })
   end
 
   private

@@ -16,9 +16,11 @@ class QueueTimesTest < Minitest::Test
   EXPORTER = [/"queue_time":([\d.e-]+)/, 1].freeze
   NEW_RELIC = [%r{"WebFrontend/QueueTime"[^\[]*\[\d+,[\d.e-]+,[\d.e-]+,[\d.e-]+,([\d.e-]+)}, 1].freeze
   DATADOG = [/"waits":\[([\d.e-]+)/, 1].freeze
-  # Seconds that the worker is kept busy, and that their clocks and roundings may differ: the upload takes far longer.
+  # Seconds that the worker is kept busy, that the upload takes at least, and that a service's figure may differ from
+  # ours: it looks at the clock later than we do, on a loaded machine far later.
   BUSY = 0.3
-  NEARLY = 0.05
+  UPLOAD = 0.8
+  NEARLY = UPLOAD / 4
 
   def test_sentry = assert_told("sentry-ruby", *SENTRY)
   def test_judoscale = assert_told("judoscale-ruby", *JUDOSCALE)
@@ -64,7 +66,7 @@ class QueueTimesTest < Minitest::Test
     socket = @server.connect
     socket.write("POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n#{stamp}content-length: 100000\r\n\r\n")
     10.times do
-      socket.wait_readable(0.08) # an upload that takes its time
+      socket.wait_readable(UPLOAD / 10) # an upload that takes its time
       socket.write("x" * 10_000)
     end
     socket.wait_readable(BUSY)

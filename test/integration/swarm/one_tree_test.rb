@@ -75,7 +75,7 @@ class OneTreeTest < Minitest::Test
       stop_timeout 20
       control "control.sock"
       rackup #{File.join(RAILS, "config.ru").dump}
-      node :sidekiq, concurrency: 3, require: #{[File.join(RAILS, "config/environment.rb"), *files]}, #{sharing}
+      node :sidekiq, concurrency: 2, require: #{[File.join(RAILS, "config/environment.rb"), *files]}, #{sharing}
     RUBY
     serve(config: config, arguments: %w[-e production], env: environment, wrapper: %w[setsid])
       .tap { |server| server.wait_past("generation.current", pool: "sidekiq") }
