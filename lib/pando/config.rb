@@ -109,6 +109,11 @@ module Pando
     # @api private
     def entries(name) = @entries.fetch(name)
 
+    # @param path [String, nil] absolute
+    # @return [String, nil] as people write it: relative to the directory, if it is below it
+    # @api private
+    def short(path) = path&.delete_prefix("#{directory}/")
+
     # @return [String] the path of the rackup file
     # @raise [ConfigError] it is needed and does not exist
     def require_rackup

@@ -83,7 +83,7 @@ module Pando
 
       def heap
         file = @config.config_file or return []
-        name = file.delete_prefix("#{@config.directory}/")
+        name = @config.short(file)
         compactions(File.readlines(file, encoding: Encoding::UTF_8).map(&:scrub)).map do |row|
           "warning: #{name}:#{row + 1}: this runs before each fork, and makes memory private that the workers share. " \
             "Remove it: gc mold: :auto does it once in each mold"

@@ -23,7 +23,7 @@ module Pando
                    type: Types::Choice.new("error", "warning"),
                    help: "With `doctor`: the lowest severity that leads to exit status 1. [error]"),
         Switch.new(name: :verbose, flags: %w[--verbose],
-                   help: "With `doctor`: also show notes on the internals of gems."),
+                   help: "With `doctor`: show all notes, also those that the text only counts."),
         Switch.new(name: :baseline, flags: %w[--baseline], argument: "FILE",
                    help: "With `doctor`: fail only on findings that are not in this file."),
         Switch.new(name: :write_baseline, flags: %w[--write-baseline], argument: "FILE",

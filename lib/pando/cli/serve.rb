@@ -84,14 +84,15 @@ module Pando
       end
 
       def say_ok
-        terminal.out.puts "OK: #{[within(config.config_file) || "no config file", *served, *pools, *nodes].join(", ")}"
+        file = config.short(config.config_file) || "no config file"
+        terminal.out.puts "OK: #{[file, *served, *pools, *nodes].join(", ")}"
         CLI::OK
       end
 
       def served
         return if config.workers.zero?
 
-        [within(config.rackup), counted(config.workers, "worker"), config.listen.join(" ")]
+        [config.short(config.rackup), counted(config.workers, "worker"), config.listen.join(" ")]
       end
 
       def pools
@@ -101,8 +102,6 @@ module Pando
       def nodes
         "nodes: #{config.nodes.map { |kind| "#{kind.count} #{kind.name}" }.join(" + ")}" if config.nodes.any?
       end
-
-      def within(file) = file&.delete_prefix("#{config.directory}/")
     end
 
     # `pando swarm`: becomes a server that runs only job nodes. It is `pando serve --workers 0`, with a config file of

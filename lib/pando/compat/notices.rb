@@ -267,7 +267,7 @@ module Pando
         files.any? { |path| File.file?(path) && read(path).match?(SolidQueue::IN_FILE) }
       end
 
-      def file = @config.config_file.delete_prefix("#{@config.directory}/")
+      def file = @config.short(@config.config_file)
 
       def told(number, text, hint)
         advice = [hint, *(INIT unless Names::PLUGINS.value?(hint) || hint == Names::OTHER_PLUGIN)].compact.join(" ")

@@ -117,8 +117,8 @@ module Pando
       end
 
       def application
-        Subject::Wire.clean(rackup: @config.rackup.delete_prefix("#{@config.directory}/"),
-                            directory: @config.directory, environment: @config.environment)
+        Subject::Wire.clean(rackup: @config.short(@config.rackup), directory: @config.directory,
+                            environment: @config.environment)
       end
 
       def generations
@@ -179,7 +179,7 @@ module Pando
       def statuses = @evidence.responses.statuses
 
       # @param format [String] text, json or html
-      # @param verbose [Boolean] for text: with the notes about gems
+      # @param verbose [Boolean] for text: with all notes
       # @return [String]
       def write(format, verbose: false)
         case format
@@ -238,8 +238,10 @@ module Pando
         include Wording
 
         ANSWERS = { true => "yes", false => "no", nil => "unknown" }.freeze
+        # Notes of one kind that are shown: Rails keeps something for each template of an app.
+        ALIKE = 3
 
-        # @param report [Report] @param verbose [Boolean] with the notes about gems
+        # @param report [Report] @param verbose [Boolean] with all notes
         def initialize(report, verbose: false)
           @report = report
           @verbose = verbose
@@ -261,11 +263,24 @@ module Pando
 
         # Only a gem's author can change what is noted about a gem.
         def findings
-          return @report.findings.map { |one| finding(one) } if @verbose || (hidden = @report.about_gems).empty?
+          return @report.findings.map { |one| finding(one) } if @verbose
 
-          shown = (@report.findings - hidden).map { |one| finding(one) }
-          [*shown, "#{counted(hidden.size, "note")} about what gems do inside; --verbose shows " \
-                   "#{hidden.one? ? "it" : "them"}"]
+          gems = @report.about_gems
+          alike = alike(@report.findings - gems)
+          shown = @report.findings - gems - alike.values.flatten
+          [*shown.map { |one| finding(one) }, *alike.map { |kind, more| hidden(more, "more", " [#{kind}]") },
+           *(hidden(gems, nil, " about what gems do inside") if gems.any?)]
+        end
+
+        # @return [Hash{Symbol => Array<Finding>}] the notes of each kind beyond those that are shown
+        def alike(findings)
+          notes = findings.select { |one| one.severity == :note }.group_by(&:kind)
+          notes.transform_values { |some| some.drop(ALIKE) }.reject { |_, more| more.empty? }
+        end
+
+        def hidden(notes, more, about)
+          noun = [*more, "note"].join(" ")
+          "#{counted(notes.size, noun)}#{about}; --verbose shows #{notes.one? ? "it" : "them"}"
         end
 
         def finding(one)

@@ -199,7 +199,7 @@ module Pando
       def name = "Pando"
 
       def facts
-        { version: VERSION, config: @config.config_file&.delete_prefix("#{@config.directory}/"), workers: @workers,
+        { version: VERSION, config: @config.short(@config.config_file), workers: @workers,
           threads: threads, preloaded: true, allocator: tree.allocator, jit: tree.jit, refork: refork, scale: scale,
           left_out: left_out, reforks: events("refork.finished"), discarded: events("generation.discarded") }
       end

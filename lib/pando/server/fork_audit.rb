@@ -100,10 +100,12 @@ module Pando
         ForkSafety::Audit.close(doomed.map { |one| report.subject_of(one) })
       end
 
+      # Notes stay unsaid, unless something is done.
+      def told(findings) = findings.reject { |one| one.severity == :note && !closable?(one) }
+
       # Reports equal findings once.
       def tell(findings, role)
-        findings = findings.reject { |one| one.severity == :note && !closable?(one) }
-        alike = findings.group_by { |one| [one.severity, one.fingerprint, one.location] }.values
+        alike = told(findings).group_by { |one| [one.severity, one.fingerprint, one.location] }.values
         alike.first(MOST).each { |some| emit(some.first, some.size, role) }
       end
 
@@ -126,7 +128,7 @@ module Pando
 
       def summarize(report, findings, role)
         Events.emit("audit.finished", generation: role.generation, pid: Process.pid,
-                                      descriptors: report.descriptors.size, findings: findings.size,
+                                      descriptors: report.descriptors.size, findings: told(findings).size,
                                       seconds: report.seconds.round(4), reason: report.error)
       end
 

@@ -89,6 +89,16 @@ class DoctorReportTest < Minitest::Test
     assert_equal(2, report.against(Doctor::Baseline.empty).about_gems.size, "judged by a baseline too")
   end
 
+  def test_many_notes_of_a_kind_are_counted
+    6.times { |at| add(:lazy_memory, message: "template #{at}", location: "#{@folder}/#{at}.erb:1") }
+    text = report.write("text")
+
+    assert_equal(3, text.scan(/^note: template/).size)
+    assert_match(/^3 more notes \[lazy_memory\]; --verbose shows them$/, text)
+    assert_match(/^OK: 0 errors, 0 warnings, 6 notes$/, text)
+    assert_equal(6, report.write("text", verbose: true).scan(/^note: template/).size)
+  end
+
   def test_the_last_mold_tells_which_libraries_are_loaded
     @evidence.facts = [{ section: "libraries", entries: [{ name: "sqlite3", verdict: "refused" }] },
                        { section: "libraries", entries: [{ name: "sqlite3", verdict: "fine" }] }]
