@@ -49,7 +49,8 @@ module Bench
       clean_environment.merge(
         "BUNDLE_GEMFILE" => copy, "BUNDLE_PATH" => GEMS, "BUNDLE_FROZEN" => nil,
         "BUNDLE_WITHOUT" => @without.empty? ? nil : @without.join(":"),
-        "PANDO_CHECKOUT" => CHECKOUT, "RUBYOPT" => "-rbundler/setup"
+        "PANDO_CHECKOUT" => CHECKOUT, "RUBYOPT" => "-rbundler/setup",
+        "BOOTSNAP_CACHE_DIR" => File.join(@folder, "bootsnap") # for apps that use it
       )
     end
 

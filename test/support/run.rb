@@ -172,9 +172,9 @@ module Support
     UNITS = 20
     # Part of its time, a test waits.
     JOBS = Etc.nprocessors > 1 ? Etc.nprocessors + 1 : 1
-    # One more may run while the CPUs have time for it: tests that wait for timers would leave them idle.
-    EXTRA = JOBS > 1
-    # CPUs that are idle before one more process starts. A test process takes 0.4 on average.
+    # So many more may run while the CPUs have time for them: tests that wait for timers would leave them idle.
+    EXTRA = JOBS > 1 ? Etc.nprocessors : 0
+    # CPUs that are idle before one more process starts. A test process takes 0.3 to 0.4 on average.
     ROOM = 0.7
     # Seconds between two looks at the CPUs: a new process has begun its tests by then.
     LOOK = 4
@@ -210,9 +210,9 @@ module Support
         options.on("-n", "--name NAME", "only tests of this name or /pattern/") { |name| @options.push("-n", name) }
         options.on("-s", "--seed SEED", Integer, "the order of tests") { |seed| @options.push("-s", seed.to_s) }
         options.on("-v", "--verbose", "each test's name and time") { @options.push("-v") }
-        options.on("-j", "--jobs JOBS", Integer, "processes at once (#{JOBS}; one more on idle CPUs)") do |jobs|
+        options.on("-j", "--jobs JOBS", Integer, "processes at once (#{JOBS}; on idle CPUs #{EXTRA} more)") do |jobs|
           @jobs = jobs
-          @extra = false
+          @extra = 0
         end
         options.on("-a", "--all-cpus", "no integration test is pinned to one CPU") { @pinned = nil }
       end
@@ -268,12 +268,13 @@ module Support
     # Runs one more process whenever the CPUs have been idle, until the queue is empty and a job ends.
     def use_idle_cpus(queue, job)
       idle = IdleCPUs.new
-      extra = nil
+      extras = []
       until job.join(LOOK)
         room = idle.count > ROOM
-        extra = Thread.new { run_next(queue.pop) } if @extra && room && !extra&.alive?
+        extras.select!(&:alive?)
+        extras << Thread.new { run_next(queue.pop) } if room && extras.size < @extra
       end
-      extra&.join
+      extras.each(&:join)
     end
 
     def run_next(process)
