@@ -17,9 +17,8 @@ module Support
     KILL_GRACE = 5
     LOADER = "ARGV.shift(ARGV.shift.to_i).each { |file| require file }"
     UNIT = "/test/unit/"
-    INTEGRATION = "/test/integration/"
-    # They look at the machine's CPUs themselves.
-    ON_ALL_CPUS = %r{/test/integration/(?:bench/|test_runner_test\.rb\z)}
+    # Some look at the machine's CPUs themselves, and campaigns of kills are to hit processes that run truly at once.
+    ON_ALL_CPUS = %r{/test/(?:chaos/|integration/(?:bench/|test_runner_test\.rb\z))}
 
     # One failure in a file, for the summary.
     Failure = Struct.new(:file, :text)
@@ -55,7 +54,7 @@ module Support
     def caused?(failure) = failure.file ? @files.include?(failure.file) : @files.size > 1
 
     # @return [Boolean] whether its tests need one CPU only
-    def pinnable? = @files.all? { |file| file.include?(INTEGRATION) && !file.match?(ON_ALL_CPUS) }
+    def pinnable? = @files.none?(ON_ALL_CPUS)
 
     # @param cpu [Integer, nil] the only one that it and its servers may run on
     def run(out, cpu: nil)
@@ -214,7 +213,7 @@ module Support
           @jobs = jobs
           @extra = 0
         end
-        options.on("-a", "--all-cpus", "no integration test is pinned to one CPU") { @pinned = nil }
+        options.on("-a", "--all-cpus", "no test is pinned to one CPU") { @pinned = nil }
       end
     end
 
