@@ -154,6 +154,20 @@ class DashboardTest < Minitest::Test
     @server.signal("CONT")
   end
 
+  def test_a_slow_request_is_shown_although_the_monitor_was_silent_when_the_page_asked
+    visit(start("slow_log 0.5, \"slow.log\"\n", app: "run ->(_env) { sleep(1); [200, {}, []] }"))
+    slow = Thread.new { @server.get("/report") }
+    wait_until { @browser.text.include?("request.slow") }
+    @server.signal("STOP")
+    wait_until { @browser.asked("/slow") >= 2 && @browser.text.include?("the monitor does not answer") }
+    @server.signal("CONT")
+    slow.join
+
+    wait_until { @browser.text.include?("GET /report") }
+  ensure
+    @server.signal("CONT")
+  end
+
   # A browser has six connections to a server, and the server has 16 for all that follow it.
   def test_tries_that_fail_leave_no_connection_behind
     visit(start)
@@ -167,7 +181,7 @@ class DashboardTest < Minitest::Test
 
   def test_slow_requests_are_shown_with_the_line_where_they_stand
     folder = Dir.mktmpdir("pando-slow")
-    visit(start("slow_log 0.2, #{File.join(folder, "slow.log").inspect}\n",
+    visit(start("slow_log 1, #{File.join(folder, "slow.log").inspect}\n",
                 app: "run ->(_env) { sleep(0.01) until File.exist?('go'); [200, {}, []] }"))
     slow = Thread.new { @server.get("/report?secret=1") }
     @server.wait_past("request.slow")
