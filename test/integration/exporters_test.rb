@@ -87,10 +87,11 @@ class ExportersTest < Minitest::Test
       end
     RUBY
     requests
+    # The text may be written between the update of one metric and that of the next.
     wait_until { text.include?("pando_requests_total{pool=\"web\",method=\"GET\",status=\"2xx\"} #{REQUESTS}.0\n") }
+    wait_until { text.include?("pando_request_duration_seconds_count{pool=\"web\"} #{REQUESTS}.0\n") }
 
     assert_includes(text, "pando_workers_ready{pool=\"web\"} 2")
-    assert_includes(text, "pando_request_duration_seconds_count{pool=\"web\"} #{REQUESTS}.0")
     assert_match(/^pando_memory_pss_bytes{role="monitor",pool=""} \d+/, text)
   end
 

@@ -72,6 +72,7 @@ class HealthTest < Minitest::Test
     start("admin \"127.0.0.1:#{admin.port}\"\nrequire #{Support::FolderJobs::RUNNER.inspect}\n" \
           "node(:folder, count: 1) { FolderRunner.new }\nbefore_fork { raise \"no\" if File.exist?(\"barren\") }")
     @server.wait_past("admin.ready")
+    @server.wait_past("generation.current", pool: "web")
     wait_until { status == 200 && admin.get("/readyz").code == "200" }
     @server.write("barren", "")
     @server.wait_for("fork.failed") { @server.workers.each { |worker| Process.kill("KILL", worker.pid) } }

@@ -59,7 +59,7 @@ module Support
     # @param cpu [Integer, nil] the only one that it and its servers may run on
     def run(out, cpu: nil)
       pinned = cpu ? ["taskset", "--cpu-list", cpu.to_s, *command] : command
-      @pid = spawn({ "PANDO_TEST_RESULTS" => @results }, *pinned, out: out, err: out, pgroup: true, in: File::NULL)
+      @pid = spawn(environment, *pinned, out: out, err: out, pgroup: true, in: File::NULL)
       status = wait
       stop # ends what the tests have left behind
       found = results
@@ -78,6 +78,9 @@ module Support
     end
 
     private
+
+    # Tests that run side by side wait most of the time, so Minitest has as many threads on one CPU as on all.
+    def environment = { "PANDO_TEST_RESULTS" => @results, "MT_CPU" => Etc.nprocessors.to_s }
 
     def command
       [RbConfig.ruby, "-rbundler/setup", "-I", "test", "-e", LOADER, @files.size.to_s, *@files, *@options]
