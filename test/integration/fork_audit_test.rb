@@ -109,6 +109,24 @@ class ForkAuditTest < Minitest::Test
     assert_empty(server.events("finding.reported"))
   end
 
+  PAIR = <<~RUBY
+    require "socket"
+    run ->(_env) { ($pair ||= UNIXSocket.pair) && [200, {}, []] }
+  RUBY
+
+  # Both ends of a pair are a note.
+  def test_a_note_is_told_and_counted_if_something_is_done
+    { report: nil, close: "closed", refuse: "refused" }.each do |policy, action|
+      server = serve(app: PAIR, config: "workers 1\nrefork :manual\nfork_safety sockets: :#{policy}")
+      server.get("/")
+      audit = server.wait_for("audit.finished") { server.signal("USR2") }
+      told = server.events("finding.reported").select { |event| event["role"] == "mold" }
+
+      assert_equal([*action], told.map { |event| event["action"] }.uniq, policy.to_s)
+      assert_equal(told.sum { |event| event["count"] }, audit["findings"], policy.to_s)
+    end
+  end
+
   # The leak of a mold that some service thread of the app runs in: a socket a second, closed by nobody.
   LEAK = <<~RUBY
     after_mold_fork do

@@ -110,11 +110,13 @@ class TestRunnerTest < Minitest::Test
 
   def test_the_idle_time_of_the_cpus_is_counted_since_the_last_look
     stat = File.join(@folder, "stat")
-    File.write(stat, "cpu  100 0 50 1000 7 0 3 0 0 0\ncpu0 100 0 50 1000 7 0 3 0 0 0\n")
-    idle = Support::IdleCPUs.new(stat)
-    File.write(stat, "cpu  120 0 60 1060 17 0 3 0 0 0\n")
+    File.write(stat, "cpu  300 0 50 1000 7 0 3 0 0 0\ncpu0 100 0 50 1000 7 0 3 0 0 0\ncpu1 200 0 0 0 0 0 0 0 0 0\n")
+    one = Support::IdleCPUs.new([0], stat: stat)
+    idle = Support::IdleCPUs.new([0, 1], stat: stat)
+    File.write(stat, "cpu  420 0 60 1060 17 0 3 0 0 0\ncpu0 120 0 60 1060 17 0 3 0 0 0\ncpu1 300 0 0 0 0 0 0 0 0 0\n")
 
-    assert_in_delta(0.6 * Etc.nprocessors, idle.count)
+    assert_in_delta(0.6, one.count)
+    assert_in_delta(0.6, idle.count)
     assert_in_delta(0.0, idle.count)
   end
 
@@ -130,8 +132,9 @@ class TestRunnerTest < Minitest::Test
     assert_equal "#{count} passed, 0 failed", output.lines.last.chomp
   end
 
-  # A file that runs alone, or once more, has all of them.
+  # A file that runs alone has all of them.
   def test_several_files_have_one_cpu_each
+    skip "there is only one" if Etc.nprocessors == 1
     FileUtils.mkdir_p(File.join(@folder, "test/chaos"))
     names = { "A" => "one", "B" => "two", "C" => "test/chaos/three" }
     one, two, chaos = names.map { |name, path| file(path, TELLS_CPUS, name: name) }
@@ -144,8 +147,27 @@ class TestRunnerTest < Minitest::Test
     end
   end
 
+  def test_what_needs_all_cpus_is_not_pinned
+    needy = Dir[Support::Checkout.path("test/integration/*_bench_test.rb")]
+
+    assert_operator(needy.size, :>, 3)
+    assert(needy.none? { |file| Support::TestProcess.new([file], [], @folder).pinnable? })
+    assert_predicate(Support::TestProcess.new([Support::Checkout.path("test/unit/a_test.rb")], [], @folder), :pinnable?)
+  end
+
+  # The kernel may list some that the machine could have.
+  def test_the_allowed_cpus_are_online
+    status, stat = %w[status stat].map { |name| File.join(@folder, name) }
+    File.write(status, "Cpus_allowed:\tff\nCpus_allowed_list:\t0-1,4,6-127\n")
+    File.write(stat, "cpu 2 2\ncpu0 1 1\ncpu1 1 1\ncpu2 1 1\ncpu4 1 1\nintr 5\n")
+
+    assert_equal([0, 1, 4], Support::CPUs.allowed(status, stat))
+    File.write(status, "Name:\truby\n")
+    assert_equal([0, 1, 2, 4], Support::CPUs.allowed(status, stat))
+  end
+
   def test_each_process_is_pinned_to_the_cpu_with_the_fewest
-    cpus = Support::PinnedCPUs.new("0-1,4")
+    cpus = Support::PinnedCPUs.new([0, 1, 4])
     three = cpus.hold { |first| cpus.hold { |second| cpus.hold { |third| [first, second, third] } } }
 
     assert_equal [0, 1, 4], three

@@ -9,6 +9,7 @@ require "json"
 require "optparse"
 require "rbconfig"
 require "tmpdir"
+require_relative "cpus"
 
 module Support
   # One test process: its files and their results.
@@ -17,8 +18,10 @@ module Support
     KILL_GRACE = 5
     LOADER = "ARGV.shift(ARGV.shift.to_i).each { |file| require file }"
     UNIT = "/test/unit/"
-    # Some look at the machine's CPUs themselves, and campaigns of kills are to hit processes that run truly at once.
-    ON_ALL_CPUS = %r{/test/(?:chaos/|integration/(?:bench/|test_runner_test\.rb\z))}
+    # Benchmarks and the test of this file look at the machine's CPUs themselves. In tests under load and campaigns of
+    # kills, processes are to run truly at once.
+    ON_ALL_CPUS = %r{/test/(?:chaos/|integration/(?:\w+_bench|test_runner|refork_under_load|drain|overload|path_pools|
+                     reactor_workers|web_sockets|scribbles|poison)_test\.rb\z)}x
 
     # One failure in a file, for the summary.
     Failure = Struct.new(:file, :text)
@@ -58,7 +61,7 @@ module Support
 
     # @param cpu [Integer, nil] the only one that it and its servers may run on
     def run(out, cpu: nil)
-      pinned = cpu ? ["taskset", "--cpu-list", cpu.to_s, *command] : command
+      pinned = cpu ? ["taskset", "-c", cpu.to_s, *command] : command
       @pid = spawn(environment, *pinned, out: out, err: out, pgroup: true, in: File::NULL)
       status = wait
       stop # ends what the tests have left behind
@@ -80,7 +83,7 @@ module Support
     private
 
     # Tests that run side by side wait most of the time, so Minitest has as many threads on one CPU as on all.
-    def environment = { "PANDO_TEST_RESULTS" => @results, "MT_CPU" => Etc.nprocessors.to_s }
+    def environment = { "PANDO_TEST_RESULTS" => @results, "MT_CPU" => ENV.fetch("MT_CPU", Etc.nprocessors.to_s) }
 
     def command
       [RbConfig.ruby, "-rbundler/setup", "-I", "test", "-e", LOADER, @files.size.to_s, *@files, *@options]
@@ -118,45 +121,6 @@ module Support
     end
   end
 
-  # The time in which the machine's CPUs have nothing to do: the fourth figure of /proc/stat's first line (man 5 proc).
-  class IdleCPUs
-    def initialize(file = "/proc/stat")
-      @file = file
-      @before = read
-    end
-
-    # @return [Float] how many CPUs have been idle on average since the last call
-    def count
-      now = read
-      idle, all = now.zip(@before).map { |after, before| after - before }
-      @before = now
-      all.positive? ? idle * Etc.nprocessors / all.to_f : 0.0
-    end
-
-    private
-
-    def read = File.foreach(@file).first.split.drop(1).map(&:to_i).then { |times| [times[3], times.first(8).sum] }
-  end
-
-  # The CPUs that test processes are pinned to, each to the one with the fewest. A process that runs on several CPUs
-  # interrupts the others whenever its memory's mapping changes. On a virtual machine this takes up to 40% of its time.
-  class PinnedCPUs
-    # @param allowed [String] as in /proc/self/status (man 5 proc): "0-3,8"
-    def initialize(allowed = File.read("/proc/self/status")[/^Cpus_allowed_list:\s*(\S+)/, 1])
-      numbers = allowed.split(",").flat_map { |range| Range.new(*range.split("-").values_at(0, -1).map(&:to_i)).to_a }
-      @held = numbers.to_h { |number| [number, 0] }
-      @lock = Mutex.new
-    end
-
-    # @yieldparam cpu [Integer] its number
-    def hold
-      cpu = @lock.synchronize { @held.min_by(&:last).first.tap { |number| @held[number] += 1 } }
-      yield cpu
-    ensure
-      @lock.synchronize { @held[cpu] -= 1 } if cpu
-    end
-  end
-
   # Finds the test files, runs them and prints a summary.
   class TestRun
     FOLDERS = %w[unit conformance integration chaos].freeze
@@ -184,7 +148,7 @@ module Support
     def initialize(arguments)
       @jobs = JOBS
       @extra = EXTRA
-      @pinned = PinnedCPUs.new
+      @pinned = true
       @options = []
       @paths = parser.parse(arguments).map { |path| File.expand_path(path) }
       @total = Hash.new(0)
@@ -216,7 +180,7 @@ module Support
           @jobs = jobs
           @extra = 0
         end
-        options.on("-a", "--all-cpus", "no test is pinned to one CPU") { @pinned = nil }
+        options.on("-a", "--all-cpus", "no test is pinned to one CPU") { @pinned = false }
       end
     end
 
@@ -261,6 +225,7 @@ module Support
 
     def run_side_by_side(processes)
       @alone = processes.size == 1 || @jobs == 1
+      @cpus = PinnedCPUs.new if @pinned && PinnedCPUs.possible?
       queue = Queue.new(processes).close
       jobs = Array.new(@jobs) { Thread.new { run_next(queue.pop) until queue.empty? } }
       use_idle_cpus(queue, jobs.first)
@@ -310,7 +275,7 @@ module Support
     def run_quietly(process)
       reader, writer = IO.pipe
       output = Thread.new { reader.read }
-      @pinned && process.pinnable? ? @pinned.hold { |cpu| process.run(writer, cpu: cpu) } : process.run(writer)
+      @cpus && process.pinnable? ? @cpus.hold { |cpu| process.run(writer, cpu: cpu) } : process.run(writer)
       writer.close
       @lock.synchronize { $stdout.write(output.value) }
       process.counts

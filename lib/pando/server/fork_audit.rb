@@ -101,7 +101,7 @@ module Pando
       end
 
       # Notes stay unsaid, unless something is done.
-      def told(findings) = findings.reject { |one| one.severity == :note && !closable?(one) }
+      def told(findings) = findings.reject { |one| one.severity == :note && action(one).nil? }
 
       # Reports equal findings once.
       def tell(findings, role)

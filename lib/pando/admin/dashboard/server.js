@@ -154,9 +154,9 @@ export class Follower {
         const slow = (await (await ask("/slow")).json()).requests;
         this.set({ slow });
         if (slow.some((one) => !one.ended && Date.now() / 1000 - one.time < RUNNING)) this.askSlow(AGAIN);
-      } catch (error) { // without an answer: when the connection is back
+      } catch (error) {
         if (error.status === 404) this.set({ slow: null }); // there is no slow log
-        else if (error.status >= 500) this.askSlow(AGAIN); // the monitor was silent
+        else if (!(error.status < 500)) this.askSlow(AGAIN); // the monitor was silent, or there is no connection
       }
     }, after);
   }
