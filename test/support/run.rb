@@ -136,10 +136,10 @@ module Support
     RETRIES = 10
     # Unit test files that are worth a process of their own.
     UNITS = 20
-    # Part of its time, a test waits.
-    JOBS = Etc.nprocessors > 1 ? Etc.nprocessors + 1 : 1
-    # So many more may run while the CPUs have time for them: tests that wait for timers would leave them idle.
-    EXTRA = JOBS > 1 ? Etc.nprocessors : 0
+    JOBS = Etc.nprocessors
+    # So many more may run while the CPUs have time for them: tests that wait for timers would leave them idle. On a
+    # slow machine they have none, and there tests would miss their time limits.
+    EXTRA = JOBS > 1 ? JOBS : 0
     # CPUs that are idle before one more process starts. A test process takes 0.3 to 0.4 on average.
     ROOM = 0.7
     # Seconds between two looks at the CPUs: a new process has begun its tests by then.
