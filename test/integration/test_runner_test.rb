@@ -135,8 +135,8 @@ class TestRunnerTest < Minitest::Test
   # A file that runs alone has all of them.
   def test_several_files_have_one_cpu_each
     skip "there is only one" if Etc.nprocessors == 1
-    FileUtils.mkdir_p(File.join(@folder, "test/chaos"))
-    names = { "A" => "one", "B" => "two", "C" => "test/chaos/three" }
+    FileUtils.mkdir_p(%w[chaos integration].map { |name| File.join(@folder, "test", name) })
+    names = { "A" => "test/integration/one", "B" => "test/integration/two", "C" => "test/chaos/three" }
     one, two, chaos = names.map { |name, path| file(path, TELLS_CPUS, name: name) }
     all = Etc.nprocessors
     { [one, two, chaos] => [1, 1, all], [one, two, "-a"] => [all, all], [one] => [all] }.each do |arguments, cpus|
@@ -149,10 +149,12 @@ class TestRunnerTest < Minitest::Test
 
   def test_what_needs_all_cpus_is_not_pinned
     needy = Dir[Support::Checkout.path("test/integration/*_bench_test.rb")]
+    needy << Support::Checkout.path("test/unit/cluster/tree_test.rb")
 
     assert_operator(needy.size, :>, 3)
     assert(needy.none? { |file| Support::TestProcess.new([file], [], @folder).pinnable? })
-    assert_predicate(Support::TestProcess.new([Support::Checkout.path("test/unit/a_test.rb")], [], @folder), :pinnable?)
+    one = Support::Checkout.path("test/integration/example_test.rb")
+    assert_predicate(Support::TestProcess.new([one], [], @folder), :pinnable?)
   end
 
   # The kernel may list some that the machine could have.

@@ -18,10 +18,11 @@ module Support
     KILL_GRACE = 5
     LOADER = "ARGV.shift(ARGV.shift.to_i).each { |file| require file }"
     UNIT = "/test/unit/"
-    # Benchmarks and the test of this file look at the machine's CPUs themselves. In tests under load and campaigns of
-    # kills, processes are to run truly at once.
-    ON_ALL_CPUS = %r{/test/(?:chaos/|integration/(?:\w+_bench|test_runner|refork_under_load|drain|overload|path_pools|
-                     reactor_workers|web_sockets|scribbles|poison)_test\.rb\z)}x
+    # They start servers, which mostly wait, and may run on one CPU. Benchmarks and the test of this file look at the
+    # machine's CPUs themselves; in tests under load, as in unit tests and campaigns of kills, processes and threads
+    # are to run truly at once.
+    PINNABLE = %r{/test/integration/(?!(?:\w+_bench|test_runner|refork_under_load|drain|overload|path_pools|
+                  reactor_workers|web_sockets|scribbles|poison)_test\.rb\z)}x
 
     # One failure in a file, for the summary.
     Failure = Struct.new(:file, :text)
@@ -57,7 +58,7 @@ module Support
     def caused?(failure) = failure.file ? @files.include?(failure.file) : @files.size > 1
 
     # @return [Boolean] whether its tests need one CPU only
-    def pinnable? = @files.none?(ON_ALL_CPUS)
+    def pinnable? = @files.all?(PINNABLE)
 
     # @param cpu [Integer, nil] the only one that it and its servers may run on
     def run(out, cpu: nil)
