@@ -131,7 +131,7 @@ module Support
       integration/rails/solid_queue_in_puma integration/libraries/driver_rows integration/doctor/real_apps
       integration/swarm/solid_queue chaos/kernel_outage integration/cable integration/libraries/telemetry_rows
       integration/dashboard integration/libraries/client_rows chaos/chaos integration/doctor/doctor
-      integration/queued_work integration/cable_pool integration/doctor/catalogue
+      integration/queued_work integration/cable_pool integration/doctor/catalogue integration/many_generations
     ].map { |name| "#{ROOT}/test/#{name}_test.rb" }.freeze
     # If this many files fail, it is no coincidence, and running all of them again would take too long.
     RETRIES = 10
