@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "programs"
+
 module Support
   # The CPUs that this process may run on, and the kernel's count of their time.
   module CPUs
@@ -53,9 +55,7 @@ module Support
   # interrupts the others whenever its memory's mapping changes. On a virtual machine this takes up to 40% of its time.
   class PinnedCPUs
     # @return [Boolean] whether processes can be pinned here
-    def self.possible?
-      ENV.fetch("PATH", "").split(":").any? { |folder| File.executable?(File.join(folder, "taskset")) }
-    end
+    def self.possible? = !Programs.find("taskset").nil?
 
     # @param allowed [Array<Integer>]
     def initialize(allowed = CPUs.allowed)

@@ -266,20 +266,19 @@ module Pando
           return @report.findings.map { |one| finding(one) } if @verbose
 
           gems = @report.about_gems
-          alike = alike(@report.findings - gems)
-          shown = @report.findings - gems - alike.values.flatten
-          [*shown.map { |one| finding(one) }, *alike.map { |kind, more| hidden(more, "more", " [#{kind}]") },
-           *(hidden(gems, nil, " about what gems do inside") if gems.any?)]
+          further = further_notes(@report.findings - gems)
+          shown = @report.findings - gems - further.values.flatten
+          [*shown.map { |one| finding(one) }, *further.map { |kind, notes| hidden(notes, "more note", " [#{kind}]") },
+           *(hidden(gems, "note", " about what gems do inside") if gems.any?)]
         end
 
         # @return [Hash{Symbol => Array<Finding>}] the notes of each kind beyond those that are shown
-        def alike(findings)
+        def further_notes(findings)
           notes = findings.select { |one| one.severity == :note }.group_by(&:kind)
           notes.transform_values { |some| some.drop(ALIKE) }.reject { |_, more| more.empty? }
         end
 
-        def hidden(notes, more, about)
-          noun = [*more, "note"].join(" ")
+        def hidden(notes, noun, about)
           "#{counted(notes.size, noun)}#{about}; --verbose shows #{notes.one? ? "it" : "them"}"
         end
 
