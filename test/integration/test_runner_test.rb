@@ -48,6 +48,12 @@ class TestRunnerTest < Minitest::Test
       def test_tells = assert_operator(File.write("\#{__FILE__}.cpus", Etc.nprocessors.to_s), :>, 0)
     end
   RUBY
+  TELLS_YJIT = <<~RUBY
+    require "test_helper"
+    class %<name>sTest < Minitest::Test
+      def test_tells = assert_operator(File.write("\#{__FILE__}.yjit", ENV.fetch("RUBY_YJIT_ENABLE", "none")), :>, 0)
+    end
+  RUBY
   DIES_ONCE = <<~RUBY
     require "test_helper"
     class DyingTest < Minitest::Test
@@ -157,6 +163,19 @@ class TestRunnerTest < Minitest::Test
     assert_predicate(Support::TestProcess.new([one], [], @folder), :pinnable?)
   end
 
+  def test_what_reforks_runs_under_yjit
+    FileUtils.mkdir_p(%w[integration/rails chaos].map { |name| File.join(@folder, "test", name) })
+    names = { "Refork" => "integration/refork_auto", "Rails" => "integration/rails/one", "Chaos" => "chaos/one",
+              "Stats" => "integration/access_stats" }
+    files = names.map { |name, path| file("test/#{path}", TELLS_YJIT, name: name) }
+    { nil => %w[1 1 1 none], "1" => %w[1 1 1 1], "0" => %w[0 0 0 0] }.each do |wanted, told|
+      output, status = run_tests(*files, env: { "RUBY_YJIT_ENABLE" => wanted })
+
+      assert_predicate status, :success?, output
+      assert_equal(told, files.map { |path| File.read("#{path}.yjit") })
+    end
+  end
+
   # The kernel may list some that the machine could have.
   def test_the_allowed_cpus_are_online
     status, stat = %w[status stat].map { |name| File.join(@folder, name) }
@@ -186,6 +205,6 @@ class TestRunnerTest < Minitest::Test
     path
   end
 
-  def run_tests(*arguments) = ruby(RUNNER, *arguments)
-  def ruby(*arguments) = Open3.capture2e(RbConfig.ruby, "-rbundler/setup", *arguments)
+  def run_tests(*arguments, env: {}) = ruby(RUNNER, *arguments, env: env)
+  def ruby(*arguments, env: {}) = Open3.capture2e(env, RbConfig.ruby, "-rbundler/setup", *arguments)
 end

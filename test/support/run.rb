@@ -23,6 +23,14 @@ module Support
     # are to run truly at once.
     PINNABLE = %r{/test/integration/(?!(?:\w+_bench|test_runner|refork_under_load|drain|overload|path_pools|
                   reactor_workers|web_sockets|scribbles|poison)_test\.rb\z)}x
+    # They refork, measure or count memory, or run whole apps, so they run under YJIT where Ruby has it. Its compilation
+    # takes a quarter of the CPU time of all other files, which it cannot change.
+    COMPILED = %w[
+      allocator bad_generation canary changed_state cow_writers doctor/real_apps first_request_profile fork_audit
+      fork_safety full_collections inherited_leak jit lazy_state\w* lost_threads many_generations memory_limits
+      mold_death pages poison prefault process_tree refork_\w+ released_mold ruby_warnings scribbles stack stats threads
+      upgrade \w+_bench (?:apps|measure|rails)/\w+
+    ].then { |names| %r{/test/(?:chaos/\w+|integration/(?:#{names.join("|")}))_test\.rb\z} }
 
     # One failure in a file, for the summary.
     Failure = Struct.new(:file, :text)
@@ -84,7 +92,10 @@ module Support
     private
 
     # Tests that run side by side wait most of the time, so Minitest has as many threads on one CPU as on all.
-    def environment = { "PANDO_TEST_RESULTS" => @results, "MT_CPU" => ENV.fetch("MT_CPU", Etc.nprocessors.to_s) }
+    def environment
+      jit = @files.all?(COMPILED) ? { "RUBY_YJIT_ENABLE" => ENV.fetch("RUBY_YJIT_ENABLE", "1") } : {}
+      { "PANDO_TEST_RESULTS" => @results, "MT_CPU" => ENV.fetch("MT_CPU", Etc.nprocessors.to_s), **jit }
+    end
 
     def command
       [RbConfig.ruby, "-rbundler/setup", "-I", "test", "-e", LOADER, @files.size.to_s, *@files, *@options]
