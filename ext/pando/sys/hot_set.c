@@ -24,8 +24,8 @@ static void *map_memory(size_t bytes)
 
 bool pando_hot_set_eligible(const struct pando_hot_set *set, const struct pando_mapping *mapping)
 {
-    return set->code ? pando_mapping_code(mapping)
-                     : pando_mapping_anonymous(mapping) && pando_mapping_writable(mapping);
+    return set->kind == PANDO_HOT_CODE ? pando_mapping_code(mapping)
+                                       : pando_mapping_anonymous(mapping) && pando_mapping_writable(mapping);
 }
 
 static bool add(struct pando_hot_set *set, uintptr_t page)
@@ -41,47 +41,48 @@ static bool add(struct pando_hot_set *set, uintptr_t page)
     return true;
 }
 
-static bool hot(uint64_t theirs, uint64_t ours)
+static bool hot(enum pando_hot_kind kind, uint64_t theirs, uint64_t ours)
 {
-    return (theirs & (PANDO_PAGE_OWN | PANDO_PAGE_OF_FILE)) == PANDO_PAGE_OWN &&
-           (ours & (PANDO_PAGE_PRESENT | PANDO_PAGE_OF_FILE)) == PANDO_PAGE_PRESENT;
+    uint64_t anonymous = ours & (PANDO_PAGE_OWN | PANDO_PAGE_OF_FILE);
+    switch (kind) {
+    case PANDO_HOT_WRITTEN:
+        return (theirs & (PANDO_PAGE_OWN | PANDO_PAGE_OF_FILE)) == PANDO_PAGE_OWN &&
+               (anonymous | PANDO_PAGE_EXCLUSIVE) == PANDO_PAGE_OWN;
+    case PANDO_HOT_SHARED: return anonymous == PANDO_PAGE_PRESENT;
+    case PANDO_HOT_CODE: return ours & PANDO_PAGE_PRESENT;
+    }
+    return false;
 }
 
-/* 1; 0: the set is full; -1. */
+/* 1; 0: the set is full, or the other process has ended; -1. */
 static int observe_range(struct pando_hot_set *set, struct scratch *scratch, uintptr_t from, uintptr_t to)
 {
     while (from < to) {
-        ssize_t theirs = pando_pagemap_read(scratch->pagemap, scratch->theirs, from, to);
-        if (theirs <= 0) return (int)theirs;
-        ssize_t ours = pando_pagemap_read(scratch->own, scratch->ours, from, from + (uintptr_t)theirs * PANDO_PAGE);
+        if (set->kind == PANDO_HOT_WRITTEN) {
+            ssize_t theirs = pando_pagemap_read(scratch->pagemap, scratch->theirs, from, to);
+            if (theirs <= 0) return (int)theirs;
+            to = from + (uintptr_t)theirs * PANDO_PAGE;
+        }
+        ssize_t ours = pando_pagemap_read(scratch->own, scratch->ours, from, to);
         if (ours <= 0) return (int)ours;
         for (ssize_t at = 0; at < ours; at++, from += PANDO_PAGE)
-            if (hot(scratch->theirs[at], scratch->ours[at]) && !add(set, from)) return 0;
+            if (hot(set->kind, scratch->theirs[at], scratch->ours[at]) && !add(set, from)) return 0;
     }
     return 1;
 }
 
 static int observe_mapping(struct pando_hot_set *set, struct scratch *scratch, const struct pando_mapping *mapping)
 {
+    if (set->kind == PANDO_HOT_CODE) return observe_range(set, scratch, mapping->from, mapping->to);
+
     struct pando_present present;
     uintptr_t from, to;
-    pando_present_begin(&present, scratch->pagemap, mapping->from, mapping->to);
+    int pagemap = set->kind == PANDO_HOT_WRITTEN ? scratch->pagemap : scratch->own;
+    pando_present_begin(&present, pagemap, mapping->from, mapping->to);
     int more;
     while ((more = pando_present_next(&present, &from, &to)) == 1)
         if ((more = observe_range(set, scratch, from, to)) != 1) return more;
     return more == -1 ? -1 : 1;
-}
-
-/* As observe_range. */
-static int observe_code(struct pando_hot_set *set, struct scratch *scratch, const struct pando_mapping *mapping)
-{
-    for (uintptr_t from = mapping->from; from < mapping->to;) {
-        ssize_t entries = pando_pagemap_read(scratch->own, scratch->ours, from, mapping->to);
-        if (entries <= 0) return (int)entries;
-        for (ssize_t at = 0; at < entries; at++, from += PANDO_PAGE)
-            if ((scratch->ours[at] & PANDO_PAGE_PRESENT) && !add(set, from)) return 0;
-    }
-    return 1;
 }
 
 static int observe_all(struct pando_hot_set *set, struct scratch *scratch)
@@ -90,8 +91,7 @@ static int observe_all(struct pando_hot_set *set, struct scratch *scratch)
     int more;
     while ((more = pando_maps_next(&scratch->maps, &mapping)) == 1) {
         if (!pando_hot_set_eligible(set, &mapping)) continue;
-        more = set->code ? observe_code(set, scratch, &mapping) : observe_mapping(set, scratch, &mapping);
-        if (more != 1) break;
+        if ((more = observe_mapping(set, scratch, &mapping)) != 1) break;
     }
     return more;
 }
@@ -107,11 +107,11 @@ static int observe(struct pando_hot_set *set, struct scratch *scratch)
     return result;
 }
 
-/* Replaces the set. pagemap: of another process; unused for code. */
-static int replace(struct pando_hot_set *set, int pagemap, bool code)
+/* Replaces the set. pagemap: of another process, if the kind needs one. */
+static int replace(struct pando_hot_set *set, enum pando_hot_kind kind, int pagemap)
 {
     pando_hot_set_clear(set);
-    set->code = code;
+    set->kind = kind;
     struct scratch *scratch = map_memory(sizeof(*scratch));
     set->ranges = map_memory(PANDO_HOT_RANGES * sizeof(*set->ranges));
     if (!scratch || !set->ranges) {
@@ -129,12 +129,17 @@ static int replace(struct pando_hot_set *set, int pagemap, bool code)
 
 int pando_hot_set_observe(struct pando_hot_set *set, int pagemap)
 {
-    return replace(set, pagemap, false);
+    return replace(set, PANDO_HOT_WRITTEN, pagemap);
+}
+
+int pando_hot_set_observe_shared(struct pando_hot_set *set)
+{
+    return replace(set, PANDO_HOT_SHARED, -1);
 }
 
 int pando_hot_set_observe_code(struct pando_hot_set *set)
 {
-    return replace(set, -1, true);
+    return replace(set, PANDO_HOT_CODE, -1);
 }
 
 void pando_hot_set_clear(struct pando_hot_set *set)

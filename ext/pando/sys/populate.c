@@ -1,4 +1,4 @@
-/* Populates a set of pages, see hot_set.h. Runs in new workers. */
+/* Populates a set of pages, see hot_set.h. Runs in new workers and molds. */
 #include "hot_set.h"
 
 #include "maps.h"
@@ -112,7 +112,7 @@ int pando_hot_set_populate(const struct pando_hot_set *set, uint64_t bytes, uint
     uint64_t began = now(CLOCK_THREAD_CPUTIME_ID);
     struct budget budget = { .bytes = bytes / PANDO_PAGE * PANDO_PAGE, .cpu_until = began + nanoseconds,
                              .until = now(CLOCK_MONOTONIC) + PATIENCE * nanoseconds,
-                             .advice = set->code ? MADV_POPULATE_READ : MADV_POPULATE_WRITE };
+                             .advice = set->kind == PANDO_HOT_CODE ? MADV_POPULATE_READ : MADV_POPULATE_WRITE };
     *done = (struct pando_populated){ 0 };
     if (set->count == 0) return 0;
     struct pando_maps *maps = mmap(NULL, sizeof(*maps), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

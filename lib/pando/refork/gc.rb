@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/events"
+require "pando/sys"
 require "pando/sys/memory"
 require "pando/yjit"
 
@@ -13,6 +14,8 @@ module Pando
       AGES = 3
       # Before this Ruby, hashes did not find some of their keys after the heap was compacted (its bug 20853).
       COMPACTS = [3, 3, 6].freeze
+      # Seconds of CPU time that copying the memory may take.
+      COPYING = 5.0
 
       class << self
         # @return [Float, nil] seconds of CPU time that a minor collection took after the preparation; nil: unknown
@@ -35,11 +38,25 @@ module Pando
       def self.run(manner)
         @first ||= Process.pid
         @warm = Process.pid != @first
+        copy_shared_memory if manner
         case manner == :auto ? usual : manner
         when :warmup then Process.respond_to?(:warmup) ? Process.warmup : promote
         when :promote then promote
         end
         self.minor_gc_seconds = manner && time_minor_gc
+        nil
+      end
+
+      # The collection reads nearly all memory and writes to most of it. The kernel copies a page for less than a fault
+      # takes, above all in a virtual machine, where a first write takes three times as long after a read
+      # (docs/reforking.md, Prefault). What the kernel refuses is copied fault by fault.
+      def self.copy_shared_memory
+        return unless Sys::HotSet.supported?
+
+        shared = Sys::HotSet.new.observe_shared
+        shared.populate(shared.bytes, COPYING)
+        shared.clear
+      rescue SystemCallError
         nil
       end
 
@@ -51,7 +68,7 @@ module Pando
         GC.start(full_mark: false)
         Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before
       end
-      private_class_method :promote, :time_minor_gc
+      private_class_method :copy_shared_memory, :promote, :time_minor_gc
     end
 
     # What Ruby tells about major collections of this process, those that mark the whole heap, and what it can be told.

@@ -40,7 +40,7 @@ class TypesTest < Minitest::Test
     read = { bytes: 32 * (1024**2), milliseconds: 20 }
 
     assert_reads type, { true => true, "on" => true, false => false, "off" => false, "32mb,20" => read, read => read,
-                         { milliseconds: 5 } => { bytes: 64 * (1024**2), milliseconds: 5 } }
+                         { milliseconds: 5 } => { bytes: 128 * (1024**2), milliseconds: 5 } }
     assert_refuses type, nil, 5, { bytes: 1 }, { milliseconds: 0 }, { byte: 8192 }
     assert_refuses type, "", "5", "yes", "5,x", expects: "on, off or BYTES,MILLISECONDS"
     assert_equal ["{ bytes: 32.mb, milliseconds: 20 }", "false"], [type.write(read), type.write(false)]

@@ -51,6 +51,23 @@ class ReforkPreparationTest < Minitest::Test
     assert_nil prices.last
   end
 
+  # Otherwise the collection would copy it page by page.
+  def test_the_memory_that_it_shares_is_copied_at_once
+    skip "no MADV_POPULATE_WRITE" unless Pando::Sys::HotSet.supported?
+    text = "x" * (512 * 4096)
+    faults = [nil, :promote].map do |manner|
+      in_child do
+        Pando::Refork::Preparation.run(manner)
+        before = Pando::Sys::Memory.minor_faults(Process.pid)
+        0.step(text.bytesize - 1, 4096) { |at| text.setbyte(at, 1) }
+        Pando::Sys::Memory.minor_faults(Process.pid) - before
+      end
+    end
+
+    assert_operator faults.first, :>=, 511
+    assert_operator faults.last, :<, 128
+  end
+
   # A worker knows by that whether what it shares with its mold has served.
   def test_whether_the_mold_was_a_worker_before
     kin = in_child do

@@ -89,11 +89,11 @@ module Pando
       end
 
       # How much Pando may prefault in a new worker: true for the default, false for nothing, or
-      # `{ bytes: 64.mb, milliseconds: 100 }`, as a String "64mb,100".
+      # `{ bytes: 128.mb, milliseconds: 1000 }`, as a String "128mb,1000".
       class Prefault < Fields
         FIELDS = { bytes: Bytes.new(4096..), milliseconds: Whole.new(1..10_000) }.freeze
         NAMES = { "on" => true, "true" => true, "off" => false, "false" => false }.freeze
-        DEFAULT = { bytes: 64 * (1024**2), milliseconds: 100 }.freeze
+        DEFAULT = { bytes: 128 * (1024**2), milliseconds: 1000 }.freeze
 
         def expects = "true, false or a Hash of bytes: and milliseconds:"
 

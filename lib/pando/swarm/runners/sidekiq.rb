@@ -216,9 +216,26 @@ module Pando
         # One per run of a runner. Sidekiq's threads write; the main thread reads.
         class JobCounter
           # Sidekiq makes a new one for each job. Its configuration outlives runs and forks, so the middleware looks up
-          # the current JobCounter.
+          # the current JobCounter. A job that another one performs (`perform_inline`) is a part of that one.
           class Middleware
-            def call(_job, _payload, _queue)
+            PERFORMS = :pando_performs_job
+            private_constant :PERFORMS
+
+            def call(_job, _payload, _queue, &perform)
+              thread = Thread.current
+              return yield if thread.thread_variable_get(PERFORMS)
+
+              begin
+                thread.thread_variable_set(PERFORMS, true)
+                count(&perform)
+              ensure
+                thread.thread_variable_set(PERFORMS, nil)
+              end
+            end
+
+            private
+
+            def count
               yield
               JobCounter.current&.job_done
             rescue ::Sidekiq::JobRetry::Skip
