@@ -18,12 +18,12 @@
 #include <unistd.h>
 
 #define PAGE 4096
-#define PAGES 600
+#define PAGES (PANDO_PAGEMAP_ENTRIES + 600) /* more than are looked up at once */
 #define MUCH (UINT64_C(1) << 40)
 #define LONG (UINT64_C(600) * 1000000000)
 
 static char *area;
-static const int written[] = { 3, 4, 10, 130, 599 };
+static const int written[] = { 3, 4, 10, 130, 599, PANDO_PAGEMAP_ENTRIES - 1, PANDO_PAGEMAP_ENTRIES, PAGES - 1 };
 #define WRITTEN (sizeof(written) / sizeof(*written))
 
 struct sibling {

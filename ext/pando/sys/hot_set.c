@@ -58,12 +58,13 @@ static bool hot(enum pando_hot_kind kind, uint64_t theirs, uint64_t ours)
 static int observe_range(struct pando_hot_set *set, struct scratch *scratch, uintptr_t from, uintptr_t to)
 {
     while (from < to) {
+        uintptr_t until = to;
         if (set->kind == PANDO_HOT_WRITTEN) {
             ssize_t theirs = pando_pagemap_read(scratch->pagemap, scratch->theirs, from, to);
             if (theirs <= 0) return (int)theirs;
-            to = from + (uintptr_t)theirs * PANDO_PAGE;
+            until = from + (uintptr_t)theirs * PANDO_PAGE;
         }
-        ssize_t ours = pando_pagemap_read(scratch->own, scratch->ours, from, to);
+        ssize_t ours = pando_pagemap_read(scratch->own, scratch->ours, from, until);
         if (ours <= 0) return (int)ours;
         for (ssize_t at = 0; at < ours; at++, from += PANDO_PAGE)
             if (hot(set->kind, scratch->theirs[at], scratch->ours[at]) && !add(set, from)) return 0;
