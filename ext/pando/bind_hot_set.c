@@ -45,10 +45,10 @@ static VALUE observe(VALUE self, VALUE pagemap)
     return self;
 }
 
-/* call-seq: observe_shared -> self. Records the pages that this process would copy if it wrote to them. */
-static VALUE observe_shared(VALUE self)
+/* call-seq: observe_own -> self. Records the pages that only this process has. */
+static VALUE observe_own(VALUE self)
 {
-    if (pando_hot_set_observe_shared(set_of(self)) == -1) rb_sys_fail("/proc/self/pagemap");
+    if (pando_hot_set_observe_own(set_of(self)) == -1) rb_sys_fail("/proc/self/pagemap");
     return self;
 }
 
@@ -118,7 +118,7 @@ void pando_init_hot_set(void)
     rb_define_alloc_func(class, allocate);
     rb_define_singleton_method(class, "supported?", supported, 0);
     rb_define_method(class, "observe", observe, 1);
-    rb_define_method(class, "observe_shared", observe_shared, 0);
+    rb_define_method(class, "observe_own", observe_own, 0);
     rb_define_method(class, "observe_code", observe_code, 0);
     rb_define_method(class, "populate", populate, 2);
     rb_define_method(class, "clear", clear, 0);

@@ -1,5 +1,5 @@
 /* The hot set without Ruby around it, under the sanitizers: what is found in a child, what the next one gets, what a
- * process shares, and what is left alone. */
+ * process has of its own, and what is left alone. */
 #include "sys/hot_set.h"
 #include "sys/pagemap.h"
 #include "sys/maps.h"
@@ -195,28 +195,19 @@ static void leaves_alone_what_is_another_mapping(void)
     REQUIRE(faults() == before + 1);
 }
 
-/* In a child that shares all pages with this process, except for those that it has written to. */
-static void copies_what_it_shares(void)
-{
-    struct pando_populated done;
-    write_pages();
-    REQUIRE(pando_hot_set_observe_shared(&set) == 0);
-    for (int page = 0; page < PAGES; page++) REQUIRE(holds(&set, area + (size_t)page * PAGE) != was_written(page));
-    REQUIRE(!holds(&set, (char *)set.ranges)); /* this has come with the observation */
-    REQUIRE(pando_hot_set_populate(&set, MUCH, LONG, &done) == 0);
-    REQUIRE(done.bytes == set.bytes);
-    long before = faults();
-    for (size_t page = 0; page < PAGES; page++) area[page * PAGE]++;
-    REQUIRE(faults() == before);
-    for (int page = 0; page < PAGES; page++) REQUIRE(area[(size_t)page * PAGE] == (was_written(page) ? 3 : 2));
-    REQUIRE(pando_hot_set_observe_shared(&set) == 0);
-    for (int page = 0; page < PAGES; page++) REQUIRE(!holds(&set, area + (size_t)page * PAGE));
-    pando_hot_set_clear(&set);
-}
-
 static void in_a_child(void (*work)(void))
 {
     end(start(work));
+}
+
+/* In a child, which shares all pages with this process except for those that it has written to. */
+static void hands_down_what_it_has_of_its_own(void)
+{
+    write_pages();
+    REQUIRE(pando_hot_set_observe_own(&set) == 0);
+    for (int page = 0; page < PAGES; page++) REQUIRE(holds(&set, area + (size_t)page * PAGE) == was_written(page));
+    in_a_child(populates_all);
+    pando_hot_set_clear(&set);
 }
 
 #define CODE_PAGES 64
@@ -327,7 +318,7 @@ int main(void)
     in_a_child(keeps_to_its_budget);
     in_a_child(leaves_alone_what_is_another_mapping);
     pando_hot_set_clear(&set);
-    in_a_child(copies_what_it_shares);
+    in_a_child(hands_down_what_it_has_of_its_own);
     the_code_that_has_run();
     puts("all hold");
     return 0;

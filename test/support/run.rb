@@ -23,13 +23,14 @@ module Support
     # are to run truly at once.
     PINNABLE = %r{/test/integration/(?!(?:\w+_bench|test_runner|refork_under_load|drain|overload|path_pools|
                   reactor_workers|web_sockets|scribbles|poison)_test\.rb\z)}x
-    # They refork, measure or count memory, or run whole apps, so they run under YJIT where Ruby has it. Its compilation
-    # takes a quarter of the CPU time of all other files, which it cannot change.
+    # Reforks, fork safety, measurements and whole apps are tested under YJIT, where Ruby has it. Its compilation would
+    # take a quarter of the CPU time of all other files, for nothing that it could change.
     COMPILED = %w[
       allocator bad_generation canary changed_state cow_writers doctor/real_apps first_request_profile fork_audit
-      fork_safety full_collections inherited_leak jit lazy_state\w* lost_threads many_generations memory_limits
-      mold_death pages poison prefault process_tree refork_\w+ released_mold ruby_warnings scribbles stack stats threads
-      upgrade \w+_bench (?:apps|measure|rails)/\w+
+      fork_safety full_collections inherited_leak jit lazy_state\w* lean_monitor lost_threads many_generations
+      memory_limits mold_death pages path_pools poison pools prefault process_tree refork_\w+ released_mold reload
+      ruby_warnings scribbles stack stats threads upgrade \w+_bench (?:apps|measure|rails)/\w+
+      swarm/(?:one_tree|pools|refork_nodes|released_mold)
     ].then { |names| %r{/test/(?:chaos/\w+|integration/(?:#{names.join("|")}))_test\.rb\z} }
 
     # One failure in a file, for the summary.

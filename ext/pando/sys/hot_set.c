@@ -48,7 +48,7 @@ static bool hot(enum pando_hot_kind kind, uint64_t theirs, uint64_t ours)
     case PANDO_HOT_WRITTEN:
         return (theirs & (PANDO_PAGE_OWN | PANDO_PAGE_OF_FILE)) == PANDO_PAGE_OWN &&
                (anonymous | PANDO_PAGE_EXCLUSIVE) == PANDO_PAGE_OWN;
-    case PANDO_HOT_SHARED: return anonymous == PANDO_PAGE_PRESENT;
+    case PANDO_HOT_OWN: return anonymous == PANDO_PAGE_OWN;
     case PANDO_HOT_CODE: return ours & PANDO_PAGE_PRESENT;
     }
     return false;
@@ -133,9 +133,9 @@ int pando_hot_set_observe(struct pando_hot_set *set, int pagemap)
     return replace(set, PANDO_HOT_WRITTEN, pagemap);
 }
 
-int pando_hot_set_observe_shared(struct pando_hot_set *set)
+int pando_hot_set_observe_own(struct pando_hot_set *set)
 {
-    return replace(set, PANDO_HOT_SHARED, -1);
+    return replace(set, PANDO_HOT_OWN, -1);
 }
 
 int pando_hot_set_observe_code(struct pando_hot_set *set)

@@ -2,8 +2,8 @@
  *
  * - The hot set of a mold: the pages that one of its children has written to, and that the next one will write to.
  *   Observed in the mold. A new worker gets copies of its own.
- * - The pages that a mold shares with the process that has forked it. Observed in the mold, which gets copies of its
- *   own before it collects garbage.
+ * - The pages that a mold has of its own after its preparation: those that this has written to. Observed in the mold.
+ *   The next mold, which is forked from one of its workers, gets copies of its own before its preparation.
  * - The pages of code that a worker has mapped, of programs and libraries. A fork does not copy the page tables of
  *   these mappings. Observed in a worker that is about to fork a mold. A new worker maps the same pages. */
 #ifndef PANDO_SYS_HOT_SET_H
@@ -21,7 +21,7 @@ struct pando_range {
     uintptr_t from, to;
 };
 
-enum pando_hot_kind { PANDO_HOT_WRITTEN, PANDO_HOT_SHARED, PANDO_HOT_CODE };
+enum pando_hot_kind { PANDO_HOT_WRITTEN, PANDO_HOT_OWN, PANDO_HOT_CODE };
 
 /* All zeros: an empty set. */
 struct pando_hot_set {
@@ -44,9 +44,8 @@ bool pando_hot_set_supported(void);
  * former one. Does not use malloc. 0; -1 and errno, and the set is empty. */
 int pando_hot_set_observe(struct pando_hot_set *set, int pagemap);
 
-/* Replaces the set by the pages in private, anonymous, writable memory that the caller shares with another process: a
- * write would copy them. As above. */
-int pando_hot_set_observe_shared(struct pando_hot_set *set);
+/* Replaces the set by the pages in private, anonymous, writable memory that no other process maps. As above. */
+int pando_hot_set_observe_own(struct pando_hot_set *set);
 
 /* Replaces the set by the pages of code that the caller itself has mapped. As above. */
 int pando_hot_set_observe_code(struct pando_hot_set *set);
@@ -56,7 +55,7 @@ bool pando_hot_set_eligible(const struct pando_hot_set *set, const struct pando_
 
 void pando_hot_set_clear(struct pando_hot_set *set);
 
-/* In the caller or a child forked since: populates those pages in ascending order, until so many bytes or nanoseconds of CPU time
+/* In a process forked since: populates those pages in ascending order, until so many bytes or nanoseconds of CPU time
  * are used, or ten times as long by the clock. Touches only mappings that are still of the set's kind here, and skips
  * what the kernel refuses. 0; -1 and errno: /proc/self/maps cannot be read. */
 int pando_hot_set_populate(const struct pando_hot_set *set, uint64_t bytes, uint64_t nanoseconds,

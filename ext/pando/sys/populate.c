@@ -25,6 +25,7 @@
 struct budget {
     uint64_t bytes, cpu_until, until;
     int advice;
+    bool touch;
 };
 
 static uint64_t now(clockid_t clock)
@@ -46,9 +47,10 @@ bool pando_hot_set_supported(void)
     return madvise(NULL, 0, MADV_POPULATE_WRITE) == 0;
 }
 
-/* Where a hypervisor keeps page tables of its own, it fills them at the first access only: some ten microseconds a page.
- * Elsewhere this takes next to nothing. Other processors may have memory that only a tagged pointer may read. The pages
- * may be a sanitizer's own. */
+/* Where a hypervisor keeps page tables of its own, it fills them at the first access only: some ten microseconds a
+ * page. Elsewhere this takes next to nothing. A new worker has one thread. In a mold others might unmap what is read
+ * here, and a file of code may have become shorter, so only the former does it. Other processors may have memory that
+ * only a tagged pointer may read. The pages may be a sanitizer's own. */
 __attribute__((no_sanitize("address"))) static void touch(uintptr_t from, uint64_t size)
 {
 #ifdef __x86_64__
@@ -66,7 +68,7 @@ static bool populate(uintptr_t from, uintptr_t to, struct budget *budget, struct
         if (size > budget->bytes) size = budget->bytes;
         if (used_up(budget)) return false;
         if (madvise((void *)from, (size_t)size, budget->advice) == 0) {
-            if (budget->advice == MADV_POPULATE_WRITE) touch(from, size); /* a file may have become shorter */
+            if (budget->touch) touch(from, size);
             done->bytes += size;
             budget->bytes -= size;
         } else if (errno == EINTR) {
@@ -112,6 +114,7 @@ int pando_hot_set_populate(const struct pando_hot_set *set, uint64_t bytes, uint
     uint64_t began = now(CLOCK_THREAD_CPUTIME_ID);
     struct budget budget = { .bytes = bytes / PANDO_PAGE * PANDO_PAGE, .cpu_until = began + nanoseconds,
                              .until = now(CLOCK_MONOTONIC) + PATIENCE * nanoseconds,
+                             .touch = set->kind == PANDO_HOT_WRITTEN,
                              .advice = set->kind == PANDO_HOT_CODE ? MADV_POPULATE_READ : MADV_POPULATE_WRITE };
     *done = (struct pando_populated){ 0 };
     if (set->count == 0) return 0;

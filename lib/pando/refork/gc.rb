@@ -35,29 +35,39 @@ module Pando
         (ruby.split(".").map(&:to_i) <=> COMPACTS).negative? ? :promote : :warmup
       end
 
-      def self.run(manner)
+      # @param prefault [Hash, Boolean] whether it copies at once what the last mold's preparation has written to
+      def self.run(manner, prefault: true)
         @first ||= Process.pid
         @warm = Process.pid != @first
-        copy_shared_memory if manner
-        case manner == :auto ? usual : manner
-        when :warmup then Process.respond_to?(:warmup) ? Process.warmup : promote
-        when :promote then promote
-        end
-        self.minor_gc_seconds = manner && time_minor_gc
+        return self.minor_gc_seconds = nil unless manner
+
+        prefault &&= warm?
+        copy_what_the_last_mold_wrote if prefault
+        collect(manner == :auto ? usual : manner)
+        self.minor_gc_seconds = time_minor_gc
+        note_what_was_written if prefault
         nil
       end
 
-      # The collection reads nearly all memory and writes to most of it. The kernel copies a page for less than a fault
-      # takes, above all in a virtual machine, where a first write takes three times as long after a read
-      # (docs/reforking.md, Prefault). What the kernel refuses is copied fault by fault.
-      def self.copy_shared_memory
+      def self.collect(manner)
+        manner == :warmup && Process.respond_to?(:warmup) ? Process.warmup : promote
+      end
+
+      # A collection reads nearly all memory and writes to much of it, in each mold to nearly the same pages. The kernel
+      # copies a page for less than a fault takes, above all in a virtual machine, where a first write takes three times
+      # as long after a read (docs/reforking.md, Prefault).
+      def self.copy_what_the_last_mold_wrote
+        @written&.populate(@written.bytes, COPYING)
+      rescue SystemCallError
+        nil # they are copied one by one
+      end
+
+      def self.note_what_was_written
         return unless Sys::HotSet.supported?
 
-        shared = Sys::HotSet.new.observe_shared
-        shared.populate(shared.bytes, COPYING)
-        shared.clear
+        (@written ||= Sys::HotSet.new).observe_own
       rescue SystemCallError
-        nil
+        @written = nil
       end
 
       # Makes all objects old. The first collection is a major one, for all garbage; the others are minor.
@@ -68,7 +78,7 @@ module Pando
         GC.start(full_mark: false)
         Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before
       end
-      private_class_method :copy_shared_memory, :promote, :time_minor_gc
+      private_class_method :collect, :copy_what_the_last_mold_wrote, :note_what_was_written, :promote, :time_minor_gc
     end
 
     # What Ruby tells about major collections of this process, those that mark the whole heap, and what it can be told.

@@ -139,7 +139,7 @@ module Pando
       end
 
       # Runs after the user's hooks.
-      def prepare = Refork::Preparation.run(@config.gc_mold)
+      def prepare = Refork::Preparation.run(@config.gc_mold, prefault: @config.refork_prefault)
 
       # Examines which pages a worker has written to.
       # @param pagemap [Integer] a descriptor of /proc/PID/pagemap

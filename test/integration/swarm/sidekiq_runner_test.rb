@@ -23,6 +23,7 @@ class SidekiqRunnerTest < Minitest::Test
 
     lives.each { |life| assert_equal(told["before"], life["left"]) }
     assert_equal([[21, 1, nil]] * 3, lives.map { |life| life.values_at("done", "failed", "healthy") })
+    assert_equal([24] * 3, lives.map { |life| life["progress"] }, "those that another job performs are progress")
     assert_equal([%w[startup quiet shutdown]] * 3, lives.map { |life| life["events"] })
     assert_equal([1, 1, 1], lives.map { |life| life["identity"].size })
     assert_equal(3, lives.flat_map { |life| life["identity"] }.uniq.size)

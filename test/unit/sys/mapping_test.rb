@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/server/jit"
+require "rbconfig"
 require "pando/sys/mapping"
 
 # The room that a process has for compiled code, as its memory map shows it.
@@ -26,15 +26,30 @@ class SysMappingTest < Minitest::Test
   end
 
   def test_of_a_process
-    code = Pando::Server::Jit.code_bytes
-    skip "there is no YJIT in this process" unless code.positive?
-    region = Region.of(Process.pid, code)
+    skip "this Ruby has no YJIT that can be enabled" unless defined?(RubyVM::YJIT.enable)
+    code, used, bound = compiled_region
 
-    assert_operator region.used, :>=, code
-    assert_operator region.bound, :>=, region.used
+    assert_operator code, :>, 0
+    assert_operator used, :>=, code
+    assert_operator bound, :>=, used
   end
 
   def test_a_process_without_so_much_code_has_none
     assert_nil Region.of(Process.pid, 1 << 40)
+  end
+
+  private
+
+  # @return [Array<Integer>] of a Ruby with YJIT: its code, and the region's used and reserved bytes
+  def compiled_region
+    script = <<~RUBY
+      require "pando/server/jit"
+      require "pando/sys/mapping"
+      1000.times { "compiled".upcase }
+      code = Pando::Server::Jit.code_bytes
+      region = Pando::Sys::CodeRegion.of(Process.pid, code)
+      puts [code, region.used, region.bound]
+    RUBY
+    IO.popen([RbConfig.ruby, "--yjit", "-I", Support::Checkout.path("lib"), "-e", script], &:readlines).map(&:to_i)
   end
 end

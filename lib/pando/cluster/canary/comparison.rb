@@ -210,11 +210,11 @@ module Pando
 
         # Adds a worker by its row. A job that ends meanwhile may be in one of the numbers and not yet in another; more
         # failures than requests would be impossible.
-        # @param jobs [Boolean] with the durations of its jobs
+        # @param jobs [Boolean] with the durations of its jobs and its page faults
         def add(row, jobs: true)
           requests = row.requests
           durations = jobs ? %i[cpu time].zip(row.first_jobs.map { |codes| Curve.bands(codes) }) : []
-          take(requests, [row.failures, requests].min, row.faults, durations)
+          take(requests, [row.failures, requests].min, jobs ? row.faults : [], durations)
         end
 
         def add_crash = @crashes += 1
@@ -341,10 +341,11 @@ module Pando
 
         def measured(&) = sum(method(:measure?), &)
 
-        # A prefaulted worker is faster in its first jobs, and a canary gets no copies of pages.
+        # A prefaulted worker is faster in its first jobs, and its faults include the pages that it was given at its
+        # start. A canary gets no copies of pages.
         def measure?(row) = row.prefaulted.first.zero?
 
-        # @param jobs [#call] tells whether the durations of a worker's jobs count
+        # @param jobs [#call] tells whether the durations of a worker's jobs and its faults count
         def sum(jobs = ->(_row) { true }, &wanted)
           living = workers(&wanted).map { |worker| Curve.new.add(worker.row, jobs: jobs.call(worker.row)) }
           [*@dead.select { |number, _| wanted.call(number) }.values, *living].inject(Curve.new, :merge)

@@ -108,7 +108,7 @@ module Pando
         # After `quiet`, the runner is busy as long as a processor is left: one that has queried Redis may still return
         # with a job.
         def busy? = (@quieting ? processors : in_progress).positive?
-        def progress = @counter.done
+        def progress = @counter.progress
         def done = @counter.done
         def failed = @counter.failed
         def in_progress = ::Sidekiq::Processor::WORK_STATE.size
@@ -223,7 +223,7 @@ module Pando
 
             def call(_job, _payload, _queue, &perform)
               thread = Thread.current
-              return yield if thread.thread_variable_get(PERFORMS)
+              return perform_inner(&perform) if thread.thread_variable_get(PERFORMS)
 
               begin
                 thread.thread_variable_set(PERFORMS, true)
@@ -234,6 +234,12 @@ module Pando
             end
 
             private
+
+            def perform_inner
+              yield
+            ensure
+              JobCounter.current&.advance
+            end
 
             def count
               yield
@@ -254,16 +260,26 @@ module Pando
 
           # @return [Integer] jobs that have ended, and how many of them have failed
           attr_reader :done, :failed
+          # @return [Integer] grows with each job that ends, also within another one
+          attr_reader :progress
 
           def initialize
-            @done = @failed = 0
+            @done = @failed = @progress = 0
             @lock = Mutex.new
           end
 
-          def job_done = @lock.synchronize { @done += 1 }
+          def advance = @lock.synchronize { @progress += 1 }
+
+          def job_done
+            @lock.synchronize do
+              @progress += 1
+              @done += 1
+            end
+          end
 
           def job_failed
             @lock.synchronize do
+              @progress += 1
               @done += 1
               @failed += 1
             end
