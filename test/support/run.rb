@@ -33,6 +33,8 @@ module Support
       swarm/(?:one_tree|pools|refork_nodes|released_mold)
     ].then { |names| %r{/test/(?:chaos/\w+|integration/(?:#{names.join("|")}))_test\.rb\z} }
 
+    YJIT = "RUBY_YJIT_ENABLE"
+
     # One failure in a file, for the summary.
     Failure = Struct.new(:file, :text)
 
@@ -94,9 +96,12 @@ module Support
 
     # Tests that run side by side wait most of the time, so Minitest has as many threads on one CPU as on all.
     def environment
-      jit = @files.all?(COMPILED) ? { "RUBY_YJIT_ENABLE" => ENV.fetch("RUBY_YJIT_ENABLE", "1") } : {}
-      { "PANDO_TEST_RESULTS" => @results, "MT_CPU" => ENV.fetch("MT_CPU", Etc.nprocessors.to_s), **jit }
+      { "PANDO_TEST_RESULTS" => @results, "MT_CPU" => ENV.fetch("MT_CPU", Etc.nprocessors.to_s),
+        YJIT => ("1" if compiled?) }
     end
+
+    # To Ruby 3.1 and 3.2, any value means yes.
+    def compiled? = ENV.key?(YJIT) ? ENV.fetch(YJIT) == "1" : @files.all?(COMPILED)
 
     def command
       [RbConfig.ruby, "-rbundler/setup", "-I", "test", "-e", LOADER, @files.size.to_s, *@files, *@options]
