@@ -51,6 +51,24 @@ class FrozenTimeTest < Minitest::Test
     assert_empty server.events("request.timed_out")
   end
 
+  # The monitor stops where it is, and goes on from there to look at the deadlines.
+  def test_in_the_middle_of_a_turn_of_the_monitor
+    stop = "after_worker_exit { Process.kill(:STOP, Process.pid) if $stopped.nil? && ($stopped = true) }"
+    server = serve(app: APP, config: "#{CONFIG}workers 2\n#{stop}")
+    request = begin_request(server, "/first")
+    wait_until { File.exist?(File.join(server.folder, "begun")) }
+    server.wait_until_busy(1)
+    Process.kill("KILL", server.workers.find { |worker| worker.title.end_with?("idle") }.pid)
+    wait_until(message: "the monitor stops") { File.read("/proc/#{server.pid}/stat")[/\) (\S)/, 1] == "T" }
+    pause FROZEN
+    Process.kill("CONT", server.pid)
+    server.wait_past("monitor.stalled")
+    server.write("go", "")
+
+    assert_equal 200, request.value
+    assert_empty server.events("request.killed")
+  end
+
   private
 
   def begin_request(server, path) = Thread.new { server.get(path).status }

@@ -217,7 +217,7 @@ module Pando
         Events.proceed
         hear(wait)
         oom.look
-        pools.enforce
+        pools.enforce(@turns.now) # no later: if it has stood still since, the next turn notices
         shutdown.begun? ? shutdown.proceed : reconcile
         reactors.reconcile(shutdown.begun?)
         drain.proceed
@@ -296,6 +296,9 @@ module Pando
     class TurnWatch
       # Seconds that a turn may take, beyond its wait.
       LIMIT = 1.0
+
+      # @return [Float, nil] when the present turn's wait ended
+      attr_reader :now
 
       # @param processor [#call] gives the CPU seconds of this process
       def initialize(processor: -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) })

@@ -67,7 +67,7 @@ module Pando
       # Whether it must wait for the first pool's boot, which it shares.
       def waits? = shared? && !!@monitor.pools.first.generations.upcoming&.booting?
 
-      def enforce = @deadlines.enforce
+      def enforce(now = Sys.now) = @deadlines.enforce(now)
 
       # The whole server has stood still.
       def postpone(seconds)

@@ -63,7 +63,7 @@ module Pando
         kinds.slice(:workers, :nodes).transform_values { |pools| pools.sum { |pool| pool.rollout.size } }
       end
 
-      def enforce = each { |pool| about(pool) { pool.enforce } }
+      def enforce(now) = each { |pool| about(pool) { pool.enforce(now) } }
       def postpone(seconds) = each { |pool| pool.postpone(seconds) }
 
       def reconcile(ending)
