@@ -32,8 +32,7 @@ module Support
       ruby_warnings scribbles stack stats threads upgrade \w+_bench (?:apps|measure|rails)/\w+
       swarm/(?:one_tree|pools|refork_nodes|released_mold)
     ].then { |names| %r{/test/(?:chaos/\w+|integration/(?:#{names.join("|")}))_test\.rb\z} }
-
-    YJIT = "RUBY_YJIT_ENABLE"
+    YJIT = "RUBY_YJIT_ENABLE" # the variable; to Ruby 3.1 and 3.2, any value of it means yes
 
     # One failure in a file, for the summary.
     Failure = Struct.new(:file, :text)
@@ -100,7 +99,6 @@ module Support
         YJIT => ("1" if compiled?) }
     end
 
-    # To Ruby 3.1 and 3.2, any value means yes.
     def compiled? = ENV.key?(YJIT) ? ENV.fetch(YJIT) == "1" : @files.all?(COMPILED)
 
     def command

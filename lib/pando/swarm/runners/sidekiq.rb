@@ -238,7 +238,7 @@ module Pando
             def perform_inner
               yield
             ensure
-              JobCounter.current&.advance
+              JobCounter.current&.inner_job_ended
             end
 
             def count
@@ -260,26 +260,21 @@ module Pando
 
           # @return [Integer] jobs that have ended, and how many of them have failed
           attr_reader :done, :failed
-          # @return [Integer] grows with each job that ends, also within another one
-          attr_reader :progress
 
           def initialize
-            @done = @failed = @progress = 0
+            @done = @failed = @inner = 0
             @lock = Mutex.new
           end
 
-          def advance = @lock.synchronize { @progress += 1 }
+          # @return [Integer] grows with each job that ends, also within another one
+          def progress = @done + @inner
 
-          def job_done
-            @lock.synchronize do
-              @progress += 1
-              @done += 1
-            end
-          end
+          def inner_job_ended = @lock.synchronize { @inner += 1 }
+
+          def job_done = @lock.synchronize { @done += 1 }
 
           def job_failed
             @lock.synchronize do
-              @progress += 1
               @done += 1
               @failed += 1
             end
