@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pando/sys/process_stat"
 require "support/servers"
 
 # Promise: time in which the whole server stood still, as in a frozen container, is no request's timeout.
@@ -59,7 +60,7 @@ class FrozenTimeTest < Minitest::Test
     wait_until { File.exist?(File.join(server.folder, "begun")) }
     server.wait_until_busy(1)
     Process.kill("KILL", server.workers.find { |worker| worker.title.end_with?("idle") }.pid)
-    wait_until(message: "the monitor stops") { File.read("/proc/#{server.pid}/stat")[/\) (\S)/, 1] == "T" }
+    wait_until(message: "the monitor stops") { Pando::Sys::ProcessStat.read(server.pid).state == "T" }
     pause FROZEN
     Process.kill("CONT", server.pid)
     server.wait_past("monitor.stalled")
