@@ -122,7 +122,7 @@ class ReloadTest < Minitest::Test
 
   # What goes wrong, and what is said about it.
   FAULTS = {
-    "an app that does not boot" => ["raise IOError, 'no disk'", "workers 2", /no disk \(IOError\)/],
+    "an app that does not boot" => ["raise IOError, 'no disk'", "workers 2", /no disk \(IOError\) at config\.ru:1/],
     "a hook that raises" => ["run ->(_) { [200, {}, []] }", "after_worker_fork { raise IOError, 'no db' }", /no db/],
     "a configuration that is wrong" => ["run ->(_) { [200, {}, []] }", "workrs 2", /pando.rb:2: unknown setting/],
     "a canary that dies" => ["run ->(_) { [200, {}, []] }", "after_worker_fork { exit!(3) }", /status 3/],
@@ -140,6 +140,7 @@ class ReloadTest < Minitest::Test
       answers = under_requests(@server) { failed = reload("reload.failed") }
 
       assert_match(reason, failed["reason"])
+      assert_empty(@server.events("refork.postponed"), "a reload is no refork")
       assert_equal([200], answers.uniq)
       assert_healed_from_the_old_release
     end

@@ -344,7 +344,7 @@ module Pando
         delay = @backoff.fail
         return if !current&.forks? && give_up_unless_serving(reason, detail)
 
-        Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
+        Events.emit("refork.postponed", seconds: delay.round(2), reason: reason) unless generation.purpose == :reload
       end
 
       # One that was busy all the time is not to blame.

@@ -132,8 +132,7 @@ module Pando
       def report_failure(error)
         text = [*lines_of(error), *lines_of_cause(error.cause)].join("\n")[0, DETAIL_LIMIT]
         text.scan(/.{1,#{Message::TEXT_BYTES}}/mn) { |part| report(:detail, text: part) }
-        summary = "#{error.message.to_s.lines.first&.chomp} (#{error.class})"
-        @link.send(Message.failure(PassingFault.of?(error), **place, text: summary))
+        @link.send(Message.failure(PassingFault.of?(error), **place, text: summary_of(error)))
       end
 
       private
@@ -141,6 +140,27 @@ module Pando
       # The exception of an application may answer with anything.
       # @return [Array<String>] in bytes
       def lines_of(error) = ["#{error.message} (#{error.class})", *error.backtrace].map { |line| line.to_s.b }
+
+      # @return [String] "no key (KeyError) at config/initializers/pay.rb:7", which is all that a failed reload prints
+      def summary_of(error)
+        summary = "#{error.message.to_s.lines.first&.chomp} (#{error.class})"
+        line = application_line(error)
+        line.nil? || summary.include?(line[/.+(?=:)/]) ? summary : "#{summary} at #{line}"
+      end
+
+      # @return [String, nil] the innermost line of the application that the error has passed
+      def application_line(error)
+        require "pando/code_places" # not in the monitor, which loads this file as well
+        places = CodePlaces.new(Dir.pwd)
+        Array(error.backtrace).each do |frame|
+          path, line = frame.to_s.scrub.match(/\A(.+?)(:\d+)/)&.captures
+          path = File.realpath(path) if path && File.exist?(path) # a release may be loaded through a link to its folder
+          return "#{places.short(path)}#{line}" if places.own?(path)
+        end
+        nil
+      rescue SystemCallError, EncodingError
+        nil # the folder is gone, or its name is in another encoding
+      end
 
       def lines_of_cause(cause)
         return [] unless cause

@@ -166,12 +166,23 @@ class ClusterBaseFrameTest < Minitest::Test
   end
 
   def test_a_hook_that_fails_in_the_new_worker
-    worker = with_monitor(hooks: { after_worker_fork: -> { raise Pando::HookError, "hook at line 1" } }) do |monitor|
+    hook = -> { raise Pando::HookError, "hook at line 1" }
+    line = hook.source_location.last
+    worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
       monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
     end
 
     assert_equal %w[adopted detail failed closed], worker.map(&:first).uniq
-    assert_equal "hook at line 1 (Pando::HookError)", worker[-2].last
+    assert_equal "hook at line 1 (Pando::HookError) at test/unit/cluster/boot_test.rb:#{line}", worker[-2].last
+  end
+
+  def test_the_line_of_a_failure_is_told_once
+    hook = -> { raise "#{__FILE__}:1: it failed" }
+    worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
+      monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
+    end
+
+    assert_equal "#{__FILE__}:1: it failed (RuntimeError)", worker.assoc("failed").last
   end
 
   def test_a_librarys_fork_hook_that_raises_in_the_forker
@@ -239,7 +250,7 @@ class ClusterBaseFrameTest < Minitest::Test
       monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
     end
 
-    assert_equal "ünïcode (RuntimeError)", worker.assoc("failed").last
+    assert_match(%r{\Aünïcode \(RuntimeError\) at test/unit/cluster/boot_test\.rb:\d+\z}, worker.assoc("failed").last)
     details = worker.filter_map { |kind, text| text if kind == "detail" }
     assert_includes details.join, "caf?"
   end

@@ -40,7 +40,7 @@ module Pando
         def run(root, requests, sample, &request)
           objects = measure { Observation.new(root).run(requests, &request).to_json }
           pages = measure { JSON.generate(PrivateMemory.observe(&sample)) }
-          calls = measure { JSON.generate(Calls.observe(Places.new(root), &sample)) }
+          calls = measure { JSON.generate(Calls.observe(CodePlaces.new(root), &sample)) }
           Result.parse(objects.call).tap do |result|
             result.figures[:pages] = table("pages", pages, result)
             result.figures[:calls] = table("calls", calls, result)

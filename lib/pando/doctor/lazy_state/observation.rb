@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "rbconfig"
+require "pando/code_places"
 require "pando/doctor/lazy_state/allocations"
 require "pando/doctor/lazy_state/analysis"
 require "pando/doctor/lazy_state/loading"
@@ -20,7 +20,7 @@ module Pando
         COMPILED = %i[code_region_size inline_code_size outlined_code_size].freeze
 
         def initialize(root)
-          @places = Places.new(root)
+          @places = CodePlaces.new(root)
           @addresses = {}
         end
 
@@ -111,67 +111,6 @@ module Pando
           compiled = YJIT.enabled? ? RubyVM::YJIT.runtime_stats.slice(*COMPILED) : {}
           RubyVM.stat.merge(GARBAGE.to_h { |name| [name, GC.stat(name)] }, compiled)
         end
-      end
-
-      # Tells the application's own files from those of gems, of Ruby and of Pando.
-      class Places
-        # Pando's own files never cause a finding.
-        OWN_LIBRARY = "#{File.expand_path("../../..", __dir__)}/".freeze
-        # Code between a require or a constant and the file that is loaded for it.
-        LOADERS = Regexp.union(
-          /\A<internal:/, "/rubygems/", "/bundler/", "/bundled_gems.rb", "/zeitwerk/", "/bootsnap/", "/polyglot",
-          "/active_support/dependencies"
-        ).freeze
-
-        # @return [Array<String>] prefixes of the application's paths, and of other paths, perhaps below the former
-        attr_reader :own, :foreign
-
-        # @param root [String] code may have been loaded by this name or by the folder's real one
-        def initialize(root)
-          roots = [File.expand_path(root), File.realpath(root)].uniq
-          @own = roots.map { |name| "#{name.chomp("/")}/" }.freeze
-          @foreign = [*Gem.path, *RbConfig::CONFIG.values_at("rubylibdir", "sitelibdir", "vendorlibdir"),
-                      *roots.map { |name| File.join(name, "vendor", "bundle") }, bundle]
-                     .compact.reject(&:empty?).map { |path| "#{File.expand_path(path)}/" }.push(OWN_LIBRARY).uniq.freeze
-        end
-
-        def own?(path) = !path.nil? && path.start_with?(*own) && !path.start_with?(*foreign)
-
-        def pando?(path) = !path.nil? && path.start_with?(OWN_LIBRARY)
-
-        # @return [String, nil] the gem's name
-        def library(path) = own?(path) ? nil : path[%r{/gems/([^/]+)-\d[^/]*/}, 1]
-
-        # Relative to the application's folder, its gem's or one of $LOAD_PATH.
-        def short(path)
-          folder = own.find { |one| path.start_with?(one) } if own?(path)
-          folder ||= path[%r{\A.*/gems/(?=[^/]+-\d[^/]*/)}] || load_folder(path)
-          path.delete_prefix(folder.to_s)
-        end
-
-        # The argument of require for a loaded file.
-        def feature(path)
-          folder = load_folder(path)
-          (folder ? path.delete_prefix(folder) : short(path)).sub(/\.(?:rb|so)\z/, "")
-        end
-
-        def loader?(path) = !path.nil? && LOADERS.match?(path)
-
-        # @return [Array(String, Integer), nil] the line to show: the innermost of the application, if there is one
-        def line_of(frames)
-          frame = frames.find { |one| own?(one.path) } ||
-                  frames.find { |one| !loader?(one.path) && !pando?(one.path) }
-          frame && [frame.path, frame.lineno]
-        end
-
-        private
-
-        def load_folder(path)
-          folder = $LOAD_PATH.map(&:to_s).select { |one| path.start_with?("#{one}/") }.max_by(&:size)
-          folder && "#{folder}/"
-        end
-
-        def bundle = defined?(::Bundler) && ::Bundler.respond_to?(:bundle_path) ? ::Bundler.bundle_path.to_s : nil
       end
     end
   end

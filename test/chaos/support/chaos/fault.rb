@@ -114,7 +114,7 @@ module Chaos
       false
     end
 
-    def stopped?(pid) = File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T"
+    def stopped?(pid) = Pando::Sys::ProcessStat.read(pid)&.state == "T"
   end
 end
 

@@ -1,16 +1,15 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/doctor/lazy_state"
+require "pando/code_places"
 require "tmpdir"
 
-# The application's own files.
-class LazyStatePlacesTest < Minitest::Test
+class CodePlacesTest < Minitest::Test
   Frame = Struct.new(:path, :lineno)
 
   def setup
     @root = File.realpath(Dir.mktmpdir("pando-places"))
-    @places = Pando::Doctor::LazyState::Places.new(@root)
+    @places = Pando::CodePlaces.new(@root)
   end
 
   def teardown = FileUtils.rm_rf(@root)
@@ -26,7 +25,7 @@ class LazyStatePlacesTest < Minitest::Test
     Dir.mktmpdir do |elsewhere|
       link = "#{File.realpath(elsewhere)}/current"
       File.symlink(@root, link)
-      places = Pando::Doctor::LazyState::Places.new(link)
+      places = Pando::CodePlaces.new(link)
 
       [link, @root].each do |folder|
         assert places.own?("#{folder}/app/a.rb"), folder
@@ -51,7 +50,7 @@ class LazyStatePlacesTest < Minitest::Test
   def test_a_path_is_shortened_to_what_is_the_same_on_each_machine
     assert_equal "app/a.rb", @places.short("#{@root}/app/a.rb")
     assert_equal "rack-3.0.1/lib/rack.rb", @places.short("/srv/gems/ruby/3.3.0/gems/rack-3.0.1/lib/rack.rb")
-    assert_equal "pando/sys.rb", @places.short("#{Pando::Doctor::LazyState::Places::OWN_LIBRARY}pando/sys.rb")
+    assert_equal "pando/sys.rb", @places.short("#{Pando::CodePlaces::OWN_LIBRARY}pando/sys.rb")
     assert_equal "/elsewhere/a.rb", @places.short("/elsewhere/a.rb")
   end
 
@@ -63,7 +62,7 @@ class LazyStatePlacesTest < Minitest::Test
 
   def test_without_one_it_is_the_line_that_asked_the_loader
     frames = [Frame.new("<internal:/usr/rubygems/core_ext/kernel_require.rb>", 1),
-              Frame.new("#{Pando::Doctor::LazyState::Places::OWN_LIBRARY}pando/http/direct_handler.rb", 2),
+              Frame.new("#{Pando::CodePlaces::OWN_LIBRARY}pando/http/direct_handler.rb", 2),
               Frame.new("/usr/gems/zeitwerk-2.6/lib/zeitwerk/kernel.rb", 3), Frame.new("/usr/gems/a-1/a.rb", 4)]
 
     assert_equal ["/usr/gems/a-1/a.rb", 4], @places.line_of(frames)
