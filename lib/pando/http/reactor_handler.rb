@@ -46,6 +46,8 @@ module Pando
         end
         @worker.leave("the reactor does not read its lane") if client.stuck?
         true
+      ensure
+        @client = nil # it holds the request, all of whose objects the collection after this would make old
       end
 
       # From another thread: the response that is being streamed ends with what the application writes next.

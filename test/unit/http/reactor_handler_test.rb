@@ -24,6 +24,16 @@ class HTTPQueuedWorkTest < Minitest::Test
     assert_equal "another", body(@stage.get)
   end
 
+  # What the worker still held when it collects garbage would become old, and stay until a major collection.
+  def test_nothing_of_a_request_is_kept_after_it
+    kept = Class.new
+    stage { |env| (env["kept"] = kept.new) && [204, {}, []] }
+    Thread.new { @stage.get }.join # no stack frame may hold it either
+    GC.start
+
+    assert_equal 0, ObjectSpace.each_object(kept).count
+  end
+
   def test_a_small_answer_is_one_frame_and_its_end
     stage(HELLO)
     turn = reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
