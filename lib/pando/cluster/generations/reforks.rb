@@ -266,7 +266,7 @@ module Pando
 
         def under_way(upcoming)
           what, limit = @generations.occupation
-          most = ", and that ends within #{[limit, 1].max.ceil} s" if limit
+          most = ", and that ends within #{[limit.round(3), 1].max.ceil} s" if limit
           "#{what}#{most}; begun #{upcoming.age.round} s ago. Wait for its end, and ask again: `pando status` shows " \
             "how far it is"
         end
