@@ -3,9 +3,9 @@
 require "rbconfig"
 
 module Pando
-  # Tells the application's own files from those of gems, of Ruby and of Pando.
+  # Tells the application's own files from those of gems, of Ruby and of Pando. Used by the doctor, and by a process
+  # that tells why it has failed.
   class CodePlaces
-    # Pando's own files never cause a finding.
     OWN_LIBRARY = "#{File.expand_path("..", __dir__)}/".freeze
     # Code between a require or a constant and the file that is loaded for it.
     LOADERS = Regexp.union(
@@ -18,11 +18,12 @@ module Pando
 
     # @param root [String] code may have been loaded by this name or by the folder's real one
     def initialize(root)
-      roots = [File.expand_path(root), File.realpath(root)].uniq
+      roots = names(root)
       @own = roots.map { |name| "#{name.chomp("/")}/" }.freeze
       @foreign = [*Gem.path, *RbConfig::CONFIG.values_at("rubylibdir", "sitelibdir", "vendorlibdir"),
                   *roots.map { |name| File.join(name, "vendor", "bundle") }, bundle]
-                 .compact.reject(&:empty?).map { |path| "#{File.expand_path(path)}/" }.push(OWN_LIBRARY).uniq.freeze
+                 .compact.reject(&:empty?).flat_map { |path| names(path) }.map { |path| "#{path}/" }
+                 .push(OWN_LIBRARY).uniq.freeze
     end
 
     def own?(path) = !path.nil? && path.start_with?(*own) && !path.start_with?(*foreign)
@@ -61,6 +62,14 @@ module Pando
       folder && "#{folder}/"
     end
 
-    def bundle = defined?(::Bundler) && ::Bundler.respond_to?(:bundle_path) ? ::Bundler.bundle_path.to_s : nil
+    # A folder may be reached through a link.
+    def names(path) = [File.expand_path(path), (File.realpath(path) if File.exist?(path))].compact.uniq
+
+    # Bundler may be loaded where there is no Gemfile.
+    def bundle
+      ::Bundler.bundle_path.to_s if defined?(::Bundler) && ::Bundler.respond_to?(:bundle_path)
+    rescue ::Bundler::BundlerError
+      nil
+    end
   end
 end

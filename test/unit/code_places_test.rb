@@ -41,6 +41,20 @@ class CodePlacesTest < Minitest::Test
     refute @places.own?("#{RbConfig::CONFIG["rubylibdir"]}/set.rb")
   end
 
+  def test_bundler_may_be_loaded_without_a_gemfile
+    Bundler.stub(:bundle_path, -> { raise Bundler::GemfileNotFound }) do
+      assert Pando::CodePlaces.new(@root).own?("#{@root}/app/a.rb")
+    end
+  end
+
+  def test_gems_are_known_by_the_real_name_of_their_folder
+    FileUtils.mkdir_p("#{@root}/gems")
+    Dir.mktmpdir do |elsewhere|
+      File.symlink("#{@root}/gems", link = "#{elsewhere}/gems")
+      Gem.stub(:path, [link]) { refute Pando::CodePlaces.new(@root).own?("#{@root}/gems/rack-3.0/lib/rack.rb") }
+    end
+  end
+
   def test_a_file_of_a_gem_belongs_to_the_gem
     assert_equal "rack-protection", @places.library("/usr/gems/rack-protection-4.2.1/lib/rack/protection.rb")
     assert_nil @places.library("#{@root}/vendor/gems/own-1.0/a.rb".sub("/vendor", "/lib"))

@@ -144,8 +144,13 @@ module Pando
       # @return [String] "no key (KeyError) at config/initializers/pay.rb:7", which is all that a failed reload prints
       def summary_of(error)
         summary = "#{error.message.to_s.lines.first&.chomp} (#{error.class})"
-        line = application_line(error)
-        line.nil? || summary.include?(line[/.+(?=:)/]) ? summary : "#{summary} at #{line}"
+        begin
+          line = application_line(error) || (application_line(error.cause) if error.cause)
+          told = line.nil? || summary.match?(/(?<!\w)#{Regexp.escape(line[/.+:/])}\d/)
+          told ? summary : "#{summary} at #{line}"
+        rescue Exception # rubocop:disable Lint/RescueException -- nothing may hide the failure itself
+          summary
+        end
       end
 
       # @return [String, nil] the innermost line of the application that the error has passed
@@ -158,8 +163,6 @@ module Pando
           return "#{places.short(path)}#{line}" if places.own?(path)
         end
         nil
-      rescue SystemCallError, EncodingError
-        nil # the folder is gone, or its name is in another encoding
       end
 
       def lines_of_cause(cause)

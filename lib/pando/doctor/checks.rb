@@ -252,11 +252,14 @@ module Pando
           evidence.events(*ENDS).reject { |event| killed.include?(event[:pid]) }.map do |event|
             role, what = event[:event].split(".")
             happened = what == "lost" ? "died" : "failed"
-            finding(:process_lost, subject: "#{role} #{what}", location: event[:reason].to_s[%r{(/\S+:\d+)}, 1],
+            finding(:process_lost, subject: "#{role} #{what}", location: location_in(event[:reason].to_s),
                                    message: "a #{role} of generation #{event[:generation]} #{happened}" \
                                             "#{" at #{event[:request]}" if event[:request]}: #{event[:reason]}")
           end.uniq(&:subject)
         end
+
+        # "no key (KeyError) at config/initializers/pay.rb:7: status 1", or the line in the message of a failed hook.
+        def location_in(reason) = reason[/ at (\S+:\d+)(?=:|\z)/, 1] || reason[%r{(/\S+:\d+)}, 1]
 
         def unsafe
           evidence.events("worker.unsafe").uniq { |event| event[:reason] }.map do |event|

@@ -232,6 +232,26 @@ class ClusterBaseFrameTest < Minitest::Test
     assert_match(/\Aodd \(#<Class:.*>\)\z/, worker.assoc("failed").last)
   end
 
+  def test_a_failure_whose_line_cannot_be_found_is_told
+    hook = -> { raise IOError, "no db", ["a\0b:1:in 'x'"] }
+    worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
+      monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
+    end
+
+    assert_equal "no db (IOError)", worker.assoc("failed").last
+  end
+
+  # As the error of a hook is.
+  def test_an_error_without_a_line_of_the_application_has_that_of_its_cause
+    hook = -> { raise "root" rescue raise(IOError, "no db", ["/elsewhere/a.rb:1:in 'x'"]) } # rubocop:disable Style/RescueModifier
+    worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
+      monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
+    end
+
+    assert_equal "no db (IOError) at test/unit/cluster/boot_test.rb:#{hook.source_location.last}",
+                 worker.assoc("failed").last
+  end
+
   def test_a_failure_comes_with_its_cause_and_the_backtraces_of_both
     hook = -> { raise IOError, "root" rescue raise("it failed") } # rubocop:disable Style/RescueModifier
     worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|

@@ -47,11 +47,21 @@ class DoctorServingTest < Minitest::Test
     assert_equal "a worker of generation 0 died: signal KILL", said
   end
 
+  def test_the_line_at_which_it_failed_is_found_in_the_reason
+    assert_equal "config/initializers/pay.rb:7",
+                 found(reason: "no key (KeyError) at config/initializers/pay.rb:7: status 1").location
+    assert_equal "/app/config/pando.rb:2",
+                 found(reason: "after_worker_fork hook at /app/config/pando.rb:2 raised IOError: no db").location
+    assert_nil found.location
+  end
+
   private
 
-  def said(**facts)
+  def said(**facts) = found(**facts).message
+
+  def found(**facts)
     evidence = Pando::Doctor::Evidence.new("/app")
     evidence.facts = [{ **LOST, **facts }]
-    Pando::Doctor::Checks::Serving.new(evidence).findings.first.message
+    Pando::Doctor::Checks::Serving.new(evidence).findings.first
   end
 end

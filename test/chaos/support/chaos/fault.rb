@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "chaos/roll"
+require "pando/sys/process_stat"
 
 module Chaos
   # The kinds of faults.
