@@ -99,6 +99,13 @@ class ClusterBaseFrameTest < Minitest::Test
     end
   end
 
+  # @return [Array<Array>] what a new worker with this hook reports: kind and text
+  def reports_of_worker(hook)
+    with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
+      monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
+    end
+  end
+
   # To be called in the mold: a library's hook around Process._fork.
   def fork_hook(&around)
     -> { Process.singleton_class.prepend(Module.new { define_method(:_fork) { around.call(-> { super() }) } }) }
@@ -168,9 +175,7 @@ class ClusterBaseFrameTest < Minitest::Test
   def test_a_hook_that_fails_in_the_new_worker
     hook = -> { raise Pando::HookError, "hook at line 1" }
     line = hook.source_location.last
-    worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
-      monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
-    end
+    worker = reports_of_worker(hook)
 
     assert_equal %w[adopted detail failed closed], worker.map(&:first).uniq
     assert_equal "hook at line 1 (Pando::HookError) at test/unit/cluster/boot_test.rb:#{line}", worker[-2].last
@@ -178,9 +183,7 @@ class ClusterBaseFrameTest < Minitest::Test
 
   def test_the_line_of_a_failure_is_told_once
     hook = -> { raise "#{__FILE__}:1: it failed" }
-    worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
-      monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
-    end
+    worker = reports_of_worker(hook)
 
     assert_equal "#{__FILE__}:1: it failed (RuntimeError)", worker.assoc("failed").last
   end
@@ -234,9 +237,7 @@ class ClusterBaseFrameTest < Minitest::Test
 
   def test_a_failure_whose_line_cannot_be_found_is_told
     hook = -> { raise IOError, "no db", ["a\0b:1:in 'x'"] }
-    worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
-      monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
-    end
+    worker = reports_of_worker(hook)
 
     assert_equal "no db (IOError)", worker.assoc("failed").last
   end
@@ -244,9 +245,7 @@ class ClusterBaseFrameTest < Minitest::Test
   # As the error of a hook is.
   def test_an_error_without_a_line_of_the_application_has_that_of_its_cause
     hook = -> { raise "root" rescue raise(IOError, "no db", ["/elsewhere/a.rb:1:in 'x'"]) } # rubocop:disable Style/RescueModifier
-    worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
-      monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
-    end
+    worker = reports_of_worker(hook)
 
     assert_equal "no db (IOError) at test/unit/cluster/boot_test.rb:#{hook.source_location.last}",
                  worker.assoc("failed").last
@@ -254,9 +253,7 @@ class ClusterBaseFrameTest < Minitest::Test
 
   def test_a_failure_comes_with_its_cause_and_the_backtraces_of_both
     hook = -> { raise IOError, "root" rescue raise("it failed") } # rubocop:disable Style/RescueModifier
-    worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
-      monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
-    end
+    worker = reports_of_worker(hook)
     details = worker.filter_map { |kind, text| text if kind == "detail" }.join
     failure, cause = details.split("caused by: ")
 
@@ -266,9 +263,7 @@ class ClusterBaseFrameTest < Minitest::Test
 
   def test_a_failure_in_any_encoding_is_told
     hook = -> { raise "#{"caf\xE9".b} and more" rescue raise("ünïcode") } # rubocop:disable Style/RescueModifier
-    worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
-      monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
-    end
+    worker = reports_of_worker(hook)
 
     assert_match(%r{\Aünïcode \(RuntimeError\) at test/unit/cluster/boot_test\.rb:\d+\z}, worker.assoc("failed").last)
     details = worker.filter_map { |kind, text| text if kind == "detail" }
