@@ -145,7 +145,7 @@ module Pando
       def summary_of(error)
         summary = "#{error.message.to_s.lines.first&.chomp} (#{error.class})"
         begin
-          line = application_line(error) || (application_line(error.cause) if error.cause)
+          line = application_line(error)
           told = line.nil? || summary.match?(/(?<!\w)#{Regexp.escape(line[/.+:/])}\d/)
           told ? summary : "#{summary} at #{line}"
         rescue Exception # rubocop:disable Lint/RescueException -- nothing may hide the failure itself
@@ -153,11 +153,11 @@ module Pando
         end
       end
 
-      # @return [String, nil] the innermost line of the application that the error has passed
+      # @return [String, nil] the innermost line of the application that the error has passed, or else its cause
       def application_line(error)
         require "pando/code_places" # not in the monitor, which loads this file as well
         places = CodePlaces.new(Dir.pwd)
-        Array(error.backtrace).each do |frame|
+        [error, error.cause].compact.flat_map { |each| Array(each.backtrace) }.each do |frame|
           path, line = frame.to_s.scrub.match(/\A(.+?)(:\d+)/)&.captures
           path = File.realpath(path) if path && File.exist?(path) # a release may be loaded through a link to its folder
           return "#{places.short(path)}#{line}" if places.own?(path)
