@@ -46,7 +46,7 @@ class ChaosTest < Minitest::Test
   def seed = @seed ||= Integer(ENV.fetch("CHAOS_SEED", Random.new_seed % 1_000_000))
 
   def command(*options)
-    paths = ["-I", Support::Checkout.path("test"), "-I", Support::Checkout.path("test/chaos/support")]
+    paths = %w[lib test test/chaos/support].flat_map { |folder| ["-I", Support::Checkout.path(folder)] }
     [RbConfig.ruby, *paths, "-rchaos", "-e", "exit Chaos.run(ARGV)", "--", *options.map(&:to_s)]
   end
 
