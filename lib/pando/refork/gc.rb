@@ -237,6 +237,13 @@ module Pando
       # The share is this many times higher while major collections are deferred: with each collection of its own, Ruby
       # then makes the heap larger.
       DEFERRED = 2
+      # The cost counts as at most this many times that of a collection without garbage, or as the time of its marking,
+      # if that is more. The rest goes into the freeing of garbage, which costs the same at any time. If that counted,
+      # each collection of an application that makes much garbage would come later than the one before, and the heap
+      # would grow without end.
+      MOST = 4
+      # Ruby tells how long marking has taken, in whole milliseconds; from 3.3 on.
+      MARKING = GC.stat.key?(:marking_time)
 
       # @param config [Configuration] @param replaceable [Boolean] whether the worker may ask to be replaced
       def self.for(config, replaceable: true)
@@ -255,7 +262,8 @@ module Pando
         return unless @share
 
         @deferral&.start(worker)
-        begin_anew(Preparation.minor_gc_seconds || 0.0)
+        @least = Preparation.minor_gc_seconds
+        begin_anew(@least || 0.0)
       end
 
       # Called after each request, or while jobs run.
@@ -281,10 +289,23 @@ module Pando
         return begin_anew if @major_gc.wanted && @major_gc.unshares? && !deferred? && @major_gc.allowed?
 
         before = cpu
+        marked = marking
         major = GC.stat(:major_gc_count)
         deferred? && @major_gc.possible? ? @major_gc.minor_only : GC.start(full_mark: false, immediate_sweep: true)
-        begin_anew(GC.stat(:major_gc_count) == major ? cpu - before : @cost)
+        begin_anew(GC.stat(:major_gc_count) == major ? counted(cpu - before, marked) : @cost)
       end
+
+      # @param marked [Integer, nil] milliseconds that marking had taken before
+      def counted(cost, marked)
+        @least ||= cost
+        return cost unless marked
+
+        most = [@least * MOST, (marking - 1 - marked) / 1000.0].max
+        [cost, most].min
+      end
+
+      # @return [Integer, nil] milliseconds that marking has taken in this process; nil: Ruby does not measure it
+      def marking = (GC.stat(:marking_time) if MARKING && GC.measure_total_time)
 
       # @param cost [Float] seconds of CPU time that a minor collection takes
       def begin_anew(cost = @cost)

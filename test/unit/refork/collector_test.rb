@@ -53,14 +53,46 @@ class CollectorTest < Minitest::Test
 
   # Its first requests are not the ones to learn that.
   def test_who_comes_from_a_mold_that_knows_what_it_costs_need_not_find_out
-    without, with = [nil, 0.1].map do |price|
-      Pando::Refork::Preparation.minor_gc_seconds = price
-      jobs(20, 1)[:minor_gc_count]
-    end
+    without, with = [nil, 0.1].map { |price| forked_from_a_mold_that_knows(price) { jobs(20, 1)[:minor_gc_count] } }
 
     assert_equal [1, 0], [without, with]
+  end
+
+  # It would wait longer, so that more garbage is there next time, and so on.
+  def test_the_cost_of_much_garbage_does_not_put_off_the_next_one
+    skip_without_marking_time
+
+    assert_operator forked_from_a_mold_that_knows(0.00001) { jobs(20, 1, objects: 200_000)[:minor_gc_count] }, :>=, 10
+  end
+
+  # Each collection looks through all of it.
+  def test_a_large_cache_that_each_job_writes_to_makes_them_rare
+    skip_without_marking_time
+    cache = Array.new(1_000_000) { Object.new }
+    3.times { GC.start }
+    done = forked_from_a_mold_that_knows(0.00001) { in_child { collections { write_to(cache) } } }
+
+    assert_operator done[:minor_gc_count], :<, 20
+  end
+
+  def write_to(cache)
+    GC.disable
+    collector = Pando::Refork::Collector.new(1).tap(&:start)
+    100.times do |index|
+      cache[index] = "new"
+      serve(collector, 1, objects: 20_000)
+    end
+  end
+
+  def forked_from_a_mold_that_knows(price)
+    Pando::Refork::Preparation.minor_gc_seconds = price
+    yield
   ensure
     Pando::Refork::Preparation.minor_gc_seconds = nil
+  end
+
+  def skip_without_marking_time
+    skip "this Ruby does not tell how long marking takes" unless Pando::Refork::Collector::MARKING
   end
 
   # Stands for Refork::MajorGCDeferral.
