@@ -237,13 +237,25 @@ module Pando
       # The share is this many times higher while major collections are deferred: with each collection of its own, Ruby
       # then makes the heap larger.
       DEFERRED = 2
-      # The cost counts as at most this many times that of a collection without garbage, or as the time of its marking,
-      # if that is more. The rest goes into the freeing of garbage, which costs the same at any time. If that counted,
-      # each collection of an application that makes much garbage would come later than the one before, and the heap
-      # would grow without end.
+      # The cost counts as at most this many times that of the mold's first minor collection, as the time of marking, or
+      # as its share for slots that were free before, whichever is most. The rest goes into the freeing of garbage,
+      # which costs the same at any time. If that counted, each collection of an application that makes much garbage
+      # would come later than the one before, and the heap would grow without end.
       MOST = 4
+      # A sweep visits free slots as well. To free an object takes about this many times as long.
+      FREEING = 4
       # Ruby tells how long marking has taken, in whole milliseconds; from 3.3 on.
       MARKING = GC.stat.key?(:marking_time)
+
+      # What collections have taken and freed so far. cpu: seconds of the process; marking: milliseconds, nil: Ruby does
+      # not measure it.
+      GCCounts = Struct.new(:cpu, :marking, :majors, :freed, :free) do
+        def self.now
+          marking = GC.stat(:marking_time) if MARKING && GC.measure_total_time
+          new(Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID), marking, GC.stat(:major_gc_count),
+              GC.stat(:total_freed_objects), GC.stat(:heap_free_slots))
+        end
+      end
 
       # @param config [Configuration] @param replaceable [Boolean] whether the worker may ask to be replaced
       def self.for(config, replaceable: true)
@@ -262,8 +274,8 @@ module Pando
         return unless @share
 
         @deferral&.start(worker)
-        @least = Preparation.minor_gc_seconds
-        begin_anew(@least || 0.0)
+        @price = Preparation.minor_gc_seconds
+        begin_anew(@price || 0.0)
       end
 
       # Called after each request, or while jobs run.
@@ -288,24 +300,21 @@ module Pando
       def collect
         return begin_anew if @major_gc.wanted && @major_gc.unshares? && !deferred? && @major_gc.allowed?
 
-        before = cpu
-        marked = marking
-        major = GC.stat(:major_gc_count)
+        before = GCCounts.now
         deferred? && @major_gc.possible? ? @major_gc.minor_only : GC.start(full_mark: false, immediate_sweep: true)
-        begin_anew(GC.stat(:major_gc_count) == major ? counted(cpu - before, marked) : @cost)
+        after = GCCounts.now
+        begin_anew(after.majors == before.majors ? counted(before, after) : @cost)
       end
 
-      # @param marked [Integer, nil] milliseconds that marking had taken before
-      def counted(cost, marked)
-        @least ||= cost
-        return cost unless marked
+      # @return [Float] seconds
+      def counted(before, after)
+        cost = after.cpu - before.cpu
+        return cost unless @price && before.marking && after.marking
 
-        most = [@least * MOST, (marking - 1 - marked) / 1000.0].max
+        passing = cost * before.free / (before.free + (FREEING * (after.freed - before.freed)) + 1)
+        most = [@price * MOST, (after.marking - before.marking) / 1000.0, passing].max
         [cost, most].min
       end
-
-      # @return [Integer, nil] milliseconds that marking has taken in this process; nil: Ruby does not measure it
-      def marking = (GC.stat(:marking_time) if MARKING && GC.measure_total_time)
 
       # @param cost [Float] seconds of CPU time that a minor collection takes
       def begin_anew(cost = @cost)
