@@ -15,8 +15,8 @@ module Bench
 
       def call
         serve("waiting.ru", admin, workers: @options.workers, environment: environment) do |server|
-          @watched = { "monitor" => server.pids_of(MONITOR), "admin process" => server.pids_of(ADMIN) }
           sleep SETTLED
+          @watched = { "monitor" => server.pids_of(MONITOR), "admin process" => server.pids_of(ADMIN) }
           @rounds = Array.new(@options.rounds) { |round| measure(round) }
           @stuck = while_stuck(server)
         end
