@@ -103,7 +103,7 @@ class KernelOutageTest < Minitest::Test
     mold = server.mold.pid
     outage(server, kinds) { kill(workers(server)) }
     measure("all workers killed", kinds) { yield server, 1, WITHIN }
-    assert_equal(mold, server.mold.pid)
+    assert_equal(mold, server.mold.pid, server.output[-6000..])
     whole(server)
     outage(server, kinds) { kill_children(server) }
     measure("all but the monitor killed", kinds) { yield server, 2, WITHIN + boot_time(server) }

@@ -54,7 +54,8 @@ class ScribblesTest < Minitest::Test
 
     assert_match(/\A0 /, server.get("/").body)
     assert_equal pid, server.workers.first.pid
-    assert_equal(["orphan.exited"], server.complaints.map { |event| event["event"] }) # it came back from its request
+    server.wait_past("orphan.exited") # it came back from its request
+    assert_equal(["orphan.exited"], server.complaints.map { |event| event["event"] })
   end
 
   def test_a_worker_that_lives_and_takes_nothing
