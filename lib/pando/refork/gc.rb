@@ -221,8 +221,8 @@ module Pando
     end
 
     # Runs minor collections in a worker between two requests, before Ruby would run one during a request, and in a node
-    # while its jobs run (docs/sharing.md, Garbage). The cost of one is measured, and the next waits until that is a
-    # given share of the worker's CPU time; half as long while the worker is idle.
+    # while its jobs run (docs/sharing.md, Garbage). The cost of one is measured, and the next waits until the part that
+    # counts is a given share of the worker's CPU time; half as long while the worker is idle.
     #
     # Under YJIT it runs no major collection. When Ruby wants one, GC.start would always be a major one. So nothing is
     # collected here, and Ruby collects when it must; unless major collections are deferred. Then each collection that
@@ -237,24 +237,27 @@ module Pando
       # The share is this many times higher while major collections are deferred: with each collection of its own, Ruby
       # then makes the heap larger.
       DEFERRED = 2
-      # The cost counts as at most this many times that of the mold's first minor collection, as the time of marking, or
-      # as its share for slots that were free before, whichever is most. The rest goes into the freeing of garbage,
-      # which costs the same at any time. If that counted, each collection of an application that makes much garbage
-      # would come later than the one before, and the heap would grow without end.
-      MOST = 4
+      # Of a collection's cost, the time of marking counts, and the sweep's share for slots that were free before; but
+      # at least this many times the cost of the mold's first minor collection. The rest goes into the freeing of
+      # garbage, which costs the same at any time. If that counted, each collection of an application that makes much
+      # garbage would come later than the one before, and the heap would grow without end.
+      LEAST = 4
       # A sweep visits free slots as well. To free an object takes about this many times as long.
       FREEING = 4
       # Ruby tells how long marking has taken, in whole milliseconds; from 3.3 on.
       MARKING = GC.stat.key?(:marking_time)
 
-      # What collections have taken and freed so far. cpu: seconds of the process; marking: milliseconds, nil: Ruby does
-      # not measure it.
+      # What collections have taken and freed so far. cpu: seconds of this thread, which runs them; marking:
+      # milliseconds, nil: Ruby does not measure it.
       GCCounts = Struct.new(:cpu, :marking, :majors, :freed, :free) do
         def self.now
           marking = GC.stat(:marking_time) if MARKING && GC.measure_total_time
-          new(Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID), marking, GC.stat(:major_gc_count),
+          new(Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID), marking, GC.stat(:major_gc_count),
               GC.stat(:total_freed_objects), GC.stat(:heap_free_slots))
         end
+
+        # @return [Float] the share of a sweep, from this moment on, that went into slots that were free
+        def passing(after) = free / (free + (FREEING * (after.freed - freed)) + 1.0)
       end
 
       # @param config [Configuration] @param replaceable [Boolean] whether the worker may ask to be replaced
@@ -311,9 +314,10 @@ module Pando
         cost = after.cpu - before.cpu
         return cost unless @price && before.marking && after.marking
 
-        passing = cost * before.free / (before.free + (FREEING * (after.freed - before.freed)) + 1)
-        most = [@price * MOST, (after.marking - before.marking) / 1000.0, passing].max
-        [cost, most].min
+        marking = [(after.marking - before.marking) / 1000.0, cost].min
+        part = marking + ((cost - marking) * before.passing(after))
+        part = [part, @price * LEAST].max
+        [part, cost].min
       end
 
       # @param cost [Float] seconds of CPU time that a minor collection takes

@@ -72,7 +72,7 @@ class CollectorTest < Minitest::Test
     3.times { GC.start }
     done = forked_from_a_mold_that_knows(0.00001) { in_child { collections { write_to(cache) } } }
 
-    assert_operator done[:minor_gc_count], :<, 30
+    assert_includes 1...30, done[:minor_gc_count]
   end
 
   # Each collection passes all of it. A few objects keep Ruby from giving the pages back.
@@ -88,7 +88,7 @@ class CollectorTest < Minitest::Test
       end
     end
 
-    assert_operator done[:minor_gc_count], :<, 60
+    assert_includes 1...60, done[:minor_gc_count]
   end
 
   def write_to(cache)
@@ -102,6 +102,7 @@ class CollectorTest < Minitest::Test
   end
 
   def forked_from_a_mold_that_knows(price)
+    4.times { GC.start } # all that it has is old
     Pando::Refork::Preparation.minor_gc_seconds = price
     yield
   ensure

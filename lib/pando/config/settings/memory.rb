@@ -86,7 +86,7 @@ module Pando
               type: Types::OrOff.new(Types::Whole.new(1..50)), default: 4, unit: "percent of a worker's CPU time",
               within: :gc,
               help: "How much of its CPU time a worker may spend on minor GCs between two requests, not counting " \
-                    "the freeing of much garbage."
+                    "most of what it takes to free garbage (Ruby 3.3 or newer)."
 
       setting :gc_major,
               type: Types::Choice.new(:auto, :postpone, :ruby), default: :auto, within: :gc,
