@@ -277,8 +277,7 @@ module Pando
         return unless @share
 
         @deferral&.start(worker)
-        @price = Preparation.minor_gc_seconds
-        begin_anew(@price || 0.0)
+        begin_anew(Preparation.minor_gc_seconds || 0.0)
       end
 
       # Called after each request, or while jobs run.
@@ -312,11 +311,11 @@ module Pando
       # @return [Float] seconds
       def counted(before, after)
         cost = after.cpu - before.cpu
-        return cost unless @price && before.marking && after.marking
+        price = Preparation.minor_gc_seconds
+        return cost unless price && before.marking && after.marking
 
         marking = [(after.marking - before.marking) / 1000.0, cost].min
-        part = marking + ((cost - marking) * before.passing(after))
-        part = [part, @price * LEAST].max
+        part = [marking + ((cost - marking) * before.passing(after)), price * LEAST].max
         [part, cost].min
       end
 

@@ -69,7 +69,6 @@ class CollectorTest < Minitest::Test
   def test_a_large_cache_that_each_job_writes_to_makes_them_rare
     skip_without_marking_time
     cache = Array.new(1_000_000) { Object.new }
-    3.times { GC.start }
     done = forked_from_a_mold_that_knows(0.00001) { in_child { collections { write_to(cache) } } }
 
     assert_includes 1...30, done[:minor_gc_count]
