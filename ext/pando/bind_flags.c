@@ -60,8 +60,22 @@ static VALUE row_take_stacks_wanted(VALUE self)
     return before & PANDO_ROW_STACKS_WANTED ? Qtrue : Qfalse;
 }
 
+/* What was prefaulted for the process is what the mold before its own knew, see prefault. Comes before that. */
+static VALUE row_prefault_guessed(VALUE self)
+{
+    set(self, PANDO_ROW_PREFAULT_GUESSED);
+    return Qtrue;
+}
+
+static VALUE row_prefault_guessed_p(VALUE self)
+{
+    return flag(self, PANDO_ROW_PREFAULT_GUESSED);
+}
+
 void pando_init_row_flags(VALUE row)
 {
+    rb_define_method(row, "prefault_guessed!", row_prefault_guessed, 0);
+    rb_define_method(row, "prefault_guessed?", row_prefault_guessed_p, 0);
     rb_define_method(row, "want_stacks", row_want_stacks, 0);
     rb_define_method(row, "take_stacks_wanted", row_take_stacks_wanted, 0);
     rb_define_method(row, "fork_unsafe?", row_fork_unsafe_p, 0);

@@ -1,6 +1,7 @@
 /* Pando::Sys::HotSet: binds sys/hot_set.c. Runs in molds and workers. */
 #include "bind_sys.h"
 
+#include "bind_pages.h"
 #include "bind_row.h"
 #include "sys/hot_set.h"
 
@@ -38,10 +39,33 @@ static VALUE supported(VALUE class)
     return pando_hot_set_supported() ? Qtrue : Qfalse;
 }
 
-/* call-seq: observe(pagemap) -> self. Records the pages that the child with this pagemap has written to. */
-static VALUE observe(VALUE self, VALUE pagemap)
+/* call-seq: share -> self. Empties it. Processes that are forked from now on see what this one observes next. */
+static VALUE share(VALUE self)
 {
-    if (pando_hot_set_observe(set_of(self), pando_fd_of(pagemap)) == -1) rb_sys_fail("pagemap");
+    if (pando_hot_set_share(set_of(self)) == -1) rb_sys_fail("mmap");
+    return self;
+}
+
+/* call-seq: outside_heap -> HotSet of those pages that are not in Ruby's heap. */
+static VALUE outside_heap(VALUE self)
+{
+    size_t count;
+    VALUE other = allocate(CLASS_OF(self));
+    const uintptr_t *heap = pando_heap_pages(&count);
+    if (pando_hot_set_copy_outside(set_of(other), set_of(self), heap, count) == -1) rb_sys_fail("mmap");
+    return other;
+}
+
+/* call-seq: observe(pagemap, given = nil, memory = nil) -> self. Records the pages that the child with this pagemap has
+ * written to. given: the HotSet that it was populated with; memory: its /proc/PID/mem, without which none of these
+ * pages counts. */
+static VALUE observe(int argc, VALUE *argv, VALUE self)
+{
+    VALUE pagemap, given, memory;
+    rb_scan_args(argc, argv, "12", &pagemap, &given, &memory);
+    int fd = NIL_P(memory) ? -1 : pando_fd_of(memory);
+    if (pando_hot_set_observe(set_of(self), pando_fd_of(pagemap), NIL_P(given) ? NULL : set_of(given), fd) == -1)
+        rb_sys_fail("pagemap");
     return self;
 }
 
@@ -79,13 +103,13 @@ static VALUE populate(VALUE self, VALUE bytes, VALUE seconds)
 /* Total bytes of its pages. */
 static VALUE bytes(VALUE self)
 {
-    return ULL2NUM(set_of(self)->bytes);
+    return ULL2NUM(pando_hot_set_bytes(set_of(self)));
 }
 
 /* Number of ranges. */
 static VALUE ranges(VALUE self)
 {
-    return SIZET2NUM(set_of(self)->count);
+    return SIZET2NUM(pando_hot_set_count(set_of(self)));
 }
 
 /* call-seq: prefault(bytes, seconds) -> nil. Records what was populated for this process. */
@@ -117,7 +141,9 @@ void pando_init_hot_set(void)
     VALUE class = rb_define_class_under(pando_mSys, "HotSet", rb_cObject);
     rb_define_alloc_func(class, allocate);
     rb_define_singleton_method(class, "supported?", supported, 0);
-    rb_define_method(class, "observe", observe, 1);
+    rb_define_method(class, "share", share, 0);
+    rb_define_method(class, "outside_heap", outside_heap, 0);
+    rb_define_method(class, "observe", observe, -1);
     rb_define_method(class, "observe_own", observe_own, 0);
     rb_define_method(class, "observe_code", observe_code, 0);
     rb_define_method(class, "populate", populate, 2);

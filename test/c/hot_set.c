@@ -3,6 +3,7 @@
 #include "sys/hot_set.h"
 #include "sys/pagemap.h"
 #include "sys/maps.h"
+#include "sys/pages.h"
 #include "sys/present.h"
 #include "require.h"
 
@@ -77,9 +78,15 @@ static void write_nothing(void)
 
 static bool holds(const struct pando_hot_set *set, const char *address)
 {
-    for (size_t i = 0; i < set->count; i++)
-        if (set->ranges[i].from <= (uintptr_t)address && (uintptr_t)address < set->ranges[i].to) return true;
+    for (size_t i = 0; i < pando_hot_set_count(set); i++)
+        if (set->pages->ranges[i].from <= (uintptr_t)address && (uintptr_t)address < set->pages->ranges[i].to)
+            return true;
     return false;
+}
+
+static bool is_empty(const struct pando_hot_set *set)
+{
+    return pando_hot_set_count(set) == 0 && pando_hot_set_bytes(set) == 0 && set->pages == NULL;
 }
 
 static bool was_written(int page)
@@ -93,7 +100,7 @@ static struct pando_hot_set observed(void)
 {
     struct pando_hot_set set = { 0 };
     struct sibling first = start(write_pages);
-    REQUIRE(pando_hot_set_observe(&set, first.pagemap) == 0);
+    REQUIRE(pando_hot_set_observe(&set, first.pagemap, NULL, -1) == 0);
     end(first);
     return set;
 }
@@ -103,25 +110,26 @@ static void a_set_is_what_a_child_has_written(void)
     struct pando_hot_set set = observed();
     uint64_t bytes = 0;
     for (int page = 0; page < PAGES; page++) REQUIRE(holds(&set, area + (size_t)page * PAGE) == was_written(page));
-    for (size_t i = 0; i < set.count; i++) {
-        REQUIRE(set.ranges[i].from < set.ranges[i].to);
-        REQUIRE(i == 0 || set.ranges[i - 1].to < set.ranges[i].from);
-        bytes += set.ranges[i].to - set.ranges[i].from;
+    for (size_t i = 0; i < pando_hot_set_count(&set); i++) {
+        const struct pando_range *range = &set.pages->ranges[i];
+        REQUIRE(range->from < range->to);
+        REQUIRE(i == 0 || range[-1].to < range->from);
+        bytes += range->to - range->from;
     }
-    REQUIRE(bytes == set.bytes);
+    REQUIRE(bytes == pando_hot_set_bytes(&set));
     pando_hot_set_clear(&set);
-    REQUIRE(set.count == 0 && set.bytes == 0 && set.ranges == NULL);
+    REQUIRE(is_empty(&set));
     pando_hot_set_clear(&set);
 }
 
 static void a_second_look_replaces_the_first(void)
 {
     struct pando_hot_set set = observed();
-    size_t count = set.count;
+    size_t count = pando_hot_set_count(&set);
     struct sibling idle = start(write_nothing);
-    REQUIRE(pando_hot_set_observe(&set, idle.pagemap) == 0);
+    REQUIRE(pando_hot_set_observe(&set, idle.pagemap, NULL, -1) == 0);
     end(idle);
-    REQUIRE(set.count < count);
+    REQUIRE(pando_hot_set_count(&set) < count);
     for (int page = 0; page < PAGES; page++) REQUIRE(!holds(&set, area + (size_t)page * PAGE));
     pando_hot_set_clear(&set);
 }
@@ -129,13 +137,13 @@ static void a_second_look_replaces_the_first(void)
 static void what_cannot_be_read_leaves_it_empty(void)
 {
     struct pando_hot_set set = observed();
-    REQUIRE(pando_hot_set_observe(&set, -1) == -1 && errno == EBADF);
-    REQUIRE(set.count == 0 && set.ranges == NULL);
+    REQUIRE(pando_hot_set_observe(&set, -1, NULL, -1) == -1 && errno == EBADF);
+    REQUIRE(is_empty(&set));
     struct sibling gone = start(write_pages);
     int pagemap = dup(gone.pagemap);
     end(gone);
-    REQUIRE(pando_hot_set_observe(&set, pagemap) == 0);
-    REQUIRE(set.count == 0);
+    REQUIRE(pando_hot_set_observe(&set, pagemap, NULL, -1) == 0);
+    REQUIRE(pando_hot_set_count(&set) == 0);
     close(pagemap);
     pando_hot_set_clear(&set);
 }
@@ -153,7 +161,7 @@ static void populates_all(void)
 {
     struct pando_populated done;
     REQUIRE(pando_hot_set_populate(&set, MUCH, LONG, &done) == 0);
-    REQUIRE(done.bytes > 0 && done.bytes <= set.bytes && done.nanoseconds > 0);
+    REQUIRE(done.bytes > 0 && done.bytes <= pando_hot_set_bytes(&set) && done.nanoseconds > 0);
     long before = faults();
     write_pages();
     REQUIRE(faults() == before);
@@ -198,6 +206,93 @@ static void leaves_alone_what_is_another_mapping(void)
 static void in_a_child(void (*work)(void))
 {
     end(start(work));
+}
+
+#define WRITTEN_NEXT 10  /* of the pages that the next one is given, it writes to this one, ... */
+#define NEW_NEXT 20      /* and to this one, which it is not given */
+
+static void is_given_all_and_writes_to_two(void)
+{
+    struct pando_populated done;
+    REQUIRE(pando_hot_set_populate(&set, MUCH, LONG, &done) == 0);
+    area[WRITTEN_NEXT * PAGE] = 3;
+    area[NEW_NEXT * PAGE] = 3;
+}
+
+static int memory_of(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+    int memory = open(path, O_RDONLY | O_CLOEXEC);
+    REQUIRE(memory != -1);
+    return memory;
+}
+
+/* A page that was given and not written to is the child's own, too. */
+static void what_it_was_given_is_not_what_it_has_written(void)
+{
+    struct pando_hot_set seen = { 0 };
+    struct sibling next = start(is_given_all_and_writes_to_two);
+    int memory = memory_of(next.pid);
+    REQUIRE(pando_hot_set_observe(&seen, next.pagemap, &set, memory) == 0);
+    for (int page = 0; page < PAGES; page++)
+        REQUIRE(holds(&seen, area + (size_t)page * PAGE) == (page == WRITTEN_NEXT || page == NEW_NEXT));
+    close(memory);
+    REQUIRE(pando_hot_set_observe(&seen, next.pagemap, &set, -1) == 0);
+    for (int page = 0; page < PAGES; page++) REQUIRE(holds(&seen, area + (size_t)page * PAGE) == (page == NEW_NEXT));
+    REQUIRE(pando_hot_set_observe(&seen, next.pagemap, NULL, -1) == 0);
+    REQUIRE(holds(&seen, area + 3 * PAGE) && holds(&seen, area + NEW_NEXT * PAGE));
+    end(next);
+    pando_hot_set_clear(&seen);
+}
+
+/* As the first worker of a mold, which is forked before that knows its hot set. */
+static void sees_what_is_observed_later(void)
+{
+    struct pando_hot_set later = { 0 };
+    REQUIRE(pando_hot_set_share(&later) == 0);
+    REQUIRE(pando_hot_set_count(&later) == 0);
+    int told[2];
+    REQUIRE(pipe2(told, O_CLOEXEC) == 0);
+    pid_t early = fork();
+    REQUIRE(early != -1);
+    char byte = 0;
+    if (early == 0) {
+        REQUIRE(read(told[0], &byte, 1) == 1);
+        for (int page = 0; page < PAGES; page++)
+            REQUIRE(holds(&later, area + (size_t)page * PAGE) == was_written(page));
+        later.pages->count = SIZE_MAX; /* whatever it writes there, its parent stays within the memory */
+        pando_hot_set_clear(&later);
+        _exit(0);
+    }
+    struct sibling first = start(write_pages);
+    REQUIRE(pando_hot_set_observe(&later, first.pagemap, NULL, -1) == 0);
+    end(first);
+    REQUIRE(write(told[1], &byte, 1) == 1);
+    int status;
+    REQUIRE(waitpid(early, &status, 0) == early && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    struct pando_populated done;
+    REQUIRE(pando_hot_set_count(&later) == PANDO_HOT_RANGES && pando_hot_set_populate(&later, MUCH, LONG, &done) == 0);
+    close(told[0]);
+    close(told[1]);
+    pando_hot_set_clear(&later);
+}
+
+static void leaves_out_the_heap(void)
+{
+    struct pando_hot_set rest = { 0 };
+    uintptr_t all[] = { 0, 0, UINTPTR_MAX - PANDO_HEAP_PAGE }, start = (uintptr_t)area;
+    uintptr_t inside = (start + 130 * PAGE) & ~(uintptr_t)(PANDO_HEAP_PAGE - 1);
+    all[1] = inside;
+    REQUIRE(pando_hot_set_copy_outside(&rest, &set, all, 3) == 0);
+    for (int page = 0; page < PAGES; page++) {
+        uintptr_t address = start + (size_t)page * PAGE;
+        bool heap = inside <= address && address < inside + PANDO_HEAP_PAGE;
+        REQUIRE(holds(&rest, (char *)address) == (was_written(page) && !heap));
+    }
+    REQUIRE(pando_hot_set_copy_outside(&rest, &set, NULL, 0) == 0);
+    REQUIRE(pando_hot_set_bytes(&rest) == pando_hot_set_bytes(&set));
+    pando_hot_set_clear(&rest);
 }
 
 /* In a child, which shares all pages with this process except for those that it has written to. */
@@ -317,6 +412,9 @@ int main(void)
     in_a_child(populates_all);
     in_a_child(keeps_to_its_budget);
     in_a_child(leaves_alone_what_is_another_mapping);
+    what_it_was_given_is_not_what_it_has_written();
+    sees_what_is_observed_later();
+    leaves_out_the_heap();
     pando_hot_set_clear(&set);
     in_a_child(hands_down_what_it_has_of_its_own);
     the_code_that_has_run();

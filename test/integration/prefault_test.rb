@@ -4,7 +4,8 @@ require "test_helper"
 require "pando/sys"
 require "support/server_process"
 
-# What the first worker of a generation writes to, the next ones are given before they serve.
+# What the first worker of a generation writes to, the next ones are given before they serve, and outside Ruby's heap the
+# first one of the next generation.
 class PrefaultTest < Minitest::Test
   PAGES = 2048
   # Each request writes to all of a text that the mold has, and answers how many page faults that took.
@@ -12,6 +13,8 @@ class PrefaultTest < Minitest::Test
     TEXT = "x" * (#{PAGES} * 4096)
     FAULTS = -> { File.read("/proc/self/stat").rpartition(")").last.split[7].to_i }
     run lambda { |env|
+      next [200, {}, []] if env["PATH_INFO"] == "/idle"
+
       before = FAULTS.call
       0.step(TEXT.bytesize - 1, 4096) { |at| TEXT.setbyte(at, 1) }
       [200, {}, [(FAULTS.call - before).to_s]]
@@ -45,16 +48,38 @@ class PrefaultTest < Minitest::Test
     assert_operator prepared["bytes"], :>=, (PAGES - 1) * 4096
     assert_includes ((PAGES - 1) * 4096)..(32 * 1024 * 1024), given["prefaulted"]
     assert_operator faults, :<, PAGES / 10
-    a_new_generation_begins_without
   end
 
-  def a_new_generation_begins_without
-    @server.refork
-    fresh = @server.events("worker.ready").last
+  # That worker was forked before its mold knew what it would write to, and the next mold is forked from it.
+  def test_the_next_generation_begins_with_it
+    skip "no MADV_POPULATE_WRITE" unless Pando::Sys::HotSet.supported?
+    start("{ bytes: 32.mb, milliseconds: 5000 }")
+    200.times { faults }
+    before = @server.wait_past("prefault.prepared")
+    fresh = reforked
 
-    assert_equal 1, fresh["generation"]
-    refute fresh.key?("prefaulted")
-    assert_empty(@server.complaints.reject { |event| event["event"] == "worker.lost" })
+    assert_includes ((PAGES - 1) * 4096)..before["bytes"], fresh["prefaulted"]
+    assert_operator faults, :<, PAGES / 10
+  end
+
+  # Most of the pages that it is given it does not write to. So the others are not given them.
+  def test_what_was_guessed_wrong_is_not_handed_on
+    skip "no MADV_POPULATE_WRITE" unless Pando::Sys::HotSet.supported?
+    start("{ bytes: 32.mb, milliseconds: 5000 }")
+    200.times { faults }
+    @server.wait_past("prefault.prepared")
+    reforked
+    200.times { @server.get("/idle") }
+    prepared = @server.wait_past("prefault.prepared", generation: 1)
+
+    assert_operator prepared["bytes"], :<, PAGES * 4096 / 2
+    assert_operator successor["prefaulted"], :<, PAGES * 4096 / 2
+  end
+
+  # @return [Hash] the event of the next generation's first worker
+  def reforked
+    @server.refork
+    @server.events("worker.ready").last.tap { |fresh| assert_equal 1, fresh["generation"] }
   end
 
   def test_off

@@ -3,10 +3,15 @@
 
 #include "maps.h"
 #include "pagemap.h"
+#include "pages.h"
 #include "present.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* For one observation, mapped on its own, so that observing writes to as little of the observer's memory as
  * possible. */
@@ -14,12 +19,30 @@ struct scratch {
     struct pando_maps maps;
     uint64_t theirs[PANDO_PAGEMAP_ENTRIES], ours[PANDO_PAGEMAP_ENTRIES];
     int pagemap, own;
+    const struct pando_hot_set *given; /* what the other process was populated with, and up to where that is looked at */
+    size_t given_at;
+    int memory, own_memory;
+    char pages[2][PANDO_PAGE_MAX];
 };
 
-static void *map_memory(size_t bytes)
+static void *map_memory(size_t bytes, int sharing)
 {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
+}
+
+size_t pando_hot_set_count(const struct pando_hot_set *set)
+{
+    size_t count = set->pages ? atomic_load_explicit(&set->pages->count, memory_order_acquire) : 0;
+    return count < PANDO_HOT_RANGES ? count : PANDO_HOT_RANGES;
+}
+
+uint64_t pando_hot_set_bytes(const struct pando_hot_set *set)
+{
+    uint64_t bytes = 0;
+    for (size_t at = 0, count = pando_hot_set_count(set); at < count; at++)
+        bytes += set->pages->ranges[at].to - set->pages->ranges[at].from;
+    return bytes;
 }
 
 bool pando_hot_set_eligible(const struct pando_hot_set *set, const struct pando_mapping *mapping)
@@ -30,14 +53,15 @@ bool pando_hot_set_eligible(const struct pando_hot_set *set, const struct pando_
 
 static bool add(struct pando_hot_set *set, uintptr_t page)
 {
-    struct pando_range *last = set->count ? &set->ranges[set->count - 1] : NULL;
-    if (last && last->to == page) {
-        last->to += PANDO_PAGE;
-    } else {
-        if (set->count == PANDO_HOT_RANGES) return false;
-        set->ranges[set->count++] = (struct pando_range){ page, page + PANDO_PAGE };
+    size_t count = pando_hot_set_count(set);
+    struct pando_range *ranges = set->pages->ranges;
+    if (count && ranges[count - 1].to == page) {
+        ranges[count - 1].to += PANDO_PAGE;
+        return true;
     }
-    set->bytes += PANDO_PAGE;
+    if (count == PANDO_HOT_RANGES) return false;
+    ranges[count] = (struct pando_range){ page, page + PANDO_PAGE };
+    atomic_store_explicit(&set->pages->count, count + 1, memory_order_release);
     return true;
 }
 
@@ -54,6 +78,31 @@ static bool hot(enum pando_hot_kind kind, uint64_t theirs, uint64_t ours)
     return false;
 }
 
+/* Whether it was given. Pages come in ascending order. */
+static bool was_given(struct scratch *scratch, uintptr_t page)
+{
+    if (!scratch->given) return false;
+    size_t count = pando_hot_set_count(scratch->given);
+    const struct pando_range *ranges = scratch->given->pages ? scratch->given->pages->ranges : NULL;
+    while (scratch->given_at < count && ranges[scratch->given_at].to <= page) scratch->given_at++;
+    return scratch->given_at < count && ranges[scratch->given_at].from <= page;
+}
+
+/* The caller's page is read as the other one is: another thread might unmap it. */
+static bool differs(struct scratch *scratch, uintptr_t page)
+{
+    ssize_t size = (ssize_t)PANDO_PAGE;
+    return size <= PANDO_PAGE_MAX && pread(scratch->memory, scratch->pages[0], PANDO_PAGE, (off_t)page) == size &&
+           pread(scratch->own_memory, scratch->pages[1], PANDO_PAGE, (off_t)page) == size &&
+           memcmp(scratch->pages[0], scratch->pages[1], PANDO_PAGE) != 0;
+}
+
+static bool wanted(struct pando_hot_set *set, struct scratch *scratch, ssize_t at, uintptr_t page)
+{
+    return hot(set->kind, scratch->theirs[at], scratch->ours[at]) &&
+           (!was_given(scratch, page) || differs(scratch, page));
+}
+
 /* 1; 0: the set is full, or the other process has ended; -1. */
 static int observe_range(struct pando_hot_set *set, struct scratch *scratch, uintptr_t from, uintptr_t to)
 {
@@ -67,7 +116,7 @@ static int observe_range(struct pando_hot_set *set, struct scratch *scratch, uin
         ssize_t ours = pando_pagemap_read(scratch->own, scratch->ours, from, until);
         if (ours <= 0) return (int)ours;
         for (ssize_t at = 0; at < ours; at++, from += PANDO_PAGE)
-            if (hot(set->kind, scratch->theirs[at], scratch->ours[at]) && !add(set, from)) return 0;
+            if (wanted(set, scratch, at, from) && !add(set, from)) return 0;
     }
     return 1;
 }
@@ -101,26 +150,41 @@ static int observe(struct pando_hot_set *set, struct scratch *scratch)
 {
     scratch->own = pando_pagemap_open();
     if (scratch->own == -1) return -1;
+    scratch->own_memory = scratch->given ? open("/proc/self/mem", O_RDONLY | O_CLOEXEC) : -1;
     int result = pando_maps_open(&scratch->maps);
     if (result == 0) result = observe_all(set, scratch);
     pando_maps_close(&scratch->maps);
     pando_pagemap_close(scratch->own);
+    if (scratch->own_memory != -1) close(scratch->own_memory);
     return result;
 }
 
-/* Replaces the set. pagemap: of another process, if the kind needs one. */
-static int replace(struct pando_hot_set *set, enum pando_hot_kind kind, int pagemap)
+/* Another process may share the memory of a set that has pages, and need these. */
+static int make_room(struct pando_hot_set *set, enum pando_hot_kind kind)
+{
+    if (pando_hot_set_count(set)) pando_hot_set_clear(set);
+    set->kind = kind;
+    if (!set->pages) set->pages = map_memory(sizeof(*set->pages), MAP_SHARED);
+    return set->pages ? 0 : -1;
+}
+
+int pando_hot_set_share(struct pando_hot_set *set)
 {
     pando_hot_set_clear(set);
-    set->kind = kind;
-    struct scratch *scratch = map_memory(sizeof(*scratch));
-    set->ranges = map_memory(PANDO_HOT_RANGES * sizeof(*set->ranges));
-    if (!scratch || !set->ranges) {
-        errno = ENOMEM;
-    } else {
+    return make_room(set, PANDO_HOT_WRITTEN);
+}
+
+/* Replaces the set. The rest concerns another process, if the kind needs one. */
+static int replace(struct pando_hot_set *set, enum pando_hot_kind kind, int pagemap,
+                   const struct pando_hot_set *given, int memory)
+{
+    struct scratch *scratch = map_memory(sizeof(*scratch), MAP_PRIVATE);
+    if (scratch) {
         scratch->pagemap = pagemap;
+        scratch->given = given;
+        scratch->memory = memory;
     }
-    int result = scratch && set->ranges ? observe(set, scratch) : -1;
+    int result = make_room(set, kind) == 0 && scratch ? observe(set, scratch) : -1;
     int saved = errno;
     if (scratch) munmap(scratch, sizeof(*scratch));
     if (result == -1) pando_hot_set_clear(set);
@@ -128,23 +192,46 @@ static int replace(struct pando_hot_set *set, enum pando_hot_kind kind, int page
     return result == -1 ? -1 : 0;
 }
 
-int pando_hot_set_observe(struct pando_hot_set *set, int pagemap)
+int pando_hot_set_observe(struct pando_hot_set *set, int pagemap, const struct pando_hot_set *given, int memory)
 {
-    return replace(set, PANDO_HOT_WRITTEN, pagemap);
+    return replace(set, PANDO_HOT_WRITTEN, pagemap, given, memory);
 }
 
 int pando_hot_set_observe_own(struct pando_hot_set *set)
 {
-    return replace(set, PANDO_HOT_OWN, -1);
+    return replace(set, PANDO_HOT_OWN, -1, NULL, -1);
 }
 
 int pando_hot_set_observe_code(struct pando_hot_set *set)
 {
-    return replace(set, PANDO_HOT_CODE, -1);
+    return replace(set, PANDO_HOT_CODE, -1, NULL, -1);
+}
+
+/* Adds the pages of a range that are outside. heap: from the first page that may lie in the range. False: the set is
+ * full. */
+static bool add_outside(struct pando_hot_set *set, struct pando_range range, const uintptr_t **heap,
+                        const uintptr_t *end)
+{
+    for (uintptr_t page = range.from; page < range.to; page += PANDO_PAGE) {
+        while (*heap < end && **heap + PANDO_HEAP_PAGE <= page) ++*heap;
+        if (*heap < end && **heap <= page) continue;
+        if (!add(set, page)) return false;
+    }
+    return true;
+}
+
+int pando_hot_set_copy_outside(struct pando_hot_set *set, const struct pando_hot_set *other, const uintptr_t *heap,
+                               size_t heap_pages)
+{
+    if (make_room(set, other->kind) == -1) return -1;
+    const uintptr_t *end = heap + heap_pages;
+    for (size_t at = 0, count = pando_hot_set_count(other); at < count; at++)
+        if (!add_outside(set, other->pages->ranges[at], &heap, end)) break;
+    return 0;
 }
 
 void pando_hot_set_clear(struct pando_hot_set *set)
 {
-    if (set->ranges) munmap(set->ranges, PANDO_HOT_RANGES * sizeof(*set->ranges));
+    if (set->pages) munmap(set->pages, sizeof(*set->pages));
     *set = (struct pando_hot_set){ 0 };
 }

@@ -9,6 +9,7 @@
 /* The kernel's page size, which may differ from 4,096 (aarch64: 16 and 64 KiB). A test may set another. */
 extern uintptr_t pando_page_bytes;
 #define PANDO_PAGE pando_page_bytes
+#define PANDO_PAGE_MAX 65536
 #define PANDO_PAGEMAP_ENTRIES 8192 /* entries read at once, at most */
 
 #define PANDO_PAGE_PRESENT (UINT64_C(1) << 63)

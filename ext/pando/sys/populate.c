@@ -84,8 +84,8 @@ static bool populate(uintptr_t from, uintptr_t to, struct budget *budget, struct
 static bool populate_mapping(const struct pando_hot_set *set, size_t *at, const struct pando_mapping *mapping,
                              struct budget *budget, struct pando_populated *done)
 {
-    for (; *at < set->count && set->ranges[*at].from < mapping->to; ++*at) {
-        struct pando_range range = set->ranges[*at];
+    for (size_t count = pando_hot_set_count(set); *at < count && set->pages->ranges[*at].from < mapping->to; ++*at) {
+        struct pando_range range = set->pages->ranges[*at];
         uintptr_t from = range.from > mapping->from ? range.from : mapping->from;
         uintptr_t to = range.to < mapping->to ? range.to : mapping->to;
         if (!populate(from, to, budget, done)) return false;
@@ -98,10 +98,10 @@ static int populate_all(const struct pando_hot_set *set, struct pando_maps *maps
                         struct pando_populated *done)
 {
     struct pando_mapping mapping;
-    size_t at = 0;
+    size_t at = 0, count = pando_hot_set_count(set);
     int more;
-    while ((more = pando_maps_next(maps, &mapping)) == 1 && at < set->count) {
-        while (at < set->count && set->ranges[at].to <= mapping.from) at++;
+    while ((more = pando_maps_next(maps, &mapping)) == 1 && at < count) {
+        while (at < count && set->pages->ranges[at].to <= mapping.from) at++;
         if (!pando_hot_set_eligible(set, &mapping)) continue;
         if (!populate_mapping(set, &at, &mapping, &budget, done)) return 0;
     }
@@ -117,7 +117,7 @@ int pando_hot_set_populate(const struct pando_hot_set *set, uint64_t bytes, uint
                              .touch = set->kind == PANDO_HOT_WRITTEN,
                              .advice = set->kind == PANDO_HOT_CODE ? MADV_POPULATE_READ : MADV_POPULATE_WRITE };
     *done = (struct pando_populated){ 0 };
-    if (set->count == 0) return 0;
+    if (pando_hot_set_count(set) == 0) return 0;
     struct pando_maps *maps = mmap(NULL, sizeof(*maps), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (maps == MAP_FAILED) return -1;
     int result = pando_maps_open(maps);

@@ -21,7 +21,8 @@ enum pando_row_flag {
     PANDO_ROW_FORK_UNSAFE = 1,
     PANDO_ROW_LEAVING = 2,
     PANDO_ROW_MAJOR_GC_DUE = 4,
-    PANDO_ROW_STACKS_WANTED = 8 /* the monitor sets it, and the process takes it away */
+    PANDO_ROW_STACKS_WANTED = 8, /* the monitor sets it, and the process takes it away */
+    PANDO_ROW_PREFAULT_GUESSED = 16 /* what it got before it was ready is the hot set of the mold before its own */
 };
 
 /* What a thread does with the interpreter lock. */

@@ -71,12 +71,12 @@ module Pando
         name_process("")
       end
 
-      # The order carries the pagemap of a worker. Other workers will write to the same pages.
+      # The order carries the pagemap of a worker, and its memory if that may be read. Other workers will write to the
+      # same pages.
       def obey(packet)
         return super unless packet.message.kind == :observe
 
-        pagemap = packet.descriptors.first
-        payload.observe(self, pagemap) if pagemap
+        payload.observe(self, *packet.descriptors) if packet.descriptors.any?
       ensure
         packet.descriptors.each { |fd| Sys.close_fd(fd) } if packet.message.kind == :observe
       end

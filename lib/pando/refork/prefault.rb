@@ -9,8 +9,10 @@ module Pando
     # Gives each new worker two sets of pages before it serves: copies of those that its mold's first worker has written
     # to (the hot set), and the pages of code that the mold's source worker has mapped. docs/reforking.md says why.
     #
-    # Made in a mold that boots, and inherited by all that is forked from it. A worker forgets the sets once they are
-    # used, so that a mold that it becomes begins without a hot set.
+    # Until a mold knows its hot set, its workers get a guess: the hot set of the mold before it, without Ruby's heap, in
+    # which other objects lie by then.
+    #
+    # Made in a mold that boots, and inherited by all that is forked from it.
     class Prefault
       NO_LIMIT = 1 << 40 # bytes: code is not copied
 
@@ -18,7 +20,17 @@ module Pando
         @bytes = bytes
         @seconds = milliseconds / 1000.0
         @hot_set = Sys::HotSet.new
+        @guess = Sys::HotSet.new
         @code = Sys::HotSet.new
+      end
+
+      # In a mold that has not forked yet. Its workers share the memory of its hot set. So each of them can hand it down
+      # to the next mold, also one that was forked before this mold knew it.
+      def begin_mold
+        @guess = guess? ? @hot_set.outside_heap : Sys::HotSet.new
+        @hot_set = Sys::HotSet.new.share
+      rescue SystemCallError
+        [@guess, @hot_set].each(&:clear)
       end
 
       # In a worker that is about to fork a mold. A fork does not copy the page tables of code, so without this each new
@@ -29,9 +41,10 @@ module Pando
         Events.emit("prefault.unavailable", generation: worker.generation, reason: e.message)
       end
 
-      def observe(mold, pagemap)
+      # @param memory [Integer, nil] of the worker with this pagemap; tells which of the guessed pages it has written to
+      def observe(mold, pagemap, memory = nil)
         began = Sys.now
-        @hot_set.observe(pagemap)
+        @hot_set.observe(pagemap, @guess, memory)
         Events.emit("prefault.prepared", generation: mold.generation, pid: Pando.pid, bytes: @hot_set.bytes,
                                          ranges: @hot_set.ranges, seconds: (Sys.now - began).round(4))
       rescue SystemCallError => e
@@ -40,13 +53,24 @@ module Pando
 
       # In a worker that has just been forked. Pages that the kernel refuses come fault by fault.
       def populate(worker)
-        bytes, seconds = @hot_set.populate(@bytes, @seconds)
+        known = @hot_set.bytes.positive?
+        worker.row.prefault_guessed! unless known
+        bytes, seconds = (known ? @hot_set : @guess).populate(@bytes, @seconds)
         seconds += @code.populate(NO_LIMIT, @seconds - seconds).last
         worker.row.prefault(bytes, seconds) if bytes.positive?
       rescue SystemCallError
         nil
       ensure
-        [@code, @hot_set].each(&:clear)
+        [@code, @guess].each(&:clear)
+      end
+
+      private
+
+      # Without a look into a worker's memory, a mold cannot tell the pages that it was given from those that it wrote to.
+      def guess?
+        File.read("/proc/sys/kernel/yama/ptrace_scope").to_i < 2 # of 2: only an administrator may read it
+      rescue SystemCallError
+        true
       end
 
       # Tells each mold once to learn the pages that its first worker writes to: when that worker has served enough to
@@ -93,13 +117,21 @@ module Pando
         end
 
         def order(mold, worker)
-          File.open("/proc/#{worker.pid}/pagemap", "rb") do |file|
-            mold.order(Cluster::Message.new(:observe), [file])
-          end
+          files = [File.open("/proc/#{worker.pid}/pagemap", "rb"), memory(worker)].compact
+          mold.order(Cluster::Message.new(:observe), files)
         rescue Errno::ENOENT, Errno::ESRCH
           false # it has just ended
         rescue Errno::EACCES, Errno::EPERM => e
           give_up(e.message)
+        ensure
+          files&.each(&:close)
+        end
+
+        # The monitor may read it as the worker's parent, unless the system forbids that. The mold may not (ptrace(2)).
+        def memory(worker)
+          File.open("/proc/#{worker.pid}/mem", "rb")
+        rescue SystemCallError
+          nil
         end
 
         def give_up(reason)

@@ -139,12 +139,16 @@ module Pando
       end
 
       # Runs after the user's hooks.
-      def prepare = Refork::Preparation.run(@config.gc_mold, prefault: @config.refork_prefault)
+      def prepare
+        Refork::Preparation.run(@config.gc_mold, prefault: @config.refork_prefault)
+        @prefault&.begin_mold
+      end
 
       # Examines which pages a worker has written to.
       # @param pagemap [Integer] a descriptor of /proc/PID/pagemap
-      def observe(mold, pagemap)
-        @prefault&.observe(mold, pagemap)
+      # @param memory [Integer, nil] one of /proc/PID/mem
+      def observe(mold, pagemap, memory = nil)
+        @prefault&.observe(mold, pagemap, memory)
         nil
       end
 

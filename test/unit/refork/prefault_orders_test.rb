@@ -98,6 +98,16 @@ class PrefaultOrdersTest < Minitest::Test
     assert_equal 0, orders(mold)
   end
 
+  def test_memory_that_may_not_be_read_is_not_handed_over
+    open = File.method(:open)
+    @cluster.serve(worker, Orders::ENOUGH)
+    refusing = ->(path, *rest) { path.end_with?("/mem") ? raise(Errno::EACCES) : open.call(path, *rest) }
+    File.stub(:open, refusing) { look }
+
+    assert_equal 1, orders(mold)
+    assert_empty events("prefault.unavailable")
+  end
+
   def test_off
     @cluster.serve(worker, Orders::ENOUGH)
     look(hot_sets(prefault: false))

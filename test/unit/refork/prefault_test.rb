@@ -10,8 +10,8 @@ class ReforkPrefaultTest < Minitest::Test
 
   # Stands for Sys::HotSet.
   class FakeSet
-    attr_reader :bytes, :calls
-    attr_accessor :error
+    attr_reader :calls
+    attr_accessor :bytes, :error
 
     def self.supported? = true
 
@@ -25,16 +25,24 @@ class ReforkPrefaultTest < Minitest::Test
       @bytes = 4096
     end
 
-    def observe(pagemap)
-      call(:observe, pagemap)
+    def observe(pagemap, given, memory)
+      call(:observe, pagemap, given, memory)
       @bytes = 8192
+    end
+
+    def share = tap { call(:share) }
+
+    # @return [FakeSet] half of it
+    def outside_heap
+      call(:outside_heap)
+      FakeSet.new.tap { |rest| rest.bytes = bytes / 2 }
     end
 
     def populate(*budget)
       return [0, 0.0] if @bytes.zero?
 
       call(:populate, *budget)
-      [4096, 0.002]
+      [bytes, 0.002]
     end
 
     def clear
@@ -56,20 +64,28 @@ class ReforkPrefaultTest < Minitest::Test
 
   def setup
     super
-    sets = [@set = FakeSet.new, @code = FakeSet.new]
+    sets = [FakeSet.new, FakeSet.new, @code = FakeSet.new]
     Pando::Sys::HotSet.stub(:new, -> { sets.shift }) do
       @prefault = Pando::Refork::Prefault.new(bytes: 6000, milliseconds: 30)
     end
-    @row = Pando::Sys::Scoreboard.create(1).row(0)
+    @set = begin_mold
+    @row = Pando::Sys::Scoreboard.create(2).row(0)
     @role = Role.new(3, @row)
+  end
+
+  # @return [FakeSet] the new mold's hot set
+  def begin_mold
+    FakeSet.new.tap { |set| Pando::Sys::HotSet.stub(:new, set) { @prefault.begin_mold } }
   end
 
   def test_what_the_mold_has_seen_the_worker_is_given
     @prefault.observe(@role, 7)
     @prefault.populate(@role)
 
-    assert_equal [[:observe, 7], [:populate, 6000, 0.03]], @set.calls
-    assert_equal [4096, 0.002], @row.prefaulted
+    assert_equal [:share, :observe, :populate], @set.calls.map(&:first)
+    assert_equal [:populate, 6000, 0.03], @set.calls.last
+    assert_equal [8192, 0.002], @row.prefaulted
+    refute_predicate @row, :prefault_guessed?
     told = events("prefault.prepared").first.payload
 
     assert_equal [3, 8192, 2], told.values_at(:generation, :bytes, :ranges)
@@ -89,7 +105,7 @@ class ReforkPrefaultTest < Minitest::Test
     @prefault.populate(@role)
 
     assert_in_delta 0.028, @code.calls.last.last
-    assert_equal [4096, 0.004], @row.prefaulted
+    assert_equal [8192, 0.004], @row.prefaulted
   end
 
   def test_what_the_kernel_refuses_of_the_code_is_reported
@@ -99,17 +115,56 @@ class ReforkPrefaultTest < Minitest::Test
     assert_equal([3], events("prefault.unavailable").map { |event| event.payload[:generation] })
   end
 
-  def test_a_worker_that_becomes_a_mold_has_no_set
-    @prefault.observe(@role, 7)
-    2.times { @prefault.populate(@role) }
+  # The worker was forked before its mold knew the hot set, which is in memory that both share.
+  def test_the_next_mold_guesses_by_what_its_source_and_the_last_mold_share
+    @prefault.populate(@role)
+    @set.bytes = 8192
+    begin_mold
+    @prefault.populate(@role)
 
-    assert_equal(1, @set.calls.count { |name, *| name == :populate })
+    assert_equal [4096, 0.002], @row.prefaulted
+    assert_predicate @row, :prefault_guessed?
+  end
+
+  def test_the_guess_is_told_from_what_the_worker_has_written
+    @set.bytes = 8192
+    set = begin_mold
+    @prefault.observe(@role, 7, 8)
+
+    assert_equal([7, 4096, 8], set.calls.last[1..].then { |pagemap, given, memory| [pagemap, given.bytes, memory] })
+  end
+
+  def test_a_guess_is_used_once
+    @set.bytes = 8192
+    begin_mold
+    @prefault.populate(@role)
+    @prefault.populate(Role.new(3, other = Pando::Sys::Scoreboard.create(1).row(0)))
+
+    assert_equal [0, 0.0], other.prefaulted
+  end
+
+  # Then a mold cannot find out what of the guess was right.
+  def test_no_guess_where_the_memory_of_a_worker_may_not_be_read
+    @set.bytes = 8192
+    File.stub(:read, "2\n") { begin_mold }
+    @prefault.populate(@role)
+
+    assert_equal [0, 0.0], @row.prefaulted
+  end
+
+  def test_a_mold_that_gets_no_memory_for_its_set_begins_without
+    @set.bytes = 8192
+    refusing = FakeSet.new.tap { |set| set.error = Errno::ENOMEM.new }
+    Pando::Sys::HotSet.stub(:new, refusing) { @prefault.begin_mold }
+    @prefault.populate(@role)
+
+    assert_equal [0, 0.0], @row.prefaulted
   end
 
   def test_without_a_set_nothing_is_done
     @prefault.populate(@role)
 
-    assert_empty @set.calls
+    assert_equal [:share], @set.calls.map(&:first)
     assert_equal [0, 0.0], @row.prefaulted
   end
 

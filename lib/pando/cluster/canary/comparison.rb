@@ -341,9 +341,9 @@ module Pando
 
         def measured(&) = sum(method(:measure?), &)
 
-        # A prefaulted worker is faster in its first jobs, and its faults include the pages that it was given at its
-        # start. A canary gets no copies of pages.
-        def measure?(row) = row.prefaulted.first.zero?
+        # A worker whose mold knew which pages it would write to is faster in its first jobs than a canary, for which
+        # they can only be guessed.
+        def measure?(row) = row.prefaulted.first.zero? || row.prefault_guessed?
 
         # @param jobs [#call] tells whether the durations of a worker's jobs and its faults count
         def sum(jobs = ->(_row) { true }, &wanted)

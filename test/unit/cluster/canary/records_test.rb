@@ -34,10 +34,11 @@ end
 # A release that is booted fills caches and compiles what a forked worker inherits: it is measured by what was booted.
 class CanaryColdRecordsTest < Minitest::Test
   # Stands for a row of the scoreboard: so many requests that each took so long.
-  Row = Struct.new(:requests, :code, :given) do
+  Row = Struct.new(:requests, :code, :given, :guessed) do
     def failures = 0
     def faults = [code]
     def prefaulted = [given.to_i, 0]
+    def prefault_guessed? = guessed || false
     def first_jobs = [[code].pack("C") * requests] * 2
   end
   # Stands for Child.
@@ -91,13 +92,22 @@ class CanaryColdRecordsTest < Minitest::Test
     assert_equal [COLD], told(3).first
   end
 
-  # It is faster than a canary, which gets no pages, and counts a fault for each that it was given.
+  # It is faster than a canary, whose pages can only be guessed, and counts a fault for each that it was given.
   def test_a_prefaulted_worker_is_no_measure
     established(1, WARM)
     established(2, WARM)
     @roster.workers << Worker.new(2, Row.new(10, COLD, 4096), 3)
 
     assert_equal [[WARM], [WARM], 30, WARM], told(3)
+  end
+
+  # As the canary that is measured by it.
+  def test_a_worker_whose_pages_were_guessed_is_one
+    established(1, WARM)
+    established(2, WARM)
+    @roster.workers << Worker.new(2, Row.new(10, COLD, 4096, true), 3)
+
+    assert_equal [[WARM, COLD], [WARM, COLD], 30, COLD], told(3)
   end
 
   # The monitor goes on as another program, which has not seen it.
