@@ -4,8 +4,8 @@ require "test_helper"
 require "pando/sys"
 require "support/server_process"
 
-# What the first worker of a generation writes to, the next ones are given before they serve, and outside Ruby's heap the
-# first one of the next generation.
+# What the first worker of a generation writes to, the next ones are given before they serve. Outside Ruby's heap, the
+# first one of the next generation is given it, too.
 class PrefaultTest < Minitest::Test
   PAGES = 2048
   # Each request writes to all of a text that the mold has, and answers how many page faults that took.

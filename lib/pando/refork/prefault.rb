@@ -9,8 +9,8 @@ module Pando
     # Gives each new worker two sets of pages before it serves: copies of those that its mold's first worker has written
     # to (the hot set), and the pages of code that the mold's source worker has mapped. docs/reforking.md says why.
     #
-    # Until a mold knows its hot set, its workers get a guess: the hot set of the mold before it, without Ruby's heap, in
-    # which other objects lie by then.
+    # Until a mold knows its hot set, its workers get a guess: the hot set of the mold before it, without Ruby's heap. In
+    # the heap other objects are there by then.
     #
     # Made in a mold that boots, and inherited by all that is forked from it.
     class Prefault
@@ -66,7 +66,7 @@ module Pando
 
       private
 
-      # Without a look into a worker's memory, a mold cannot tell the pages that it was given from those that it wrote to.
+      # Without a look into its memory, a mold cannot tell the pages that a worker was given from those it has written to.
       def guess?
         File.read("/proc/sys/kernel/yama/ptrace_scope").to_i < 2 # of 2: only an administrator may read it
       rescue SystemCallError

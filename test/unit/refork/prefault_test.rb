@@ -82,7 +82,7 @@ class ReforkPrefaultTest < Minitest::Test
     @prefault.observe(@role, 7)
     @prefault.populate(@role)
 
-    assert_equal [:share, :observe, :populate], @set.calls.map(&:first)
+    assert_equal %i[share observe populate], @set.calls.map(&:first)
     assert_equal [:populate, 6000, 0.03], @set.calls.last
     assert_equal [8192, 0.002], @row.prefaulted
     refute_predicate @row, :prefault_guessed?

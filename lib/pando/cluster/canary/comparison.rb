@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/sys/memory"
+
 module Pando
   module Cluster
     module Canary
@@ -214,7 +216,7 @@ module Pando
         def add(row, jobs: true)
           requests = row.requests
           durations = jobs ? %i[cpu time].zip(row.first_jobs.map { |codes| Curve.bands(codes) }) : []
-          take(requests, [row.failures, requests].min, jobs ? row.faults : [], durations)
+          take(requests, [row.failures, requests].min, jobs ? faults_of(row) : [], durations)
         end
 
         def add_crash = @crashes += 1
@@ -236,6 +238,15 @@ module Pando
         end
 
         private
+
+        # Without those for the pages that the worker got before it served: a canary may have got none.
+        def faults_of(row)
+          faults = row.faults
+          return faults if faults.none?(&:positive?)
+
+          given = row.prefaulted.first / Sys::Memory::PAGE
+          faults.map { |count| count.zero? ? 0 : [count - given, 1].max }
+        end
 
         def take(requests, failures, faults, durations)
           @requests += requests

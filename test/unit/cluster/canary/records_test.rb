@@ -107,7 +107,7 @@ class CanaryColdRecordsTest < Minitest::Test
     established(2, WARM)
     @roster.workers << Worker.new(2, Row.new(10, COLD, 4096, true), 3)
 
-    assert_equal [[WARM, COLD], [WARM, COLD], 30, COLD], told(3)
+    assert_equal [[WARM, COLD], [WARM, COLD], 30, COLD - 1], told(3), "without the fault of the page that it was given"
   end
 
   # The monitor goes on as another program, which has not seen it.
