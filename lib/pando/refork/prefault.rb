@@ -66,7 +66,7 @@ module Pando
 
       private
 
-      # Without a look into its memory, a mold cannot tell the pages that a worker was given from those it has written to.
+      # Without a look into its memory, a mold cannot tell what a worker was given from what it has written to.
       def guess?
         File.read("/proc/sys/kernel/yama/ptrace_scope").to_i < 2 # of 2: only an administrator may read it
       rescue SystemCallError
