@@ -55,8 +55,11 @@ module Bench
     # @return [Array<Gauge::Cost>] of their generations' first workers
     def costs_of_canaries = costs { |pid| canaries.include?(pid) }
 
-    # @return [Array<Hash>] the prefaulted memory of workers, from worker.ready
-    def given = @server.events("worker.ready").select { |event| event.key?("prefaulted") }
+    # @return [Array<Hash>] the prefaulted memory of workers but canaries, from worker.ready
+    def given
+      @server.events("worker.ready").select { |event| event.key?("prefaulted") && !canaries.include?(event["pid"]) }
+    end
+
     # @return [Array<Hash>] the findings of molds
     def prepared = @server.events("prefault.prepared")
 
