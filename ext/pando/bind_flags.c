@@ -60,7 +60,7 @@ static VALUE row_take_stacks_wanted(VALUE self)
     return before & PANDO_ROW_STACKS_WANTED ? Qtrue : Qfalse;
 }
 
-/* What was prefaulted for the process is what the mold before its own knew, see prefault. Comes before that. */
+/* The process's mold did not know its hot set yet, so what is prefaulted is a guess. Is set before `prefault`. */
 static VALUE row_prefault_guessed(VALUE self)
 {
     set(self, PANDO_ROW_PREFAULT_GUESSED);

@@ -46,14 +46,21 @@ static VALUE share(VALUE self)
     return self;
 }
 
-/* call-seq: outside_heap -> HotSet of those pages that are not in Ruby's heap. */
-static VALUE outside_heap(VALUE self)
+/* call-seq: protect -> self. From now on this process cannot write to the memory that it shares. */
+static VALUE protect(VALUE self)
+{
+    pando_hot_set_protect(set_of(self));
+    return self;
+}
+
+/* call-seq: guess(last) -> self. Records those pages of the last mold's HotSet that this process has, too, and that are
+ * not in Ruby's heap. */
+static VALUE guess(VALUE self, VALUE last)
 {
     size_t count;
-    VALUE other = allocate(CLASS_OF(self));
     const uintptr_t *heap = pando_heap_pages(&count);
-    if (pando_hot_set_copy_outside(set_of(other), set_of(self), heap, count) == -1) rb_sys_fail("mmap");
-    return other;
+    if (pando_hot_set_guess(set_of(self), set_of(last), heap, count) == -1) rb_sys_fail("/proc/self/pagemap");
+    return self;
 }
 
 /* call-seq: observe(pagemap, given = nil, memory = nil) -> self. Records the pages that the child with this pagemap has
@@ -142,7 +149,8 @@ void pando_init_hot_set(void)
     rb_define_alloc_func(class, allocate);
     rb_define_singleton_method(class, "supported?", supported, 0);
     rb_define_method(class, "share", share, 0);
-    rb_define_method(class, "outside_heap", outside_heap, 0);
+    rb_define_method(class, "protect", protect, 0);
+    rb_define_method(class, "guess", guess, 1);
     rb_define_method(class, "observe", observe, -1);
     rb_define_method(class, "observe_own", observe_own, 0);
     rb_define_method(class, "observe_code", observe_code, 0);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -278,21 +279,50 @@ static void sees_what_is_observed_later(void)
     pando_hot_set_clear(&later);
 }
 
-static void leaves_out_the_heap(void)
+#define GONE 4 /* a page that the guessing process has no more */
+
+static void guesses_what_is_there_outside_the_heap(void)
 {
-    struct pando_hot_set rest = { 0 };
-    uintptr_t all[] = { 0, 0, UINTPTR_MAX - PANDO_HEAP_PAGE }, start = (uintptr_t)area;
-    uintptr_t inside = (start + 130 * PAGE) & ~(uintptr_t)(PANDO_HEAP_PAGE - 1);
-    all[1] = inside;
-    REQUIRE(pando_hot_set_copy_outside(&rest, &set, all, 3) == 0);
+    struct pando_hot_set guess = { 0 };
+    uintptr_t start = (uintptr_t)area, heap[] = { 0, 0, UINTPTR_MAX - PANDO_HEAP_PAGE };
+    uintptr_t inside = heap[1] = (start + 130 * PAGE) & ~(uintptr_t)(PANDO_HEAP_PAGE - 1);
+    REQUIRE(madvise(area + GONE * PAGE, PAGE, MADV_DONTNEED) == 0);
+    REQUIRE(pando_hot_set_guess(&guess, &set, heap, 3) == 0);
     for (int page = 0; page < PAGES; page++) {
         uintptr_t address = start + (size_t)page * PAGE;
-        bool heap = inside <= address && address < inside + PANDO_HEAP_PAGE;
-        REQUIRE(holds(&rest, (char *)address) == (was_written(page) && !heap));
+        bool left_out = page == GONE || (inside <= address && address < inside + PANDO_HEAP_PAGE);
+        REQUIRE(holds(&guess, (char *)address) == (was_written(page) && !left_out));
     }
-    REQUIRE(pando_hot_set_copy_outside(&rest, &set, NULL, 0) == 0);
-    REQUIRE(pando_hot_set_bytes(&rest) == pando_hot_set_bytes(&set));
-    pando_hot_set_clear(&rest);
+    pando_hot_set_clear(&guess);
+}
+
+/* In memory that others can write to there may be anything. */
+static void nonsense_does_no_harm(void)
+{
+    struct pando_hot_set nonsense = { 0 }, guess = { 0 };
+    struct pando_populated done;
+    const struct pando_range ranges[] = { { 0, UINTPTR_MAX }, { UINTPTR_MAX, 0 }, { UINTPTR_MAX - 1, UINTPTR_MAX },
+                                          { (uintptr_t)area + 5, (uintptr_t)area + 6 }, { 1, 0 } };
+    REQUIRE(pando_hot_set_share(&nonsense) == 0);
+    for (size_t i = 0; i < PANDO_HOT_RANGES; i++) nonsense.pages->ranges[i] = ranges[i % 5];
+    nonsense.pages->count = SIZE_MAX;
+    REQUIRE(pando_hot_set_guess(&guess, &nonsense, NULL, 0) == 0);
+    REQUIRE(pando_hot_set_populate(&guess, 8 * PAGE, LONG, &done) == 0 && done.bytes <= 8 * PAGE);
+    REQUIRE(pando_hot_set_populate(&nonsense, 8 * PAGE, LONG, &done) == 0 && done.bytes <= 8 * PAGE);
+    pando_hot_set_clear(&guess);
+    pando_hot_set_protect(&nonsense);
+    pid_t writer = fork();
+    REQUIRE(writer != -1);
+    if (writer == 0) {
+        struct rlimit none = { 0, 0 };
+        setrlimit(RLIMIT_CORE, &none);
+        signal(SIGSEGV, SIG_DFL); /* not the sanitizer's */
+        nonsense.pages->count = 0;
+        _exit(0);
+    }
+    int status;
+    REQUIRE(waitpid(writer, &status, 0) == writer && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    pando_hot_set_clear(&nonsense);
 }
 
 /* In a child, which shares all pages with this process except for those that it has written to. */
@@ -414,7 +444,8 @@ int main(void)
     in_a_child(leaves_alone_what_is_another_mapping);
     what_it_was_given_is_not_what_it_has_written();
     sees_what_is_observed_later();
-    leaves_out_the_heap();
+    in_a_child(guesses_what_is_there_outside_the_heap);
+    in_a_child(nonsense_does_no_harm);
     pando_hot_set_clear(&set);
     in_a_child(hands_down_what_it_has_of_its_own);
     the_code_that_has_run();

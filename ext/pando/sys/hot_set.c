@@ -13,15 +13,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* What an observation needs apart from this process. */
+struct sources {
+    int pagemap, memory;               /* of the other process */
+    const struct pando_hot_set *other; /* WRITTEN: what that process was populated with; GUESSED: the last hot set */
+    const uintptr_t *heap, *heap_end;  /* the pages of Ruby's heap */
+};
+
 /* For one observation, mapped on its own, so that observing writes to as little of the observer's memory as
- * possible. */
+ * possible. Pages are looked at in ascending order, so what lies before the present one is left behind. */
 struct scratch {
+    struct sources from;
     struct pando_maps maps;
     uint64_t theirs[PANDO_PAGEMAP_ENTRIES], ours[PANDO_PAGEMAP_ENTRIES];
-    int pagemap, own;
-    const struct pando_hot_set *given; /* what the other process was populated with, and up to where that is looked at */
-    size_t given_at;
-    int memory, own_memory;
+    int own, own_memory;
+    size_t other_at;
     char pages[2][PANDO_PAGE_MAX];
 };
 
@@ -73,34 +79,43 @@ static bool hot(enum pando_hot_kind kind, uint64_t theirs, uint64_t ours)
         return (theirs & (PANDO_PAGE_OWN | PANDO_PAGE_OF_FILE)) == PANDO_PAGE_OWN &&
                (anonymous | PANDO_PAGE_EXCLUSIVE) == PANDO_PAGE_OWN;
     case PANDO_HOT_OWN: return anonymous == PANDO_PAGE_OWN;
+    case PANDO_HOT_GUESSED: return (anonymous | PANDO_PAGE_EXCLUSIVE) == PANDO_PAGE_OWN;
     case PANDO_HOT_CODE: return ours & PANDO_PAGE_PRESENT;
     }
     return false;
 }
 
-/* Whether it was given. Pages come in ascending order. */
-static bool was_given(struct scratch *scratch, uintptr_t page)
+static bool in_other(struct scratch *scratch, uintptr_t page)
 {
-    if (!scratch->given) return false;
-    size_t count = pando_hot_set_count(scratch->given);
-    const struct pando_range *ranges = scratch->given->pages ? scratch->given->pages->ranges : NULL;
-    while (scratch->given_at < count && ranges[scratch->given_at].to <= page) scratch->given_at++;
-    return scratch->given_at < count && ranges[scratch->given_at].from <= page;
+    size_t count = scratch->from.other ? pando_hot_set_count(scratch->from.other) : 0;
+    const struct pando_range *ranges = count ? scratch->from.other->pages->ranges : NULL;
+    while (scratch->other_at < count && ranges[scratch->other_at].to <= page) scratch->other_at++;
+    return scratch->other_at < count && ranges[scratch->other_at].from <= page;
+}
+
+static bool in_heap(struct scratch *scratch, uintptr_t page)
+{
+    while (scratch->from.heap < scratch->from.heap_end && *scratch->from.heap + PANDO_HEAP_PAGE <= page) scratch->from.heap++;
+    return scratch->from.heap < scratch->from.heap_end && *scratch->from.heap <= page;
 }
 
 /* The caller's page is read as the other one is: another thread might unmap it. */
 static bool differs(struct scratch *scratch, uintptr_t page)
 {
     ssize_t size = (ssize_t)PANDO_PAGE;
-    return size <= PANDO_PAGE_MAX && pread(scratch->memory, scratch->pages[0], PANDO_PAGE, (off_t)page) == size &&
+    return size <= PANDO_PAGE_MAX && pread(scratch->from.memory, scratch->pages[0], PANDO_PAGE, (off_t)page) == size &&
            pread(scratch->own_memory, scratch->pages[1], PANDO_PAGE, (off_t)page) == size &&
            memcmp(scratch->pages[0], scratch->pages[1], PANDO_PAGE) != 0;
 }
 
-static bool wanted(struct pando_hot_set *set, struct scratch *scratch, ssize_t at, uintptr_t page)
+static bool wanted(enum pando_hot_kind kind, struct scratch *scratch, ssize_t at, uintptr_t page)
 {
-    return hot(set->kind, scratch->theirs[at], scratch->ours[at]) &&
-           (!was_given(scratch, page) || differs(scratch, page));
+    if (!hot(kind, scratch->theirs[at], scratch->ours[at])) return false;
+    switch (kind) {
+    case PANDO_HOT_WRITTEN: return !in_other(scratch, page) || differs(scratch, page);
+    case PANDO_HOT_GUESSED: return in_other(scratch, page) && !in_heap(scratch, page);
+    default: return true;
+    }
 }
 
 /* 1; 0: the set is full, or the other process has ended; -1. */
@@ -109,14 +124,14 @@ static int observe_range(struct pando_hot_set *set, struct scratch *scratch, uin
     while (from < to) {
         uintptr_t until = to;
         if (set->kind == PANDO_HOT_WRITTEN) {
-            ssize_t theirs = pando_pagemap_read(scratch->pagemap, scratch->theirs, from, to);
+            ssize_t theirs = pando_pagemap_read(scratch->from.pagemap, scratch->theirs, from, to);
             if (theirs <= 0) return (int)theirs;
             until = from + (uintptr_t)theirs * PANDO_PAGE;
         }
         ssize_t ours = pando_pagemap_read(scratch->own, scratch->ours, from, until);
         if (ours <= 0) return (int)ours;
         for (ssize_t at = 0; at < ours; at++, from += PANDO_PAGE)
-            if (wanted(set, scratch, at, from) && !add(set, from)) return 0;
+            if (wanted(set->kind, scratch, at, from) && !add(set, from)) return 0;
     }
     return 1;
 }
@@ -127,7 +142,7 @@ static int observe_mapping(struct pando_hot_set *set, struct scratch *scratch, c
 
     struct pando_present present;
     uintptr_t from, to;
-    int pagemap = set->kind == PANDO_HOT_WRITTEN ? scratch->pagemap : scratch->own;
+    int pagemap = set->kind == PANDO_HOT_WRITTEN ? scratch->from.pagemap : scratch->own;
     pando_present_begin(&present, pagemap, mapping->from, mapping->to);
     int more;
     while ((more = pando_present_next(&present, &from, &to)) == 1)
@@ -150,7 +165,7 @@ static int observe(struct pando_hot_set *set, struct scratch *scratch)
 {
     scratch->own = pando_pagemap_open();
     if (scratch->own == -1) return -1;
-    scratch->own_memory = scratch->given ? open("/proc/self/mem", O_RDONLY | O_CLOEXEC) : -1;
+    scratch->own_memory = scratch->from.memory == -1 ? -1 : open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
     int result = pando_maps_open(&scratch->maps);
     if (result == 0) result = observe_all(set, scratch);
     pando_maps_close(&scratch->maps);
@@ -159,75 +174,62 @@ static int observe(struct pando_hot_set *set, struct scratch *scratch)
     return result;
 }
 
-/* Another process may share the memory of a set that has pages, and need these. */
-static int make_room(struct pando_hot_set *set, enum pando_hot_kind kind)
+/* Another process may need the pages of a set that it shares. */
+static int make_room(struct pando_hot_set *set, enum pando_hot_kind kind, int sharing)
 {
     if (pando_hot_set_count(set)) pando_hot_set_clear(set);
     set->kind = kind;
-    if (!set->pages) set->pages = map_memory(sizeof(*set->pages), MAP_SHARED);
+    if (!set->pages) set->pages = map_memory(sizeof(*set->pages), sharing);
     return set->pages ? 0 : -1;
 }
 
 int pando_hot_set_share(struct pando_hot_set *set)
 {
     pando_hot_set_clear(set);
-    return make_room(set, PANDO_HOT_WRITTEN);
+    return make_room(set, PANDO_HOT_WRITTEN, MAP_SHARED);
 }
 
-/* Replaces the set. The rest concerns another process, if the kind needs one. */
-static int replace(struct pando_hot_set *set, enum pando_hot_kind kind, int pagemap,
-                   const struct pando_hot_set *given, int memory)
+void pando_hot_set_protect(struct pando_hot_set *set)
+{
+    if (set->pages) mprotect(set->pages, sizeof(*set->pages), PROT_READ);
+}
+
+/* Replaces the set. */
+static int replace(struct pando_hot_set *set, enum pando_hot_kind kind, struct sources sources)
 {
     struct scratch *scratch = map_memory(sizeof(*scratch), MAP_PRIVATE);
-    if (scratch) {
-        scratch->pagemap = pagemap;
-        scratch->given = given;
-        scratch->memory = memory;
-    }
-    int result = make_room(set, kind) == 0 && scratch ? observe(set, scratch) : -1;
+    if (scratch) scratch->from = sources;
+    int result = make_room(set, kind, MAP_PRIVATE) == 0 && scratch ? observe(set, scratch) : -1;
     int saved = errno;
     if (scratch) munmap(scratch, sizeof(*scratch));
-    if (result == -1) pando_hot_set_clear(set);
+    if (result == -1) {
+        if (set->pages) atomic_store_explicit(&set->pages->count, 0, memory_order_release); /* for those who share it */
+        pando_hot_set_clear(set);
+    }
     errno = saved;
     return result == -1 ? -1 : 0;
 }
 
 int pando_hot_set_observe(struct pando_hot_set *set, int pagemap, const struct pando_hot_set *given, int memory)
 {
-    return replace(set, PANDO_HOT_WRITTEN, pagemap, given, memory);
+    return replace(set, PANDO_HOT_WRITTEN, (struct sources){ .pagemap = pagemap, .memory = memory, .other = given });
 }
 
 int pando_hot_set_observe_own(struct pando_hot_set *set)
 {
-    return replace(set, PANDO_HOT_OWN, -1, NULL, -1);
+    return replace(set, PANDO_HOT_OWN, (struct sources){ .memory = -1 });
 }
 
 int pando_hot_set_observe_code(struct pando_hot_set *set)
 {
-    return replace(set, PANDO_HOT_CODE, -1, NULL, -1);
+    return replace(set, PANDO_HOT_CODE, (struct sources){ .memory = -1 });
 }
 
-/* Adds the pages of a range that are outside. heap: from the first page that may lie in the range. False: the set is
- * full. */
-static bool add_outside(struct pando_hot_set *set, struct pando_range range, const uintptr_t **heap,
-                        const uintptr_t *end)
+int pando_hot_set_guess(struct pando_hot_set *set, const struct pando_hot_set *last, const uintptr_t *heap,
+                        size_t heap_pages)
 {
-    for (uintptr_t page = range.from; page < range.to; page += PANDO_PAGE) {
-        while (*heap < end && **heap + PANDO_HEAP_PAGE <= page) ++*heap;
-        if (*heap < end && **heap <= page) continue;
-        if (!add(set, page)) return false;
-    }
-    return true;
-}
-
-int pando_hot_set_copy_outside(struct pando_hot_set *set, const struct pando_hot_set *other, const uintptr_t *heap,
-                               size_t heap_pages)
-{
-    if (make_room(set, other->kind) == -1) return -1;
-    const uintptr_t *end = heap + heap_pages;
-    for (size_t at = 0, count = pando_hot_set_count(other); at < count; at++)
-        if (!add_outside(set, other->pages->ranges[at], &heap, end)) break;
-    return 0;
+    return replace(set, PANDO_HOT_GUESSED,
+                   (struct sources){ .memory = -1, .other = last, .heap = heap, .heap_end = heap + heap_pages });
 }
 
 void pando_hot_set_clear(struct pando_hot_set *set)

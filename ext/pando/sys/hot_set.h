@@ -2,7 +2,7 @@
  *
  * - The hot set of a mold: the pages that one of its children has written to, and that the next one will write to.
  *   Observed in the mold, in memory that it shares with its children. A new worker gets copies of its own. The first
- *   workers of the next mold get copies of those outside Ruby's heap, where the same things are in both.
+ *   workers of the next mold get copies of those outside Ruby's heap, where the same things are in both: the guess.
  * - The pages that a mold has of its own after its preparation: those that this has written to. Observed in the mold.
  *   The next mold, which is forked from one of its workers, gets copies of its own before its preparation.
  * - The pages of code that a worker has mapped, of programs and libraries. A fork does not copy the page tables of
@@ -22,9 +22,9 @@ struct pando_range {
     uintptr_t from, to;
 };
 
-enum pando_hot_kind { PANDO_HOT_WRITTEN, PANDO_HOT_OWN, PANDO_HOT_CODE };
+enum pando_hot_kind { PANDO_HOT_WRITTEN, PANDO_HOT_OWN, PANDO_HOT_CODE, PANDO_HOT_GUESSED };
 
-/* Mapped on its own. A child that is forked from its maker shares it, and might write anything to it. */
+/* Mapped on its own. Whoever shares it might write anything to it. */
 struct pando_hot_pages {
     _Atomic size_t count;
     struct pando_range ranges[PANDO_HOT_RANGES]; /* in ascending order, not adjacent */
@@ -47,12 +47,15 @@ bool pando_hot_set_supported(void);
  * next. 0; -1 and errno. */
 int pando_hot_set_share(struct pando_hot_set *set);
 
+/* From now on this process cannot write to the memory that it shares. */
+void pando_hot_set_protect(struct pando_hot_set *set);
+
 /* Replaces the set by the pages that a child of the caller has of its own where the caller has a page too, in
  * private, anonymous, writable memory. The child is given by its pagemap (proc(5)). "Of its own" means that it alone
  * maps the page (bit 56), so a page that the caller has written to since counts too, if no other process kept the
  * former one. Does not use malloc. 0; -1 and errno, and the set is empty.
  *
- * given: what the child was populated with, or NULL. It has pages of its own there that it has not written to: such a
+ * given: what the child was populated with, or NULL. It has pages of its own there that it has not written to. Such a
  * page counts if it differs from the caller's. memory: the child's /proc/PID/mem; -1: no such page counts. */
 int pando_hot_set_observe(struct pando_hot_set *set, int pagemap, const struct pando_hot_set *given, int memory);
 
@@ -62,10 +65,10 @@ int pando_hot_set_observe_own(struct pando_hot_set *set);
 /* Replaces the set by the pages of code that the caller itself has mapped. As above. */
 int pando_hot_set_observe_code(struct pando_hot_set *set);
 
-/* Replaces the set by those pages of another one that are not in Ruby's heap, which is given as in sys/pages.h. As
- * above. */
-int pando_hot_set_copy_outside(struct pando_hot_set *set, const struct pando_hot_set *other, const uintptr_t *heap,
-                               size_t heap_pages);
+/* Replaces the set by those pages of the last mold's hot set that the caller has, too, and that are not in Ruby's heap.
+ * heap: the addresses of the pages of that, ascending. As above. */
+int pando_hot_set_guess(struct pando_hot_set *set, const struct pando_hot_set *last, const uintptr_t *heap,
+                        size_t heap_pages);
 
 /* Ranges, and bytes, of its pages. */
 size_t pando_hot_set_count(const struct pando_hot_set *set);

@@ -114,7 +114,7 @@ int pando_hot_set_populate(const struct pando_hot_set *set, uint64_t bytes, uint
     uint64_t began = now(CLOCK_THREAD_CPUTIME_ID);
     struct budget budget = { .bytes = bytes / PANDO_PAGE * PANDO_PAGE, .cpu_until = began + nanoseconds,
                              .until = now(CLOCK_MONOTONIC) + PATIENCE * nanoseconds,
-                             .touch = set->kind == PANDO_HOT_WRITTEN,
+                             .touch = set->kind == PANDO_HOT_WRITTEN || set->kind == PANDO_HOT_GUESSED,
                              .advice = set->kind == PANDO_HOT_CODE ? MADV_POPULATE_READ : MADV_POPULATE_WRITE };
     *done = (struct pando_populated){ 0 };
     if (pando_hot_set_count(set) == 0) return 0;

@@ -22,7 +22,7 @@ enum pando_row_flag {
     PANDO_ROW_LEAVING = 2,
     PANDO_ROW_MAJOR_GC_DUE = 4,
     PANDO_ROW_STACKS_WANTED = 8, /* the monitor sets it, and the process takes it away */
-    PANDO_ROW_PREFAULT_GUESSED = 16 /* what it got before it was ready is the hot set of the mold before its own */
+    PANDO_ROW_PREFAULT_GUESSED = 16 /* its mold did not know its hot set yet, so what it was given is a guess */
 };
 
 /* What a thread does with the interpreter lock. */

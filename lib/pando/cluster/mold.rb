@@ -68,6 +68,7 @@ module Pando
       # Returns free memory to the kernel once, instead of in each process that will be forked.
       def started
         Sys.trim_memory
+        payload.ready_to_fork(self)
         name_process("")
       end
 

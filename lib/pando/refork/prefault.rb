@@ -9,8 +9,8 @@ module Pando
     # Gives each new worker two sets of pages before it serves: copies of those that its mold's first worker has written
     # to (the hot set), and the pages of code that the mold's source worker has mapped. docs/reforking.md says why.
     #
-    # Until a mold knows its hot set, its workers get a guess: the hot set of the mold before it without Ruby's heap. In
-    # the heap other objects are there by then.
+    # Until a mold knows its hot set, its workers get a guess: the hot set of the mold before it without Ruby's heap, in
+    # which objects have moved or were replaced.
     #
     # Made in a mold that boots, and inherited by all that is forked from it.
     class Prefault
@@ -24,13 +24,23 @@ module Pando
         @code = Sys::HotSet.new
       end
 
-      # In a mold that has not forked yet. Its workers share the memory of its hot set. So each of them can hand it down
-      # to the next mold, also one that was forked before this mold knew it.
-      def begin_mold
-        @guess = guess? ? @hot_set.outside_heap : Sys::HotSet.new
-        @hot_set = Sys::HotSet.new.share
+      # Whether the monitor may read a worker's memory: from 2 on, Yama leaves that to administrators (ptrace(2)).
+      def self.may_guess?
+        File.read("/proc/sys/kernel/yama/ptrace_scope").to_i < 2
       rescue SystemCallError
+        true
+      end
+
+      # In a mold that is prepared and has not forked yet. Its workers share the memory of its hot set. So each of them
+      # can hand it down to the next mold, also one that was forked before this mold knew it.
+      def begin_mold(mold)
+        last = [@hot_set, @guess].find { |set| set.ranges.positive? }
+        @guess = last && Prefault.may_guess? ? Sys::HotSet.new.guess(last) : Sys::HotSet.new
+        @hot_set.clear
+        @hot_set.share
+      rescue SystemCallError => e
         [@guess, @hot_set].each(&:clear)
+        Events.emit("prefault.unavailable", generation: mold.generation, reason: e.message)
       end
 
       # In a worker that is about to fork a mold. A fork does not copy the page tables of code, so without this each new
@@ -53,7 +63,7 @@ module Pando
 
       # In a worker that has just been forked. Pages that the kernel refuses come fault by fault.
       def populate(worker)
-        known = @hot_set.bytes.positive?
+        known = @hot_set.ranges.positive?
         worker.row.prefault_guessed! unless known
         bytes, seconds = (known ? @hot_set : @guess).populate(@bytes, @seconds)
         seconds += @code.populate(NO_LIMIT, @seconds - seconds).last
@@ -61,16 +71,8 @@ module Pando
       rescue SystemCallError
         nil
       ensure
-        [@code, @guess].each(&:clear)
-      end
-
-      private
-
-      # Without a look into its memory, a mold cannot tell what a worker was given from what it has written to.
-      def guess?
-        File.read("/proc/sys/kernel/yama/ptrace_scope").to_i < 2 # of 2: only an administrator may read it
-      rescue SystemCallError
-        true
+        @code.clear
+        @hot_set.protect
       end
 
       # Tells each mold once to learn the pages that its first worker writes to: when that worker has served enough to
@@ -117,7 +119,8 @@ module Pando
         end
 
         def order(mold, worker)
-          files = [File.open("/proc/#{worker.pid}/pagemap", "rb"), memory(worker)].compact
+          files = [File.open("/proc/#{worker.pid}/pagemap", "rb")]
+          files += memory(worker)
           mold.order(Cluster::Message.new(:observe), files)
         rescue Errno::ENOENT, Errno::ESRCH
           false # it has just ended
@@ -127,11 +130,13 @@ module Pando
           files&.each(&:close)
         end
 
-        # The monitor may read it as the worker's parent, unless the system forbids that. The mold may not (ptrace(2)).
+        # It tells which pages of the guess the worker has written to. The monitor opens it, since the kernel may let
+        # only the worker's parent do so (ptrace(2)).
+        # @return [Array<File>]
         def memory(worker)
-          File.open("/proc/#{worker.pid}/mem", "rb")
-        rescue SystemCallError
-          nil
+          Prefault.may_guess? ? [File.open("/proc/#{worker.pid}/mem", "rb")] : []
+        rescue Errno::EACCES, Errno::EPERM
+          []
         end
 
         def give_up(reason)

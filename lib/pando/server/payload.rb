@@ -139,9 +139,12 @@ module Pando
       end
 
       # Runs after the user's hooks.
-      def prepare
-        Refork::Preparation.run(@config.gc_mold, prefault: @config.refork_prefault)
-        @prefault&.begin_mold
+      def prepare = Refork::Preparation.run(@config.gc_mold, prefault: @config.refork_prefault)
+
+      # Runs when its memory is what the mold's children will share.
+      def ready_to_fork(mold)
+        @prefault&.begin_mold(mold)
+        nil
       end
 
       # Examines which pages a worker has written to.

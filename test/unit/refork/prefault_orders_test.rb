@@ -98,14 +98,44 @@ class PrefaultOrdersTest < Minitest::Test
     assert_equal 0, orders(mold)
   end
 
+  def test_the_mold_gets_the_pagemap_and_the_memory
+    @cluster.serve(worker, Orders::ENOUGH)
+    Pando::Refork::Prefault.stub(:may_guess?, true) { look }
+
+    assert_equal %w[pagemap mem], handed_over(mold)
+  end
+
   def test_memory_that_may_not_be_read_is_not_handed_over
     open = File.method(:open)
     @cluster.serve(worker, Orders::ENOUGH)
     refusing = ->(path, *rest) { path.end_with?("/mem") ? raise(Errno::EACCES) : open.call(path, *rest) }
     File.stub(:open, refusing) { look }
 
-    assert_equal 1, orders(mold)
+    assert_equal %w[pagemap], handed_over(mold)
     assert_empty events("prefault.unavailable")
+  end
+
+  def test_memory_is_not_opened_where_no_worker_gets_a_guess
+    @cluster.serve(worker, Orders::ENOUGH)
+    Pando::Refork::Prefault.stub(:may_guess?, false) { look }
+
+    assert_equal %w[pagemap], handed_over(mold)
+  end
+
+  # The monitor tries again when it has descriptors.
+  def test_a_lack_of_descriptors_leaves_none_open
+    open = File.method(:open)
+    opened = []
+    @cluster.serve(worker, Orders::ENOUGH)
+    refusing = lambda do |path, *rest|
+      path.end_with?("/mem") ? raise(Errno::EMFILE) : open.call(path, *rest).tap { |file| opened << file }
+    end
+
+    assert_raises(Errno::EMFILE) do
+      Pando::Refork::Prefault.stub(:may_guess?, true) { File.stub(:open, refusing) { look } }
+    end
+    assert_predicate opened.last, :closed?
+    refute_predicate @cluster.generations.current, :observed?
   end
 
   def test_off
@@ -116,6 +146,14 @@ class PrefaultOrdersTest < Minitest::Test
   end
 
   private
+
+  # @return [Array<String>] the names of the files, which the monitor has closed
+  def handed_over(mold)
+    files = mold.link.descriptors.last
+
+    assert(files.all?(&:closed?))
+    files.map { |file| File.basename(file.path) }
+  end
 
   def next_generation
     @cluster.generations.refork("a test")

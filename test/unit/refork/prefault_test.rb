@@ -32,11 +32,14 @@ class ReforkPrefaultTest < Minitest::Test
 
     def share = tap { call(:share) }
 
-    # @return [FakeSet] half of it
-    def outside_heap
-      call(:outside_heap)
-      FakeSet.new.tap { |rest| rest.bytes = bytes / 2 }
+    # Half of it.
+    def guess(last)
+      call(:guess, last)
+      @bytes = last.bytes / 2
+      self
     end
+
+    def protect = @calls << [:protect]
 
     def populate(*budget)
       return [0, 0.0] if @bytes.zero?
@@ -49,7 +52,7 @@ class ReforkPrefaultTest < Minitest::Test
       @bytes = 0
     end
 
-    def ranges = 2
+    def ranges = bytes / 4096
 
     private
 
@@ -64,26 +67,28 @@ class ReforkPrefaultTest < Minitest::Test
 
   def setup
     super
-    sets = [FakeSet.new, FakeSet.new, @code = FakeSet.new]
+    sets = [@set = FakeSet.new, FakeSet.new, @code = FakeSet.new]
     Pando::Sys::HotSet.stub(:new, -> { sets.shift }) do
       @prefault = Pando::Refork::Prefault.new(bytes: 6000, milliseconds: 30)
     end
-    @set = begin_mold
-    @row = Pando::Sys::Scoreboard.create(2).row(0)
+    @row = Pando::Sys::Scoreboard.create(1).row(0)
     @role = Role.new(3, @row)
+    begin_mold
   end
 
-  # @return [FakeSet] the new mold's hot set
-  def begin_mold
-    FakeSet.new.tap { |set| Pando::Sys::HotSet.stub(:new, set) { @prefault.begin_mold } }
+  # @param scope [String] what Yama says
+  def begin_mold(scope = "1\n", guess: FakeSet.new)
+    File.stub(:read, scope) do
+      Pando::Sys::HotSet.stub(:new, guess) { @prefault.begin_mold(@role) }
+    end
   end
 
   def test_what_the_mold_has_seen_the_worker_is_given
     @prefault.observe(@role, 7)
     @prefault.populate(@role)
 
-    assert_equal %i[share observe populate], @set.calls.map(&:first)
-    assert_equal [:populate, 6000, 0.03], @set.calls.last
+    assert_equal %i[share observe populate protect], @set.calls.map(&:first)
+    assert_equal [:populate, 6000, 0.03], @set.calls[-2]
     assert_equal [8192, 0.002], @row.prefaulted
     refute_predicate @row, :prefault_guessed?
     told = events("prefault.prepared").first.payload
@@ -118,8 +123,18 @@ class ReforkPrefaultTest < Minitest::Test
   # The worker was forked before its mold knew the hot set, which is in memory that both share.
   def test_the_next_mold_guesses_by_what_its_source_and_the_last_mold_share
     @prefault.populate(@role)
-    @set.bytes = 8192
+    @set.bytes = 16_384
     begin_mold
+    @prefault.populate(@role)
+
+    assert_equal [8192, 0.002], @row.prefaulted
+    assert_predicate @row, :prefault_guessed?
+  end
+
+  # The mold between the two did not come to know its own.
+  def test_a_guess_is_handed_down_until_something_better_is_known
+    @set.bytes = 16_384
+    2.times { begin_mold }
     @prefault.populate(@role)
 
     assert_equal [4096, 0.002], @row.prefaulted
@@ -128,43 +143,34 @@ class ReforkPrefaultTest < Minitest::Test
 
   def test_the_guess_is_told_from_what_the_worker_has_written
     @set.bytes = 8192
-    set = begin_mold
+    begin_mold
     @prefault.observe(@role, 7, 8)
 
-    assert_equal([7, 4096, 8], set.calls.last[1..].then { |pagemap, given, memory| [pagemap, given.bytes, memory] })
-  end
-
-  def test_a_guess_is_used_once
-    @set.bytes = 8192
-    begin_mold
-    @prefault.populate(@role)
-    @prefault.populate(Role.new(3, other = Pando::Sys::Scoreboard.create(1).row(0)))
-
-    assert_equal [0, 0.0], other.prefaulted
+    assert_equal([7, 4096, 8], @set.calls.last[1..].then { |pagemap, given, memory| [pagemap, given.bytes, memory] })
   end
 
   # Then a mold cannot find out what of the guess was right.
   def test_no_guess_where_the_memory_of_a_worker_may_not_be_read
     @set.bytes = 8192
-    File.stub(:read, "2\n") { begin_mold }
+    begin_mold("2\n")
     @prefault.populate(@role)
 
     assert_equal [0, 0.0], @row.prefaulted
   end
 
-  def test_a_mold_that_gets_no_memory_for_its_set_begins_without
+  def test_a_mold_that_gets_no_memory_for_a_guess_begins_without
     @set.bytes = 8192
-    refusing = FakeSet.new.tap { |set| set.error = Errno::ENOMEM.new }
-    Pando::Sys::HotSet.stub(:new, refusing) { @prefault.begin_mold }
+    begin_mold(guess: FakeSet.new.tap { |set| set.error = Errno::ENOMEM.new })
     @prefault.populate(@role)
 
     assert_equal [0, 0.0], @row.prefaulted
+    assert_equal([3], events("prefault.unavailable").map { |event| event.payload[:generation] })
   end
 
   def test_without_a_set_nothing_is_done
     @prefault.populate(@role)
 
-    assert_equal [:share], @set.calls.map(&:first)
+    assert_equal %i[share protect], @set.calls.map(&:first)
     assert_equal [0, 0.0], @row.prefaulted
   end
 

@@ -247,7 +247,7 @@ module Pando
 
         def bytes(faults) = faults * Sys::Memory::PAGE
 
-        # @param given [Integer] bytes that it was given at its start, and would otherwise have taken later
+        # @param given [Integer] bytes that it was given at its start, a page fault for each page
         def allowed(size, given) = (size * TIMES) + MORE + given
 
         def growth(worker)

@@ -105,7 +105,7 @@ class CanaryColdRecordsTest < Minitest::Test
   def test_a_worker_whose_pages_were_guessed_is_one
     established(1, WARM)
     established(2, WARM)
-    @roster.workers << Worker.new(2, Row.new(10, COLD, 4096, true), 3)
+    @roster.workers << Worker.new(2, Row.new(10, COLD, Pando::Sys::Memory::PAGE, true), 3)
 
     assert_equal [[WARM, COLD], [WARM, COLD], 30, COLD - 1], told(3), "without the fault of the page that it was given"
   end

@@ -5,21 +5,23 @@ require "pando/cluster/monitor"
 module ClusterSupport
   # Stands in for the monitor's end of a link: records the orders.
   class FakeLink
-    # What was sent: the kinds, and all of it.
-    attr_reader :orders, :messages
+    # What was sent: the kinds, all of it, and the descriptors.
+    attr_reader :orders, :messages, :descriptors
     attr_accessor :deaf
 
     def initialize
       @orders = []
       @messages = []
+      @descriptors = []
       @closed = false
     end
 
-    def send(message, _descriptors = [])
+    def send(message, descriptors = [])
       return false if deaf || closed?
 
       @orders << message.kind
       @messages << message
+      @descriptors << descriptors
       true
     end
 
