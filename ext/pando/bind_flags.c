@@ -60,7 +60,8 @@ static VALUE row_take_stacks_wanted(VALUE self)
     return before & PANDO_ROW_STACKS_WANTED ? Qtrue : Qfalse;
 }
 
-/* The process's mold did not know its hot set yet, so what is prefaulted is a guess. Is set before `prefault`. */
+/* The process's mold did not know its hot set yet, so what is prefaulted is a guess. The flag is set
+ * before `prefault`, even if nothing is prefaulted. */
 static VALUE row_prefault_guessed(VALUE self)
 {
     set(self, PANDO_ROW_PREFAULT_GUESSED);

@@ -54,7 +54,7 @@ static VALUE protect(VALUE self)
 }
 
 /* call-seq: guess(last) -> self. Records those pages of the last mold's HotSet that this process has, too, and that are
- * not in Ruby's heap. */
+ * not in Ruby's heap. Finishes a garbage collection that is under way. */
 static VALUE guess(VALUE self, VALUE last)
 {
     size_t count;
@@ -64,8 +64,8 @@ static VALUE guess(VALUE self, VALUE last)
 }
 
 /* call-seq: observe(pagemap, given = nil, memory = nil) -> self. Records the pages that the child with this pagemap has
- * written to. given: the HotSet that it was populated with; memory: its /proc/PID/mem, without which none of these
- * pages counts. */
+ * written to. given: the HotSet that it was populated with; memory: its /proc/PID/mem, without which all of these pages
+ * count. */
 static VALUE observe(int argc, VALUE *argv, VALUE self)
 {
     VALUE pagemap, given, memory;

@@ -225,7 +225,7 @@ static int memory_of(pid_t pid)
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
     int memory = open(path, O_RDONLY | O_CLOEXEC);
-    REQUIRE(memory != -1);
+    REQUIRE(memory != -1 || errno == EACCES || errno == EPERM);
     return memory;
 }
 
@@ -235,14 +235,14 @@ static void what_it_was_given_is_not_what_it_has_written(void)
     struct pando_hot_set seen = { 0 };
     struct sibling next = start(is_given_all_and_writes_to_two);
     int memory = memory_of(next.pid);
+    if (memory == -1) return end(next); /* Yama's ptrace_scope is 2 or more */
     REQUIRE(pando_hot_set_observe(&seen, next.pagemap, &set, memory) == 0);
     for (int page = 0; page < PAGES; page++)
         REQUIRE(holds(&seen, area + (size_t)page * PAGE) == (page == WRITTEN_NEXT || page == NEW_NEXT));
     close(memory);
     REQUIRE(pando_hot_set_observe(&seen, next.pagemap, &set, -1) == 0);
-    for (int page = 0; page < PAGES; page++) REQUIRE(holds(&seen, area + (size_t)page * PAGE) == (page == NEW_NEXT));
-    REQUIRE(pando_hot_set_observe(&seen, next.pagemap, NULL, -1) == 0);
-    REQUIRE(holds(&seen, area + 3 * PAGE) && holds(&seen, area + NEW_NEXT * PAGE));
+    for (int page = 0; page < PAGES; page++)
+        REQUIRE(holds(&seen, area + (size_t)page * PAGE) == (was_written(page) || page == NEW_NEXT));
     end(next);
     pando_hot_set_clear(&seen);
 }
@@ -296,33 +296,50 @@ static void guesses_what_is_there_outside_the_heap(void)
     pando_hot_set_clear(&guess);
 }
 
-/* In memory that others can write to there may be anything. */
-static void nonsense_does_no_harm(void)
+static void may_be_full_of(const struct pando_range *ranges, size_t count)
 {
     struct pando_hot_set nonsense = { 0 }, guess = { 0 };
     struct pando_populated done;
-    const struct pando_range ranges[] = { { 0, UINTPTR_MAX }, { UINTPTR_MAX, 0 }, { UINTPTR_MAX - 1, UINTPTR_MAX },
-                                          { (uintptr_t)area + 5, (uintptr_t)area + 6 }, { 1, 0 } };
     REQUIRE(pando_hot_set_share(&nonsense) == 0);
-    for (size_t i = 0; i < PANDO_HOT_RANGES; i++) nonsense.pages->ranges[i] = ranges[i % 5];
+    for (size_t i = 0; i < PANDO_HOT_RANGES; i++) nonsense.pages->ranges[i] = ranges[i % count];
     nonsense.pages->count = SIZE_MAX;
     REQUIRE(pando_hot_set_guess(&guess, &nonsense, NULL, 0) == 0);
     REQUIRE(pando_hot_set_populate(&guess, 8 * PAGE, LONG, &done) == 0 && done.bytes <= 8 * PAGE);
     REQUIRE(pando_hot_set_populate(&nonsense, 8 * PAGE, LONG, &done) == 0 && done.bytes <= 8 * PAGE);
     pando_hot_set_clear(&guess);
-    pando_hot_set_protect(&nonsense);
+    pando_hot_set_clear(&nonsense);
+}
+
+/* In memory that others can write to there may be anything. */
+static void nonsense_does_no_harm(void)
+{
+    uintptr_t start = (uintptr_t)area, all = UINTPTR_MAX;
+    const struct pando_range ranges[] = { { 1, 0 }, { all, 0 }, { start + 5, start + 6 }, { all - 1, all }, { 0, all } };
+    size_t count = sizeof(ranges) / sizeof(*ranges);
+    for (size_t i = 0; i < count; i++) may_be_full_of(&ranges[i], 1);
+    may_be_full_of(ranges, 3);
+    may_be_full_of(ranges, count);
+}
+
+static void writes_to_what_is_protected(void)
+{
+    struct pando_hot_set protected = { 0 };
+    REQUIRE(pando_hot_set_share(&protected) == 0);
+    pando_hot_set_protect(&protected);
     pid_t writer = fork();
     REQUIRE(writer != -1);
     if (writer == 0) {
         struct rlimit none = { 0, 0 };
         setrlimit(RLIMIT_CORE, &none);
         signal(SIGSEGV, SIG_DFL); /* not the sanitizer's */
-        nonsense.pages->count = 0;
+        protected.pages->count = 0;
         _exit(0);
     }
     int status;
     REQUIRE(waitpid(writer, &status, 0) == writer && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-    pando_hot_set_clear(&nonsense);
+    REQUIRE(pando_hot_set_share(&protected) == 0); /* as when a worker becomes a mold */
+    protected.pages->count = 0;
+    pando_hot_set_clear(&protected);
 }
 
 /* In a child, which shares all pages with this process except for those that it has written to. */
@@ -446,6 +463,7 @@ int main(void)
     sees_what_is_observed_later();
     in_a_child(guesses_what_is_there_outside_the_heap);
     in_a_child(nonsense_does_no_harm);
+    in_a_child(writes_to_what_is_protected);
     pando_hot_set_clear(&set);
     in_a_child(hands_down_what_it_has_of_its_own);
     the_code_that_has_run();

@@ -21,7 +21,7 @@ struct sources {
 };
 
 /* For one observation, mapped on its own, so that observing writes to as little of the observer's memory as
- * possible. Pages are looked at in ascending order, so what lies before the present one is left behind. */
+ * possible. Pages are looked at in ascending order, so `other_at` and `heap` only move forward. */
 struct scratch {
     struct sources from;
     struct pando_maps maps;
@@ -95,8 +95,9 @@ static bool in_other(struct scratch *scratch, uintptr_t page)
 
 static bool in_heap(struct scratch *scratch, uintptr_t page)
 {
-    while (scratch->from.heap < scratch->from.heap_end && *scratch->from.heap + PANDO_HEAP_PAGE <= page) scratch->from.heap++;
-    return scratch->from.heap < scratch->from.heap_end && *scratch->from.heap <= page;
+    struct sources *from = &scratch->from;
+    while (from->heap < from->heap_end && *from->heap + PANDO_HEAP_PAGE <= page) from->heap++;
+    return from->heap < from->heap_end && *from->heap <= page;
 }
 
 /* The caller's page is read as the other one is: another thread might unmap it. */
@@ -112,7 +113,7 @@ static bool wanted(enum pando_hot_kind kind, struct scratch *scratch, ssize_t at
 {
     if (!hot(kind, scratch->theirs[at], scratch->ours[at])) return false;
     switch (kind) {
-    case PANDO_HOT_WRITTEN: return !in_other(scratch, page) || differs(scratch, page);
+    case PANDO_HOT_WRITTEN: return scratch->from.memory == -1 || !in_other(scratch, page) || differs(scratch, page);
     case PANDO_HOT_GUESSED: return in_other(scratch, page) && !in_heap(scratch, page);
     default: return true;
     }
@@ -174,7 +175,7 @@ static int observe(struct pando_hot_set *set, struct scratch *scratch)
     return result;
 }
 
-/* Another process may need the pages of a set that it shares. */
+/* Does not empty memory that is shared: another process may still need those pages. Maps new memory instead. */
 static int make_room(struct pando_hot_set *set, enum pando_hot_kind kind, int sharing)
 {
     if (pando_hot_set_count(set)) pando_hot_set_clear(set);
@@ -229,7 +230,8 @@ int pando_hot_set_guess(struct pando_hot_set *set, const struct pando_hot_set *l
                         size_t heap_pages)
 {
     return replace(set, PANDO_HOT_GUESSED,
-                   (struct sources){ .memory = -1, .other = last, .heap = heap, .heap_end = heap + heap_pages });
+                   (struct sources){ .memory = -1, .other = last, .heap = heap,
+                                     .heap_end = heap ? heap + heap_pages : NULL });
 }
 
 void pando_hot_set_clear(struct pando_hot_set *set)

@@ -1,8 +1,9 @@
-/* Pages that a process gets at once instead of fault by fault. There are three kinds of sets:
+/* Pages that a process gets at once instead of fault by fault. There are four kinds of sets:
  *
  * - The hot set of a mold: the pages that one of its children has written to, and that the next one will write to.
- *   Observed in the mold, in memory that it shares with its children. A new worker gets copies of its own. The first
- *   workers of the next mold get copies of those outside Ruby's heap, where the same things are in both: the guess.
+ *   Observed in the mold, in memory that it shares with its children. A new worker gets copies of its own.
+ * - The guess of the next mold: those of these pages that it has, too, outside Ruby's heap, where the same things are in
+ *   both. Its first workers get copies of their own.
  * - The pages that a mold has of its own after its preparation: those that this has written to. Observed in the mold.
  *   The next mold, which is forked from one of its workers, gets copies of its own before its preparation.
  * - The pages of code that a worker has mapped, of programs and libraries. A fork does not copy the page tables of
@@ -56,7 +57,7 @@ void pando_hot_set_protect(struct pando_hot_set *set);
  * former one. Does not use malloc. 0; -1 and errno, and the set is empty.
  *
  * given: what the child was populated with, or NULL. It has pages of its own there that it has not written to. Such a
- * page counts if it differs from the caller's. memory: the child's /proc/PID/mem; -1: no such page counts. */
+ * page counts if it differs from the caller's. memory: the child's /proc/PID/mem; -1: all of them count. */
 int pando_hot_set_observe(struct pando_hot_set *set, int pagemap, const struct pando_hot_set *given, int memory);
 
 /* Replaces the set by the pages in private, anonymous, writable memory that no other process maps. As above. */
@@ -66,7 +67,7 @@ int pando_hot_set_observe_own(struct pando_hot_set *set);
 int pando_hot_set_observe_code(struct pando_hot_set *set);
 
 /* Replaces the set by those pages of the last mold's hot set that the caller has, too, and that are not in Ruby's heap.
- * heap: the addresses of the pages of that, ascending. As above. */
+ * heap: the addresses of its pages, ascending. As above. */
 int pando_hot_set_guess(struct pando_hot_set *set, const struct pando_hot_set *last, const uintptr_t *heap,
                         size_t heap_pages);
 

@@ -65,7 +65,8 @@ module Pando
       # The monitor makes the lanes of workers before it orders them.
       def report_ready = report(:ready, text: payload.threads.to_s)
 
-      # Returns free memory to the kernel once, instead of in each process that will be forked.
+      # Returns free memory to the kernel once, instead of in each process that will be forked. What the payload makes
+      # after that, all of them share.
       def started
         Sys.trim_memory
         payload.ready_to_fork(self)

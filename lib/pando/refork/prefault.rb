@@ -34,31 +34,24 @@ module Pando
       # In a mold that is prepared and has not forked yet. Its workers share the memory of its hot set. So each of them
       # can hand it down to the next mold, also one that was forked before this mold knew it.
       def begin_mold(mold)
-        last = [@hot_set, @guess].find { |set| set.ranges.positive? }
-        @guess = last && Prefault.may_guess? ? Sys::HotSet.new.guess(last) : Sys::HotSet.new
-        @hot_set.clear
-        @hot_set.share
-      rescue SystemCallError => e
-        [@guess, @hot_set].each(&:clear)
-        Events.emit("prefault.unavailable", generation: mold.generation, reason: e.message)
+        unless_refused(mold) { begin_guess }
+        unless_refused(mold) { @hot_set.share }
       end
 
       # In a worker that is about to fork a mold. A fork does not copy the page tables of code, so without this each new
       # worker would map all pages of code again, fault by fault.
       def note_code(worker)
-        @code.observe_code if Sys::HotSet.supported?
-      rescue SystemCallError => e
-        Events.emit("prefault.unavailable", generation: worker.generation, reason: e.message)
+        unless_refused(worker) { @code.observe_code } if Sys::HotSet.supported?
       end
 
       # @param memory [Integer, nil] of the worker with this pagemap; tells which of the guessed pages it has written to
       def observe(mold, pagemap, memory = nil)
         began = Sys.now
-        @hot_set.observe(pagemap, @guess, memory)
-        Events.emit("prefault.prepared", generation: mold.generation, pid: Pando.pid, bytes: @hot_set.bytes,
-                                         ranges: @hot_set.ranges, seconds: (Sys.now - began).round(4))
-      rescue SystemCallError => e
-        Events.emit("prefault.unavailable", generation: mold.generation, reason: e.message)
+        unless_refused(mold) do
+          @hot_set.observe(pagemap, @guess, memory)
+          Events.emit("prefault.prepared", generation: mold.generation, pid: Pando.pid, bytes: @hot_set.bytes,
+                                           ranges: @hot_set.ranges, seconds: (Sys.now - began).round(4))
+        end
       end
 
       # In a worker that has just been forked. Pages that the kernel refuses come fault by fault.
@@ -72,7 +65,30 @@ module Pando
         nil
       ensure
         @code.clear
-        @hot_set.protect
+        protect
+      end
+
+      # In a new process that does not need the hot set of the mold that it was forked from, except to hand it down.
+      def protect = @hot_set.protect
+
+      private
+
+      # By the last mold's hot set, or if that mold did not come to know it, by its guess.
+      def begin_guess
+        last = @hot_set.ranges.positive? ? @hot_set : @guess
+        return if last.ranges.zero?
+
+        guess = Sys::HotSet.new
+        guess.guess(last) if Prefault.may_guess?
+        @guess.clear
+        @guess = guess
+      end
+
+      # @param role [Cluster::Mold, Cluster::Worker] of this process
+      def unless_refused(role)
+        yield
+      rescue SystemCallError, NoMemoryError => e
+        Events.emit("prefault.unavailable", generation: role.generation, reason: e.message)
       end
 
       # Tells each mold once to learn the pages that its first worker writes to: when that worker has served enough to

@@ -141,7 +141,7 @@ module Pando
       # Runs after the user's hooks.
       def prepare = Refork::Preparation.run(@config.gc_mold, prefault: @config.refork_prefault)
 
-      # Runs when its memory is what the mold's children will share.
+      # Runs at the end of a mold's start, before its first fork. Its children will share its memory as it is now.
       def ready_to_fork(mold)
         @prefault&.begin_mold(mold)
         nil
@@ -178,7 +178,7 @@ module Pando
       # Runs in each new process, before any other code here and before its hooks. First the prefault, which makes the
       # rest faster.
       def after_fork(role, &step)
-        @prefault&.populate(role) if role.role == :worker
+        role.role == :worker ? @prefault&.populate(role) : @prefault&.protect
         @care.after_fork(role, &step)
       end
 

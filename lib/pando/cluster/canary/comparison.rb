@@ -239,7 +239,7 @@ module Pando
 
         private
 
-        # Without those for the pages that the worker got before it served: a canary may have got none.
+        # Leaves out the faults for pages that the worker got before it served: another canary may have got none.
         def faults_of(row)
           faults = row.faults
           return faults if faults.none?(&:positive?)

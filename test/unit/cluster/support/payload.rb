@@ -21,8 +21,9 @@ module ClusterSupport
     def self_check(&); end
     def warm_up(_role); end
     def prepare; end
+    def ready_to_fork(_mold); end
     def tick(_role); end
-    def observe(_role, _pagemap) = nil
+    def observe(_role, _pagemap, _memory = nil) = nil
 
     def run_hook(_name, *_arguments); end
     def hook?(_name) = false
