@@ -314,7 +314,8 @@ static void may_be_full_of(const struct pando_range *ranges, size_t count)
 static void nonsense_does_no_harm(void)
 {
     uintptr_t start = (uintptr_t)area, all = UINTPTR_MAX;
-    const struct pando_range ranges[] = { { 1, 0 }, { all, 0 }, { start + 5, start + 6 }, { all - 1, all }, { 0, all } };
+    const struct pando_range ranges[] = { { 1, 0 },         { all, 0 }, { start + 5, start + 6 },
+                                          { all - 1, all }, { 0, all } };
     size_t count = sizeof(ranges) / sizeof(*ranges);
     for (size_t i = 0; i < count; i++) may_be_full_of(&ranges[i], 1);
     may_be_full_of(ranges, 3);

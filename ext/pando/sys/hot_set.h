@@ -2,8 +2,8 @@
  *
  * - The hot set of a mold: the pages that one of its children has written to, and that the next one will write to.
  *   Observed in the mold, in memory that it shares with its children. A new worker gets copies of its own.
- * - The guess of the next mold: those of these pages that it has, too, outside Ruby's heap, where the same things are in
- *   both. Its first workers get copies of their own.
+ * - The guess of the next mold: those of these pages that it has, too, outside Ruby's heap, where both have the same
+ *   things. Its first workers get copies of their own.
  * - The pages that a mold has of its own after its preparation: those that this has written to. Observed in the mold.
  *   The next mold, which is forked from one of its workers, gets copies of its own before its preparation.
  * - The pages of code that a worker has mapped, of programs and libraries. A fork does not copy the page tables of
