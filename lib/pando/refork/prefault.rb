@@ -22,6 +22,7 @@ module Pando
         @hot_set = Sys::HotSet.new
         @guess = Sys::HotSet.new
         @code = Sys::HotSet.new
+        @molds = 0 # in this process's line
       end
 
       # Whether the monitor may read a worker's memory: from 2 on, Yama leaves that to administrators (ptrace(2)).
@@ -73,10 +74,12 @@ module Pando
 
       private
 
-      # By the last mold's hot set, or if that mold did not come to know it, by its guess.
+      # By the last mold's hot set, or if that mold did not come to know it, by its guess. Workers of a cold-booted mold
+      # fill caches that those of the next mold find filled, so they write to much else.
       def begin_guess
+        @molds += 1
         last = @hot_set.ranges.positive? ? @hot_set : @guess
-        return if last.ranges.zero?
+        return if @molds <= 2 || last.ranges.zero?
 
         guess = Sys::HotSet.new
         guess.guess(last) if Prefault.may_guess?
