@@ -88,6 +88,7 @@ class ResqueRunnerTest < Minitest::Test
   # The other node is in a container with the same host name. It is alive, because it sends heartbeats.
   def test_a_node_does_not_take_the_name_of_a_living_one
     console.call("leave_a_dead_worker('notes', 'running')")
+    beat # the thread may begin after the new node has looked
     heart = Thread.new { loop { beat && sleep(0.2) } }
     error, message = start
 
