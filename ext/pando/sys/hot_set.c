@@ -71,20 +71,6 @@ static bool add(struct pando_hot_set *set, uintptr_t page)
     return true;
 }
 
-static bool hot(enum pando_hot_kind kind, uint64_t theirs, uint64_t ours)
-{
-    uint64_t anonymous = ours & (PANDO_PAGE_OWN | PANDO_PAGE_OF_FILE);
-    switch (kind) {
-    case PANDO_HOT_WRITTEN:
-        return (theirs & (PANDO_PAGE_OWN | PANDO_PAGE_OF_FILE)) == PANDO_PAGE_OWN &&
-               (anonymous | PANDO_PAGE_EXCLUSIVE) == PANDO_PAGE_OWN;
-    case PANDO_HOT_OWN: return anonymous == PANDO_PAGE_OWN;
-    case PANDO_HOT_GUESSED: return (anonymous | PANDO_PAGE_EXCLUSIVE) == PANDO_PAGE_OWN;
-    case PANDO_HOT_CODE: return ours & PANDO_PAGE_PRESENT;
-    }
-    return false;
-}
-
 static bool in_other(struct scratch *scratch, uintptr_t page)
 {
     size_t count = scratch->from.other ? pando_hot_set_count(scratch->from.other) : 0;
@@ -111,12 +97,18 @@ static bool differs(struct scratch *scratch, uintptr_t page)
 
 static bool wanted(enum pando_hot_kind kind, struct scratch *scratch, ssize_t at, uintptr_t page)
 {
-    if (!hot(kind, scratch->theirs[at], scratch->ours[at])) return false;
+    uint64_t theirs = scratch->theirs[at] & (PANDO_PAGE_OWN | PANDO_PAGE_OF_FILE);
+    uint64_t ours = scratch->ours[at] & (PANDO_PAGE_OWN | PANDO_PAGE_OF_FILE);
+    bool anonymous = (ours | PANDO_PAGE_EXCLUSIVE) == PANDO_PAGE_OWN; /* and present, shared or not */
     switch (kind) {
-    case PANDO_HOT_WRITTEN: return scratch->from.memory == -1 || !in_other(scratch, page) || differs(scratch, page);
-    case PANDO_HOT_GUESSED: return in_other(scratch, page) && !in_heap(scratch, page);
-    default: return true;
+    case PANDO_HOT_WRITTEN:
+        return theirs == PANDO_PAGE_OWN && anonymous &&
+               (scratch->from.memory == -1 || !in_other(scratch, page) || differs(scratch, page));
+    case PANDO_HOT_OWN: return ours == PANDO_PAGE_OWN;
+    case PANDO_HOT_GUESSED: return anonymous && in_other(scratch, page) && !in_heap(scratch, page);
+    case PANDO_HOT_CODE: return ours & PANDO_PAGE_PRESENT;
     }
+    return false;
 }
 
 /* 1; 0: the set is full, or the other process has ended; -1. */

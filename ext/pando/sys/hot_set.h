@@ -25,7 +25,7 @@ struct pando_range {
 
 enum pando_hot_kind { PANDO_HOT_WRITTEN, PANDO_HOT_OWN, PANDO_HOT_CODE, PANDO_HOT_GUESSED };
 
-/* Mapped on its own. Whoever shares it might write anything to it. */
+/* Mapped on its own. A process that shares it might write anything to it. */
 struct pando_hot_pages {
     _Atomic size_t count;
     struct pando_range ranges[PANDO_HOT_RANGES]; /* in ascending order, not adjacent */
