@@ -9,7 +9,7 @@ require "support/server_process"
 # first one of the next generation is given it, too.
 class PrefaultTest < Minitest::Test
   PAGES = 2048
-  # Each request but one writes to all of a text that the mold has, and answers how many page faults that took.
+  # A request, but for /idle, writes to all of a text that the mold has, and answers how many page faults that took.
   APP = <<~RUBY.freeze
     TEXT = "x" * (#{PAGES} * 4096)
     FAULTS = -> { File.read("/proc/self/stat").rpartition(")").last.split[7].to_i }
@@ -59,6 +59,7 @@ class PrefaultTest < Minitest::Test
 
     assert_operator fresh["prefaulted"], :>=, (PAGES - 1) * 4096
     assert_operator faults, :<, PAGES / 10
+    assert_empty @server.complaints
   end
 
   # It writes to all that it is given, so the others are given it, too.
