@@ -1,7 +1,6 @@
 /* Pando::Sys::HotSet: binds sys/hot_set.c. Runs in molds and workers. */
 #include "bind_sys.h"
 
-#include "bind_pages.h"
 #include "bind_row.h"
 #include "sys/hot_set.h"
 
@@ -53,13 +52,10 @@ static VALUE protect(VALUE self)
     return self;
 }
 
-/* call-seq: guess(last) -> self. Records those pages of the last mold's HotSet that this process has, too, and that are
- * not in Ruby's heap. Finishes a garbage collection that is under way. */
+/* call-seq: guess(last) -> self. Records those pages of the last mold's HotSet that this process has, too. */
 static VALUE guess(VALUE self, VALUE last)
 {
-    size_t count;
-    const uintptr_t *heap = pando_heap_pages(&count);
-    if (pando_hot_set_guess(set_of(self), set_of(last), heap, count) == -1) rb_sys_fail("/proc/self/pagemap");
+    if (pando_hot_set_guess(set_of(self), set_of(last)) == -1) rb_sys_fail("/proc/self/pagemap");
     return self;
 }
 

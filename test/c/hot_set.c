@@ -3,7 +3,6 @@
 #include "sys/hot_set.h"
 #include "sys/pagemap.h"
 #include "sys/maps.h"
-#include "sys/pages.h"
 #include "sys/present.h"
 #include "require.h"
 
@@ -281,18 +280,13 @@ static void sees_what_is_observed_later(void)
 
 #define GONE 4 /* a page that the guessing process has no more */
 
-static void guesses_what_is_there_outside_the_heap(void)
+static void guesses_what_is_there(void)
 {
     struct pando_hot_set guess = { 0 };
-    uintptr_t start = (uintptr_t)area, heap[] = { 0, 0, UINTPTR_MAX - PANDO_HEAP_PAGE };
-    uintptr_t inside = heap[1] = (start + 130 * PAGE) & ~(uintptr_t)(PANDO_HEAP_PAGE - 1);
     REQUIRE(madvise(area + GONE * PAGE, PAGE, MADV_DONTNEED) == 0);
-    REQUIRE(pando_hot_set_guess(&guess, &set, heap, 3) == 0);
-    for (int page = 0; page < PAGES; page++) {
-        uintptr_t address = start + (size_t)page * PAGE;
-        bool left_out = page == GONE || (inside <= address && address < inside + PANDO_HEAP_PAGE);
-        REQUIRE(holds(&guess, (char *)address) == (was_written(page) && !left_out));
-    }
+    REQUIRE(pando_hot_set_guess(&guess, &set) == 0);
+    for (int page = 0; page < PAGES; page++)
+        REQUIRE(holds(&guess, area + (size_t)page * PAGE) == (was_written(page) && page != GONE));
     pando_hot_set_clear(&guess);
 }
 
@@ -303,7 +297,7 @@ static void may_be_full_of(const struct pando_range *ranges, size_t count)
     REQUIRE(pando_hot_set_share(&nonsense) == 0);
     for (size_t i = 0; i < PANDO_HOT_RANGES; i++) nonsense.pages->ranges[i] = ranges[i % count];
     nonsense.pages->count = SIZE_MAX;
-    REQUIRE(pando_hot_set_guess(&guess, &nonsense, NULL, 0) == 0);
+    REQUIRE(pando_hot_set_guess(&guess, &nonsense) == 0);
     REQUIRE(pando_hot_set_populate(&guess, 8 * PAGE, LONG, &done) == 0 && done.bytes <= 8 * PAGE);
     REQUIRE(pando_hot_set_populate(&nonsense, 8 * PAGE, LONG, &done) == 0 && done.bytes <= 8 * PAGE);
     pando_hot_set_clear(&guess);
@@ -462,7 +456,7 @@ int main(void)
     in_a_child(leaves_alone_what_is_another_mapping);
     what_it_was_given_is_not_what_it_has_written();
     sees_what_is_observed_later();
-    in_a_child(guesses_what_is_there_outside_the_heap);
+    in_a_child(guesses_what_is_there);
     in_a_child(nonsense_does_no_harm);
     in_a_child(writes_to_what_is_protected);
     pando_hot_set_clear(&set);

@@ -3,7 +3,6 @@
 
 #include "maps.h"
 #include "pagemap.h"
-#include "pages.h"
 #include "present.h"
 
 #include <errno.h>
@@ -17,11 +16,10 @@
 struct sources {
     int pagemap, memory;               /* of the other process */
     const struct pando_hot_set *other; /* WRITTEN: what that process was populated with; GUESSED: the last hot set */
-    const uintptr_t *heap, *heap_end;  /* the pages of Ruby's heap */
 };
 
 /* For one observation, mapped on its own, so that observing writes to as little of the observer's memory as
- * possible. Pages are looked at in ascending order, so `other_at` and `heap` only move forward. */
+ * possible. Pages are looked at in ascending order, so `other_at` only moves forward. */
 struct scratch {
     struct sources from;
     struct pando_maps maps;
@@ -79,13 +77,6 @@ static bool in_other(struct scratch *scratch, uintptr_t page)
     return scratch->other_at < count && ranges[scratch->other_at].from <= page;
 }
 
-static bool in_heap(struct scratch *scratch, uintptr_t page)
-{
-    struct sources *from = &scratch->from;
-    while (from->heap < from->heap_end && *from->heap + PANDO_HEAP_PAGE <= page) from->heap++;
-    return from->heap < from->heap_end && *from->heap <= page;
-}
-
 /* The caller's page is read as the other one is: another thread might unmap it. */
 static bool differs(struct scratch *scratch, uintptr_t page)
 {
@@ -105,7 +96,7 @@ static bool wanted(enum pando_hot_kind kind, struct scratch *scratch, ssize_t at
         return theirs == PANDO_PAGE_OWN && anonymous &&
                (scratch->from.memory == -1 || !in_other(scratch, page) || differs(scratch, page));
     case PANDO_HOT_OWN: return ours == PANDO_PAGE_OWN;
-    case PANDO_HOT_GUESSED: return anonymous && in_other(scratch, page) && !in_heap(scratch, page);
+    case PANDO_HOT_GUESSED: return anonymous && in_other(scratch, page);
     case PANDO_HOT_CODE: return ours & PANDO_PAGE_PRESENT;
     }
     return false;
@@ -218,12 +209,9 @@ int pando_hot_set_observe_code(struct pando_hot_set *set)
     return replace(set, PANDO_HOT_CODE, (struct sources){ .memory = -1 });
 }
 
-int pando_hot_set_guess(struct pando_hot_set *set, const struct pando_hot_set *last, const uintptr_t *heap,
-                        size_t heap_pages)
+int pando_hot_set_guess(struct pando_hot_set *set, const struct pando_hot_set *last)
 {
-    return replace(set, PANDO_HOT_GUESSED,
-                   (struct sources){ .memory = -1, .other = last, .heap = heap,
-                                     .heap_end = heap ? heap + heap_pages : NULL });
+    return replace(set, PANDO_HOT_GUESSED, (struct sources){ .memory = -1, .other = last });
 }
 
 void pando_hot_set_clear(struct pando_hot_set *set)

@@ -2,8 +2,7 @@
  *
  * - The hot set of a mold: the pages that one of its children has written to, and that the next one will write to.
  *   Observed in the mold, in memory that it shares with its children. A new worker gets copies of its own.
- * - The guess of the next mold: those of these pages that it has, too, outside Ruby's heap, where both have the same
- *   things. Its first workers get copies of their own.
+ * - The guess of the next mold: those of these pages that it has, too. Its first workers get copies of their own.
  * - The pages that a mold has of its own after its preparation: those that this has written to. Observed in the mold.
  *   The next mold, which is forked from one of its workers, gets copies of its own before its preparation.
  * - The pages of code that a worker has mapped, of programs and libraries. A fork does not copy the page tables of
@@ -66,10 +65,8 @@ int pando_hot_set_observe_own(struct pando_hot_set *set);
 /* Replaces the set by the pages of code that the caller itself has mapped. As above. */
 int pando_hot_set_observe_code(struct pando_hot_set *set);
 
-/* Replaces the set by those pages of the last mold's hot set that the caller has, too, and that are not in Ruby's heap.
- * heap: the addresses of its pages, ascending. As above. */
-int pando_hot_set_guess(struct pando_hot_set *set, const struct pando_hot_set *last, const uintptr_t *heap,
-                        size_t heap_pages);
+/* Replaces the set by those pages of the last mold's hot set that the caller has, too. As above. */
+int pando_hot_set_guess(struct pando_hot_set *set, const struct pando_hot_set *last);
 
 /* Ranges, and bytes, of its pages. */
 size_t pando_hot_set_count(const struct pando_hot_set *set);

@@ -9,8 +9,7 @@ module Pando
     # Gives each new worker two sets of pages before it serves: copies of those that its mold's first worker has written
     # to (the hot set), and the pages of code that the mold's source worker has mapped. docs/reforking.md says why.
     #
-    # Until a mold knows its hot set, its workers get a guess: the hot set of the mold before it without Ruby's heap, in
-    # which objects have moved or were replaced.
+    # Until a mold knows its hot set, its workers get a guess: the hot set of the mold before it.
     #
     # Made in a mold that boots, and inherited by all that is forked from it.
     class Prefault
