@@ -23,6 +23,13 @@ module Bench
         nil
       end
 
+      # @param ends [Array(Float, Float)]
+      # @return [String] as in "1.13 (1.05 to 1.21)"
+      def with_interval(value, ends)
+        value, low, high = [value, *ends].map { |each| format("%.2f", each) }
+        "#{value} (#{low} to #{high})"
+      end
+
       # The mean height of a curve with straight lines between its points.
       #
       # @param points [Array<Array(Numeric, Numeric)>] in order

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "support/lab/matched_ratio"
+require "support/lab/summary"
 
 module Bench
   module Lab
@@ -18,6 +19,17 @@ module Bench
       # @return [MatchedRatio] to the next requests of the same workers; both only of workers whose ancestors had served
       #   a thousand requests
       def of_next_when_warm = @of_next_when_warm ||= ratio(:warm, :next)
+
+      # The part of that which is due to the app's own warm-up: the same of workers without reforking, when they were as
+      # old as the ancestors of the reforked ones.
+      #
+      # @param other [Outcome, nil] a server that does not refork
+      # @return [MatchedRatio]
+      def of_next_unforked(other)
+        first = (1..Summary::FIRST)
+        following = (first.end + 1)..(first.end + Summary::NEXT)
+        MatchedRatio.new(*[first, following].map { |window| aged_requests(other, window) })
+      end
 
       # @return [Boolean] whether there are too few requests to say more than a figure
       def few? = [of_next_when_warm.sample, of_next_when_warm.baseline].any? { |requests| requests.size < ENOUGH }
@@ -61,13 +73,32 @@ module Bench
       def ratio(kind, baseline) = MatchedRatio.new(requests(kind), requests(baseline))
 
       def requests(kind)
-        @runs.each_with_index.flat_map do |run, round|
-          raw = run[:raw]
-          raw.fetch(kind, []).map do |place|
-            process = raw[:process]&.at(place)
-            MatchedRatio::Request.new([round, raw[:targets][place]], raw[:cpu][place], process && [round, process])
-          end
+        @runs.each_with_index.flat_map { |run, round| requests_at(run[:raw], run[:raw].fetch(kind, []), round) }
+      end
+
+      def requests_at(raw, places, round)
+        places.map do |place|
+          process = raw[:process]&.at(place)
+          MatchedRatio::Request.new([round, raw[:targets][place]], raw[:cpu][place], process && [round, process])
         end
+      end
+
+      # @param window [Range] of requests from an age on
+      def aged_requests(other, window)
+        runs = (other&.runs || []).select { |run| run.dig(:raw, :process) }
+        runs.each_with_index.flat_map do |run, round|
+          numbers = Hash.new(0)
+          at = run[:raw][:process].map { |process| process && (numbers[process] += 1) }
+          places = at.each_index.select { |place| at[place] && ages.any? { |age| window.cover?(at[place] - age) } }
+          requests_at(run[:raw], places, round)
+        end
+      end
+
+      # @return [Array<Integer>] requests that the ancestors of the warm workers had served
+      def ages
+        @ages ||= @runs.map { |run| run[:raw] }.select { |raw| raw[:process] }.flat_map do |raw|
+          raw[:process].values_at(*raw[:warm]).uniq.map { |process| raw[:ancestors][process] }
+        end.uniq
       end
 
       # All workers of a generation have the same ancestors. The canary serves before the others are forked.

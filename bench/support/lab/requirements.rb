@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "support/lab/comparison"
+require "support/lab/figures"
 require "support/lab/first_requests"
 require "support/lab/servers"
 require "support/lab/setup"
@@ -33,10 +34,7 @@ module Bench
         def figure
           return "-" unless value
 
-          return format("%.3f", value) unless spread&.ends
-
-          low, high = spread.ends.map { |each| format("%.2f", each) }
-          "#{format("%.2f", value)} (#{low} to #{high})"
+          spread&.ends ? Figures.with_interval(value, spread.ends) : format("%.3f", value)
         end
       end
 
@@ -135,11 +133,12 @@ module Bench
       def first_requests(auto)
         first = FirstRequests.new(auto)
         ratio = first.of_next_when_warm
-        same = %w[pando-off puma].map { |name| rounded(first.of_the_same(@outcomes.beside(auto, name))) }
+        off, puma = %w[pando-off puma].map { |name| @outcomes.beside(auto, name) }
         Line.new("p99 CPU of reforked workers' first 200 requests, of their next 400", 1.10, ratio.value,
-                 "#{amount(first)}#{canaries(first)}; of steady state's #{rounded(first.of_steady_when_warm)}, with " \
-                 "the app's warm-up #{rounded(first.of_steady)}; of the same requests without reforking " \
-                 "#{same.first}, to Puma #{same.last}", Spread.new(ratio.interval, first.few?))
+                 "#{amount(first)}#{canaries(first)}#{unforked(first, off)}; of steady state's " \
+                 "#{rounded(first.of_steady_when_warm)}, with the app's warm-up #{rounded(first.of_steady)}; of " \
+                 "the same requests without reforking #{rounded(first.of_the_same(off))}, to Puma " \
+                 "#{rounded(first.of_the_same(puma))}", Spread.new(ratio.interval, first.few?))
       end
 
       def amount(first)
@@ -151,6 +150,11 @@ module Bench
       def canaries(first)
         canaries, others = first.of_canaries_and_others
         "; canaries #{rounded(canaries)}, the others #{rounded(others)}" if canaries || others
+      end
+
+      def unforked(first, off)
+        ratio = first.of_next_unforked(off)
+        "; of that age without reforking #{Figures.with_interval(ratio.value, ratio.interval)}" if ratio.interval
       end
 
       def rounded(value) = value&.round(2) || "-"

@@ -135,6 +135,17 @@ class LabRequirementsTest < Minitest::Test
     assert_includes first_line(measured("pando-auto", raw: raw)).words, "canaries 3.0, the others 1.0"
   end
 
+  # In both workers without reforking, the 1,001st to 1,200th request took thrice as long.
+  def test_the_apps_own_warm_up_is_shown_apart
+    cpu = Array.new(3_000) { |place| (2_000...2_400).cover?(place) ? 30 : 10 }
+    off = { targets: [0] * cpu.size, cpu: cpu, process: cpu.each_index.map { |place| place % 2 }, ancestors: [0, 0] }
+    auto = aged(first: 12, next: 10, times: [100, 100])
+
+    assert_includes first_line(auto, measured("pando-off", raw: off)).words,
+                    "of that age without reforking 3.00 (3.00 to 3.00)"
+    refute_includes first_line(auto).words, "of that age"
+  end
+
   def test_failed_requests_are_missed
     line = ->(*runs) { lines(*runs).find { |each| each.name.match?(/failed requests/) } }
     none = line[measured("pando-auto", failures: 0), measured("puma", failures: 7)]
