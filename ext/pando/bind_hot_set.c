@@ -60,8 +60,8 @@ static VALUE guess(VALUE self, VALUE last)
 }
 
 /* call-seq: observe(pagemap, given = nil, memory = nil) -> self. Records the pages that the child with this pagemap has
- * written to. given: the HotSet that it was populated with; memory: its /proc/PID/mem, without which all of these pages
- * count. */
+ * written to. given: the HotSet that it was populated with; memory: its /proc/PID/mem, without which none of these
+ * pages counts. */
 static VALUE observe(int argc, VALUE *argv, VALUE self)
 {
     VALUE pagemap, given, memory;

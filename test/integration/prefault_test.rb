@@ -5,8 +5,8 @@ require "pando/refork/prefault"
 require "pando/sys"
 require "support/server_process"
 
-# What the first worker of a generation writes to, the next ones are given before they serve. Outside Ruby's heap, the
-# first one of the next generation is given it, too.
+# What the first worker of a generation writes to, the next ones are given before they serve, and so is the first one of
+# the next generation.
 class PrefaultTest < Minitest::Test
   PAGES = 2048
   # A request, but for /idle, writes to all of a text that the mold has, and answers how many page faults that took.
@@ -21,13 +21,27 @@ class PrefaultTest < Minitest::Test
       [200, {}, [(FAULTS.call - before).to_s]]
     }
   RUBY
+  OBJECTS = 200_000
+  # The same with pages of Ruby's heap, at 40 bytes for each object.
+  HEAP_APP = <<~RUBY.freeze
+    Thing = Struct.new(:number)
+    THINGS = Array.new(#{OBJECTS}) { Thing.new(0) }
+    FAULTS = -> { File.read("/proc/self/stat").rpartition(")").last.split[7].to_i }
+    run lambda { |env|
+      next [200, {}, []] if env["PATH_INFO"] == "/idle"
+
+      before = FAULTS.call
+      THINGS.each { |thing| thing.number = Process.pid }
+      [200, {}, [(FAULTS.call - before).to_s]]
+    }
+  RUBY
 
   def teardown
     @server&.kill
   end
 
-  def start(prefault)
-    @server = Support::ServerProcess.start(app: APP, config: "refork :manual, prefault: #{prefault}\nworkers 1")
+  def start(prefault, app: APP)
+    @server = Support::ServerProcess.start(app: app, config: "refork :manual, prefault: #{prefault}\nworkers 1")
   end
 
   def faults = @server.get("/").body.to_i
@@ -62,6 +76,13 @@ class PrefaultTest < Minitest::Test
     assert_empty @server.complaints
   end
 
+  def test_pages_of_rubys_heap_are_guessed_too
+    fresh = begin_with_a_guess(HEAP_APP)
+
+    assert_operator fresh["prefaulted"], :>=, OBJECTS * 40 * 3 / 4
+    assert_operator faults, :<, OBJECTS * 40 / 4096 / 4
+  end
+
   # It writes to all that it is given, so the others are given it, too.
   def test_what_was_guessed_right_is_handed_on
     begin_with_a_guess
@@ -83,12 +104,13 @@ class PrefaultTest < Minitest::Test
   end
 
   # @return [Hash] the event of the next generation's first worker
-  def begin_with_a_guess
+  def begin_with_a_guess(app = APP)
     skip "no MADV_POPULATE_WRITE" unless Pando::Sys::HotSet.supported?
     skip "the kernel lets nobody read a child's memory" unless Pando::Refork::Prefault.may_guess?
-    start("{ bytes: 32.mb, milliseconds: 5000 }")
+    start("{ bytes: 32.mb, milliseconds: 5000 }", app: app)
     2.times do |generation|
-      200.times { faults }
+      faults
+      200.times { @server.get("/idle") }
       @server.wait_past("prefault.prepared", generation: generation)
       @server.refork
     end

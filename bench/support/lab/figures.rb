@@ -23,7 +23,8 @@ module Bench
         nil
       end
 
-      # @param ends [Array(Float, Float)]
+      # @param value [Float]
+      # @param ends [Array(Float, Float)] of its interval
       # @return [String] as in "1.13 (1.05 to 1.21)"
       def with_interval(value, ends)
         value, low, high = [value, *ends].map { |each| format("%.2f", each) }

@@ -20,15 +20,14 @@ module Bench
       #   a thousand requests
       def of_next_when_warm = @of_next_when_warm ||= ratio(:warm, :next)
 
-      # The part of that which is due to the app's own warm-up: the same of workers without reforking, when they were as
-      # old as the ancestors of the reforked ones.
+      # The same of workers without reforking, from the ages on at which the reforked ones began. It shows what the
+      # app's own warm-up does.
       #
       # @param other [Outcome, nil] a server that does not refork
       # @return [MatchedRatio]
-      def of_next_unforked(other)
-        first = (1..Summary::FIRST)
-        following = (first.end + 1)..(first.end + Summary::NEXT)
-        MatchedRatio.new(*[first, following].map { |window| aged_requests(other, window) })
+      def of_next_without_reforking(other)
+        MatchedRatio.new(requests_from_ages(other, 0, Summary::FIRST),
+                         requests_from_ages(other, Summary::FIRST, Summary::NEXT))
       end
 
       # @return [Boolean] whether there are too few requests to say more than a figure
@@ -83,22 +82,22 @@ module Bench
         end
       end
 
-      # @param window [Range] of requests from an age on
-      def aged_requests(other, window)
+      # So many requests of each process, after those up to each age and `skipped` more.
+      def requests_from_ages(other, skipped, amount)
         runs = (other&.runs || []).select { |run| run.dig(:raw, :process) }
         runs.each_with_index.flat_map do |run, round|
-          numbers = Hash.new(0)
-          at = run[:raw][:process].map { |process| process && (numbers[process] += 1) }
-          places = at.each_index.select { |place| at[place] && ages.any? { |age| window.cover?(at[place] - age) } }
-          requests_at(run[:raw], places, round)
+          raw = run[:raw]
+          of_a_process = raw[:process].each_index.group_by { |place| raw[:process][place] }.except(nil).values
+          places = of_a_process.flat_map { |all| ages.flat_map { |age| all[age + skipped, amount] || [] } }
+          requests_at(raw, places, round)
         end
       end
 
-      # @return [Array<Integer>] requests that the ancestors of the warm workers had served
+      # @return [Array<Integer>] of each generation of warm workers: requests that their ancestors had served
       def ages
         @ages ||= @runs.map { |run| run[:raw] }.select { |raw| raw[:process] }.flat_map do |raw|
-          raw[:process].values_at(*raw[:warm]).uniq.map { |process| raw[:ancestors][process] }
-        end.uniq
+          raw[:ancestors].values_at(*raw[:process].values_at(*raw[:warm])).uniq
+        end
       end
 
       # All workers of a generation have the same ancestors. The canary serves before the others are forked.

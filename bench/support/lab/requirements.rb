@@ -135,7 +135,7 @@ module Bench
         ratio = first.of_next_when_warm
         off, puma = %w[pando-off puma].map { |name| @outcomes.beside(auto, name) }
         Line.new("p99 CPU of reforked workers' first 200 requests, of their next 400", 1.10, ratio.value,
-                 "#{amount(first)}#{canaries(first)}#{unforked(first, off)}; of steady state's " \
+                 "#{amount(first)}#{canaries(first)}#{without_reforking(first, off)}; of steady state's " \
                  "#{rounded(first.of_steady_when_warm)}, with the app's warm-up #{rounded(first.of_steady)}; of " \
                  "the same requests without reforking #{rounded(first.of_the_same(off))}, to Puma " \
                  "#{rounded(first.of_the_same(puma))}", Spread.new(ratio.interval, first.few?))
@@ -152,9 +152,12 @@ module Bench
         "; canaries #{rounded(canaries)}, the others #{rounded(others)}" if canaries || others
       end
 
-      def unforked(first, off)
-        ratio = first.of_next_unforked(off)
-        "; of that age without reforking #{Figures.with_interval(ratio.value, ratio.interval)}" if ratio.interval
+      def without_reforking(first, off)
+        ratio = first.of_next_without_reforking(off)
+        return unless ratio.interval
+
+        "; workers without reforking, from the same ages on, #{Figures.with_interval(ratio.value, ratio.interval)}, " \
+          "#{ratio.sample.size} requests"
       end
 
       def rounded(value) = value&.round(2) || "-"

@@ -94,7 +94,7 @@ static bool wanted(enum pando_hot_kind kind, struct scratch *scratch, ssize_t at
     switch (kind) {
     case PANDO_HOT_WRITTEN:
         return theirs == PANDO_PAGE_OWN && anonymous &&
-               (scratch->from.memory == -1 || !in_other(scratch, page) || differs(scratch, page));
+               (!in_other(scratch, page) || (scratch->from.memory != -1 && differs(scratch, page)));
     case PANDO_HOT_OWN: return ours == PANDO_PAGE_OWN;
     case PANDO_HOT_GUESSED: return anonymous && in_other(scratch, page);
     case PANDO_HOT_CODE: return ours & PANDO_PAGE_PRESENT;

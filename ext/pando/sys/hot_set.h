@@ -56,7 +56,7 @@ void pando_hot_set_protect(struct pando_hot_set *set);
  * former one. Does not use malloc. 0; -1 and errno, and the set is empty.
  *
  * given: what the child was populated with, or NULL. It has pages of its own there that it has not written to. Such a
- * page counts if it differs from the caller's. memory: the child's /proc/PID/mem; -1: all of them count. */
+ * page counts if it differs from the caller's. memory: the child's /proc/PID/mem; -1: none of them counts. */
 int pando_hot_set_observe(struct pando_hot_set *set, int pagemap, const struct pando_hot_set *given, int memory);
 
 /* Replaces the set by the pages in private, anonymous, writable memory that no other process maps. As above. */

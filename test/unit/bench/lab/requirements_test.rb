@@ -137,13 +137,25 @@ class LabRequirementsTest < Minitest::Test
 
   # In both workers without reforking, the 1,001st to 1,200th request took thrice as long.
   def test_the_apps_own_warm_up_is_shown_apart
-    cpu = Array.new(3_000) { |place| (2_000...2_400).cover?(place) ? 30 : 10 }
-    off = { targets: [0] * cpu.size, cpu: cpu, process: cpu.each_index.map { |place| place % 2 }, ancestors: [0, 0] }
+    off = unforked(3_000) { |number| (1001..1200).cover?(number) ? 30 : 10 }
     auto = aged(first: 12, next: 10, times: [100, 100])
 
     assert_includes first_line(auto, measured("pando-off", raw: off)).words,
-                    "of that age without reforking 3.00 (3.00 to 3.00)"
-    refute_includes first_line(auto).words, "of that age"
+                    "workers without reforking, from the same ages on, 3.00 (3.00 to 3.00), 400 requests"
+    refute_includes first_line(auto).words, "without reforking, from"
+  end
+
+  # Each request takes as many microseconds as its number in its process says.
+  def test_the_requests_from_the_ages_of_all_rounds_on
+    off = [4_000, 2_900].map { |size| measured("pando-off", raw: unforked(size) { |number| number }) }
+    auto = [1000, 1400].map { |age| measured("pando-auto", raw: raw([10], [10], ancestors: [age])) }
+    outcome = ->(runs) { Bench::Lab::Outcomes.new(runs).first }
+    ratio = Bench::Lab::FirstRequests.new(outcome[auto]).of_next_without_reforking(outcome[off])
+
+    first, second = ratio.sample.group_by { |request| request.process.first }.values
+    assert_equal [*1001..1200, *1401..1600], first.map(&:cpu).first(400)
+    assert_equal [*1001..1200, *1401..1450], second.map(&:cpu).first(250)
+    assert_equal [1600, 500], ratio.baseline.group_by { |request| request.process.first }.values.map(&:size)
   end
 
   def test_failed_requests_are_missed
@@ -188,6 +200,12 @@ class LabRequirementsTest < Minitest::Test
   def line(lines, pattern)
     found = lines.find { |each| each.name.match?(pattern) }
     [found.value&.round(3), found.met?]
+  end
+
+  # Two workers without reforking with so many requests in all.
+  def unforked(size)
+    cpu = Array.new(size) { |place| yield (place / 2) + 1 }
+    { targets: [0] * size, cpu: cpu, process: cpu.each_index.map { |place| place % 2 }, ancestors: [0, 0] }
   end
 
   # A run with so many first and next requests, all to one target.
