@@ -21,6 +21,16 @@ class NodePayloadTest < Minitest::Test
     payload("node(:own, name: :sidekiq, shared: true) { :mine }").send(:load_application)
   end
 
+  def test_a_new_node_is_given_no_pages_unless_the_configuration_says_so
+    given = ->(line) { payload(line).then { |one| [one.options.prefault, one.send(:prefault)] } }
+
+    assert_equal [false, false], given["node :sidekiq"]
+    assert_equal [false, false], given["node :sidekiq\nrefork prefault: false"]
+    assert_equal [{ bytes: 128 * (1024**2), milliseconds: 1000 }] * 2, given["node :sidekiq\nrefork prefault: true"]
+    assert_equal [{ bytes: 8192, milliseconds: 5 }] * 2,
+                 given["node :sidekiq\nrefork :auto, prefault: { bytes: 8192, milliseconds: 5 }"]
+  end
+
   # With as many, the jobs do not wait for one another.
   def test_jobs_that_share_too_few_connections_are_reported
     assert_equal [["primary", 4, 5]], few("node :sidekiq, concurrency: 5")
