@@ -45,8 +45,8 @@ module Pando
           longest_wait: 0.0, drain: 0.0, **@kind.to_h.slice(:exclusive, :shared, :surge, :unavailable) }
       end
 
-      # By default none: nobody waits for the first jobs of a new node, and a node would have those pages from its birth
-      # on.
+      # By default none: no client waits for the first jobs of a new node, and a node would have those pages from its
+      # birth on.
       def prefault = @config.default?(:refork_prefault) ? false : super
 
       def load_application
