@@ -8,33 +8,29 @@ require "support/server_process"
 # What the first worker of a generation writes to, the next ones are given before they serve, and so is the first one of
 # the next generation.
 class PrefaultTest < Minitest::Test
+  # A request, but for /idle, does this and answers how many page faults that took.
+  def self.app(data, write)
+    <<~RUBY
+      #{data}
+      FAULTS = -> { File.read("/proc/self/stat").rpartition(")").last.split[7].to_i }
+      run lambda { |env|
+        next [200, {}, []] if env["PATH_INFO"] == "/idle"
+
+        before = FAULTS.call
+        #{write}
+        [200, {}, [(FAULTS.call - before).to_s]]
+      }
+    RUBY
+  end
+
   PAGES = 2048
-  # A request, but for /idle, writes to all of a text that the mold has, and answers how many page faults that took.
-  APP = <<~RUBY.freeze
-    TEXT = "x" * (#{PAGES} * 4096)
-    FAULTS = -> { File.read("/proc/self/stat").rpartition(")").last.split[7].to_i }
-    run lambda { |env|
-      next [200, {}, []] if env["PATH_INFO"] == "/idle"
-
-      before = FAULTS.call
-      0.step(TEXT.bytesize - 1, 4096) { |at| TEXT.setbyte(at, Process.pid % 251) }
-      [200, {}, [(FAULTS.call - before).to_s]]
-    }
-  RUBY
+  # It writes to all of a text that the mold has.
+  APP = app("TEXT = 'x' * (#{PAGES} * 4096)",
+            "0.step(TEXT.bytesize - 1, 4096) { |at| TEXT.setbyte(at, Process.pid % 251) }").freeze
   OBJECTS = 200_000
-  # The same with pages of Ruby's heap, at 40 bytes for each object.
-  HEAP_APP = <<~RUBY.freeze
-    Thing = Struct.new(:number)
-    THINGS = Array.new(#{OBJECTS}) { Thing.new(0) }
-    FAULTS = -> { File.read("/proc/self/stat").rpartition(")").last.split[7].to_i }
-    run lambda { |env|
-      next [200, {}, []] if env["PATH_INFO"] == "/idle"
-
-      before = FAULTS.call
-      THINGS.each { |thing| thing.number = Process.pid }
-      [200, {}, [(FAULTS.call - before).to_s]]
-    }
-  RUBY
+  # It writes to objects of the mold: pages of Ruby's heap, at 40 bytes for each object.
+  HEAP_APP = app("Thing = Struct.new(:number); THINGS = Array.new(#{OBJECTS}) { Thing.new(0) }",
+                 "THINGS.each { |thing| thing.number = Process.pid }").freeze
 
   def teardown
     @server&.kill

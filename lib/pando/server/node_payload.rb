@@ -41,13 +41,14 @@ module Pando
 
       def own_options
         { workers: @kind.count, auto_workers: false, canary: ClusterOptions.canary(@kind.canary),
-          jobs: true, prefault: prefault, slow: nil, health: nil, longest_request: @kind.quiet_timeout,
-          longest_wait: 0.0, drain: 0.0, **@kind.to_h.slice(:exclusive, :shared, :surge, :unavailable) }
+          jobs: true, prefault: prefault_terms, slow: nil, health: nil,
+          longest_request: @kind.quiet_timeout, longest_wait: 0.0, drain: 0.0,
+          **@kind.to_h.slice(:exclusive, :shared, :surge, :unavailable) }
       end
 
       # By default none: no client waits for the first jobs of a new node, and a node would have those pages from its
       # birth on.
-      def prefault = @config.default?(:refork_prefault) ? false : super
+      def prefault_terms = @config.default?(:refork_prefault) ? false : super
 
       def load_application
         check_independence

@@ -139,7 +139,7 @@ module Pando
       end
 
       # Runs after the user's hooks.
-      def prepare = Refork::Preparation.run(@config.gc_mold, prefault: prefault)
+      def prepare = Refork::Preparation.run(@config.gc_mold, prefault: prefault_terms)
 
       # Runs at the end of a mold's start, before its first fork. Its children will share its memory as it is now.
       def ready_to_fork(mold)
@@ -237,7 +237,7 @@ module Pando
         Jit.enable if @config.jit # after the application was loaded, because the code of its boot does not run again
         @care.loaded
         check_connections
-        load_prefault if prefault
+        load_prefault if prefault_terms
         @reconnection = Reconnection.new if @config.refork_reconnect
       end
 
@@ -254,11 +254,11 @@ module Pando
       end
 
       # @return [Hash, false] how much a new worker is given
-      def prefault = @config.refork_prefault
+      def prefault_terms = @config.refork_prefault
 
       def load_prefault
         require "pando/refork/prefault"
-        @prefault = Refork::Prefault.new(**prefault)
+        @prefault = Refork::Prefault.new(**prefault_terms)
       end
 
       # Emits an event only if the configuration asks for the deferral, and not the default.

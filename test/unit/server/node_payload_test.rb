@@ -22,7 +22,7 @@ class NodePayloadTest < Minitest::Test
   end
 
   def test_a_new_node_is_given_no_pages_unless_the_configuration_says_so
-    given = ->(line) { payload(line).then { |one| [one.options.prefault, one.send(:prefault)] } }
+    given = ->(line) { payload(line).then { |one| [one.options.prefault, one.send(:prefault_terms)] } }
 
     assert_equal [false, false], given["node :sidekiq"]
     assert_equal [false, false], given["node :sidekiq\nrefork prefault: false"]
