@@ -28,8 +28,8 @@ module Pando
       end
     end
 
-    # `refork :auto`, the default. A refork is due when saving * seconds >= rate * cost, and waits for a quiet moment.
-    # docs/reforking.md explains the rule (How `:auto` decides).
+    # `refork :auto`, the default. A refork is due when saving * seconds >= rate * cost, and waits for a quiet moment if
+    # there are any. docs/reforking.md explains the rule (How `:auto` decides).
     #
     # It reads no clock and no process, so that it can run on recorded curves. It learns from each generation that has
     # served, but forgets all of one that was rolled back. Owned by Cluster::Generations::Reforks, in the monitor.
@@ -67,7 +67,7 @@ module Pando
       #   share     of all CPU time, the most that reforks may take, however much they save
       #   floor     seconds from one generation's rollout to the next refork, at first
       #   most      the longest such pause, reached once the app has served for twenty times as long
-      #   patience  seconds to wait for a quiet moment
+      #   patience  seconds without a quiet moment after which Pando no longer waits for one
       #   lull      seconds without requests after which the server counts as idle
       Rules = Struct.new(:prefer, :rate, :share, :floor, :most, :patience, :lull, keyword_init: true) do
         # @param scale [Numeric] seconds of production that a second stands for
@@ -100,14 +100,18 @@ module Pando
         OWN = 8 * 1_048_576
         # The share of its average request rate that counts as silence.
         SILENT = 0.02
+        # The most seconds between two measurements that count as busy. Nothing is known of the rest of a longer gap.
+        UNSEEN = 2.5
 
         serialize cold: :flag, age: :number, most: :number, seconds: :number, pss: :number, workers: :integer,
                   warmed: :number, born: :number, covered_to: :number, covered: :number, area: :number,
                   heard_at: :number, heard_age: :number, cpu: :number, young_age: :number, young_cpu: :number,
-                  ripe_age: :number, ripe_cpu: :number, mold_cpu: :number
+                  ripe_age: :number, ripe_cpu: :number, mold_cpu: :number, busy_for: :number
 
         # See Survey::Vitals.
         attr_reader :age, :most, :seconds, :pss, :workers, :cpu
+        # Seconds since the last quiet moment; nil: this is one.
+        attr_reader :busy_for
 
         def initialize(cold: true)
           @cold = cold
@@ -115,8 +119,9 @@ module Pando
           @workers = 0
         end
 
-        def add(vitals)
-          @seconds = vitals.seconds
+        # @param quiet [Boolean] whether this is a quiet moment
+        def add(vitals, quiet)
+          advance(vitals.seconds, quiet)
           begin_memory_anew(vitals.workers) unless vitals.workers == @workers
           @age = vitals.age
           @most = vitals.most.to_f
@@ -160,6 +165,11 @@ module Pando
         def pace = pace_since(@ripe_age, @ripe_cpu, RIPE) || pace_since(@young_age, @young_cpu, YOUNG)
 
         private
+
+        def advance(seconds, quiet)
+          @busy_for = quiet ? nil : @busy_for.to_f + (seconds - @seconds).clamp(0.0, UNSEEN)
+          @seconds = seconds
+        end
 
         def pace_since(age, cpu, least)
           (@cpu - cpu) / (@age - age) if age && @cpu && @age - age >= least
@@ -211,10 +221,10 @@ module Pando
 
       def phase = @warm ? :paying : :warming
 
-      # @param conditions [#obstacle, #quiet?] read only when a refork is due
+      # @param conditions [#obstacle, #quiet?] an obstacle is asked for only when a refork is due
       def decide(vitals, conditions)
         turn_over(vitals) unless vitals.generation == @generation
-        @cycle.add(vitals)
+        @cycle.add(vitals, conditions.quiet?)
         @last = admit(apply_rule, vitals, conditions)
         @warm = true if @last.action == :settle
         @told = "#{@last.action}: #{@last.reason}" if @last.news?
@@ -358,12 +368,9 @@ module Pando
 
       # A refork that is due may still have to wait.
       def admit(verdict, vitals, conditions)
-        unless verdict.refork?
-          @due_since = nil
-          return verdict
-        end
-        @due_since ||= vitals.seconds
-        hindrance = too_early(vitals) || conditions.obstacle || too_busy(vitals, conditions)
+        return verdict unless verdict.refork?
+
+        hindrance = too_early(vitals) || conditions.obstacle || too_busy
         return verdict unless hindrance
 
         decision(:wait, "a refork is due, but #{hindrance}", verdict.rule, verdict.saving)
@@ -374,10 +381,9 @@ module Pando
         "the last one was less than #{pause.round(1)} s ago" if @reforks.positive? && vitals.seconds < pause
       end
 
-      def too_busy(vitals, conditions)
-        return if vitals.seconds - @due_since >= @rules.patience || conditions.quiet?
-
-        "Pando waits for a quiet moment"
+      # A server that has had no quiet moment for a while will hardly have one soon, so waiting gains nothing.
+      def too_busy
+        "Pando waits for a quiet moment" if @cycle.busy_for && @cycle.busy_for < @rules.patience
       end
 
       def decision(action, reason, rule = nil, saving = @cycle.excess)

@@ -270,21 +270,44 @@ class ReforkAutoTest < Minitest::Test
 
   def test_a_quiet_moment_is_waited_for_but_not_for_ever
     look(0, 100)
-    busy = Conditions.new(nil, false)
+    look(49, 100, seconds: 4.5)
+    waiting = (0...10).map { |n| act(50 + n, 400, on: BUSY, seconds: 5.0 + (n * 0.5)) }
 
-    assert_equal %i[wait wait], [act(50, 400, on: busy, seconds: 5.0), act(60, 400, on: busy, seconds: 9.9)]
-    assert_equal :refork, act(70, 400, on: busy, seconds: 10.0)
+    assert_equal [[:wait] * 9, [:refork]], waiting.chunk_while { |one, other| one == other }.to_a
   end
 
   def test_a_quiet_moment_is_taken_at_once
     look(0, 100)
 
-    assert_equal :wait, act(50, 400, on: Conditions.new(nil, false), seconds: 5.0)
-    assert_equal :refork, act(51, 400, on: Conditions.new(nil, true), seconds: 5.5)
+    assert_equal :wait, act(50, 400, on: BUSY, seconds: 1.0)
+    assert_equal :refork, act(51, 400, on: Conditions.new(nil, true), seconds: 1.5)
+  end
+
+  # Such as one at full load, which would wait in vain.
+  def test_a_server_that_has_been_busy_for_long_does_not_wait
+    10.times { |n| look(n, 100, on: BUSY, seconds: n * 0.5) }
+
+    assert_equal :refork, act(50, 400, on: BUSY, seconds: 5.0)
+  end
+
+  def test_a_moment_at_which_a_generation_begins_to_serve_is_not_quiet_if_workers_are_busy
+    assert_equal "a refork is due, but Pando waits for a quiet moment", look(50, nil, on: BUSY, seconds: 0.0).reason
+  end
+
+  # A reload has ended (the policy is new), or a worker has taken long to start.
+  def test_time_without_measurements_counts_as_busy_in_small_part
+    assert_equal %i[wait refork], [act(50, nil, on: BUSY, seconds: 60.0), act(51, nil, on: BUSY, seconds: 62.5)]
+  end
+
+  # The server was frozen in the midst of a turn.
+  def test_seconds_that_fall_are_no_quiet_moment
+    look(0, 100, seconds: 30.0)
+
+    assert_equal :wait, act(50, 400, on: BUSY, seconds: 10.0)
   end
 
   def test_what_stands_against_it_is_asked_only_when_it_matters
-    assert_equal :wait, act(10, on: Object.new) # would raise
+    assert_equal :wait, act(10, on: Struct.new(:quiet?).new(true)) # it has no obstacle to ask for
   end
 
   def test_an_attempt_that_came_to_nothing_leaves_no_trace
@@ -348,17 +371,23 @@ class ReforkAutoTest < Minitest::Test
     settle
     (100..1000).step(100) { |age| look(age, 100 + (age / 50.0)) }
     before = look(1100, 122.0)
-    read = Pando::Cluster::Upgrade::Document.parse(
-      Pando::Cluster::Upgrade::Document.new.add("policy", **auto.serialized_fields).to_s
-    )
     told = auto.explain[:decided]
-    @auto = Pando::Refork::Auto.new(@rules).take_up(read.one("policy"))
+    upgrade
 
     after = look(1100, 122.0)
 
     assert_in_delta before.saving, after.saving, 1.0
     assert_in_delta before.cost, after.cost, 1e-6
     assert_equal [:paying, told], [auto.phase, auto.explain[:decided]]
+  end
+
+  def test_the_last_quiet_moment_comes_through_an_upgrade
+    look(0, 100)
+    look(49, 100, seconds: 60.0)
+    upgrade
+
+    assert_equal "a refork is due, but Pando waits for a quiet moment",
+                 look(50, 400, on: BUSY, seconds: 61.0).reason
   end
 
   def test_it_explains_itself

@@ -364,8 +364,7 @@ module Pando
 
         # Whether users would hardly notice a refork: no request waits, and few workers are busy.
         def quiet?
-          queue = @pool.reactors.state
-          waiting = queue ? queue[:waiting] : @pool.listeners.waiting.each_value.sum(&:to_i)
+          waiting = @pool.reactors.waiting_for(@pool.number) || @pool.listeners.waiting.each_value.sum(&:to_i)
           workers = @pool.roster.ready_workers
           waiting.zero? && workers.count { |worker| worker.row.busy_since } <= workers.size * BUSY
         end

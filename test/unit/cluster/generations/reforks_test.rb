@@ -130,18 +130,20 @@ end
 
 # Whether this is a good moment for an automatic refork.
 class ConditionsTest < Minitest::Test
-  Cluster = Struct.new(:reload, :drain, :memory, :reactors, :listeners, :roster)
-  Answer = Struct.new(:under_way?, :begun?, :short?, :state, :waiting)
+  Pool = Struct.new(:reload, :drain, :memory, :reactors, :listeners, :roster, :number)
+  Answer = Struct.new(:under_way?, :begun?, :short?, :queued, :waiting) do
+    def waiting_for(pool) = queued&.fetch(pool)
+  end
 
   def setup
     @roster = ClusterSupport.roster
-    @answer = Answer.new(false, false, false, { waiting: 0 }, { "a" => 0, "unix:b" => nil })
+    @answer = Answer.new(false, false, false, [0, 0], { "a" => 0, "unix:b" => nil })
     @pressure = nil
   end
 
   def conditions
-    cluster = Cluster.new(*[@answer] * 5, @roster)
-    Pando::Cluster::Generations::Conditions.new(cluster, pressure: -> { @pressure })
+    pool = Pool.new(*[@answer] * 5, @roster, 1)
+    Pando::Cluster::Generations::Conditions.new(pool, pressure: -> { @pressure })
   end
 
   def add_worker(busy:)
@@ -179,12 +181,18 @@ class ConditionsTest < Minitest::Test
   end
 
   def test_it_is_not_quiet_while_a_request_waits_behind_the_reactor_or_in_a_listener
-    @answer.state = { waiting: 1 }
+    @answer.queued = [0, 1]
     refute_predicate conditions, :quiet?
-    @answer.state = nil
+    @answer.queued = nil
 
     assert_predicate conditions, :quiet?
     @answer.waiting = { "a" => 2 }
     refute_predicate conditions, :quiet?
+  end
+
+  def test_a_request_that_waits_for_another_pool_does_not_matter
+    @answer.queued = [1, 0]
+
+    assert_predicate conditions, :quiet?
   end
 end

@@ -9,6 +9,7 @@ module ReforkSupport
     MIB = 1024.0**2
     Conditions = Struct.new(:obstacle, :quiet?)
     UNDISTURBED = Conditions.new(nil, true).freeze
+    BUSY = Conditions.new(nil, false).freeze
 
     def setup
       @rules = Pando::Refork::Auto::Rules.for
@@ -36,6 +37,13 @@ module ReforkSupport
     def refork
       @generation += 1
       @reforks += 1
+    end
+
+    # A new monitor takes up what the old one knows.
+    def upgrade
+      document = Pando::Cluster::Upgrade::Document.new.add("policy", **auto.serialized_fields).to_s
+      read = Pando::Cluster::Upgrade::Document.parse(document)
+      @auto = Pando::Refork::Auto.new(@rules).take_up(read.one("policy"))
     end
 
     # The app is warm: its ancestor has served more than 3,200 requests.
