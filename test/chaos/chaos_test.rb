@@ -38,6 +38,13 @@ class ChaosTest < Minitest::Test
     end
   end
 
+  def test_a_fault_that_does_not_exist_is_named
+    output, status = Open3.capture2e(*command("--only", "kill,kil mold"))
+
+    assert_equal 1, status.exitstatus, output
+    assert_match(/\Ano such fault: kil mold\. There are: .*\bkill, /, output)
+  end
+
   private
 
   # One that a sound run removes.
