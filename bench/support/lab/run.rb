@@ -48,7 +48,7 @@ module Bench
       def serve
         @server = build
         @server.run do
-          @client = Client.new(@server.port, @app.traffic(@options.seed), clients: @options.clients)
+          @client = Client.new(@server.port, @app.traffic(@variant.traffic_seed), clients: @options.clients)
           @watch = Watch.new(@server, @group)
           @slices = Slices.new(@client, watch: @watch, group: @group, size: @options.slice)
           @watch.during { @slices.run(@options.total, @pause) }

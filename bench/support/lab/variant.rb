@@ -33,6 +33,12 @@ module Bench
 
       def scaled? = time_scale != 1
 
+      # Each round has other requests. The workers of a generation compile the same methods soon after the fork. Without
+      # this it would be the same methods in each round.
+      #
+      # @return [Integer] the seed of its traffic
+      def traffic_seed = setup.seed + round - 1
+
       # @return [Boolean] whether they differ only in the server and its allocator
       def rivals?(other) = [app, yjit, round] == [other.app, other.yjit, other.round]
 

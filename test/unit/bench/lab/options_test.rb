@@ -57,6 +57,13 @@ class LabOptionsTest < Minitest::Test
     assert_equal [5, 5], [options("--minutes", "5", "--together"), options("--table", "--minutes", "5")].map(&:minutes)
   end
 
+  def test_each_round_has_other_requests_and_all_servers_of_a_round_the_same
+    variants = options("--servers", "puma,pando-auto", "--repeat", "3", "--seed", "5").variants
+
+    assert_equal({ "puma" => [5, 6, 7], "pando-auto" => [5, 6, 7] },
+                 variants.group_by(&:server).transform_values { |all| all.map(&:traffic_seed).sort })
+  end
+
   private
 
   def pairs(variants) = variants.map { |each| [each.server, each.allocator] }
