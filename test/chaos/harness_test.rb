@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pando/pidfd"
+require "socket"
 require "stringio"
 require "tempfile"
 require "tmpdir"
@@ -272,6 +274,27 @@ class ChaosHarnessTest < Minitest::Test
     assert_equal plans.first, plans.last
     refute_equal plans.first.first, other
     assert_equal Chaos::Fault.kinds.map(&:label).sort, plans.first.flat_map { |plan| labels(plan) }.uniq.sort
+  end
+
+  # Such as a mold that had been released before.
+  def test_a_child_more_may_have_a_socket_and_a_pidfd_in_the_monitor_but_no_more
+    before = stock(children: 2)
+    sockets = UNIXSocket.pair
+    sockets.pop.close
+    pidfd = Pando::Pidfd.new(Process.pid)
+
+    assert_empty stock(children: 3).excess(before)
+    assert_match(/\Amonitor has \d+ of socket, and may have \d+; .*pidfd/, stock(children: 2).excess(before).join)
+    File.open(__FILE__) { assert_match(/harness_test.rb, and may have 0\z/, stock(children: 3).excess(before).join) }
+  ensure
+    [*sockets, *pidfd].each(&:close)
+  end
+
+  def stock(children:)
+    roll = Object.new
+    roll.define_singleton_method(:one) { |_role| nil }
+    roll.define_singleton_method(:pids) { Array.new(children) }
+    Chaos::Stock.new(Process.pid, roll)
   end
 
   def labels(plan) = plan["faults"].map { |fault| fault["fault"] }

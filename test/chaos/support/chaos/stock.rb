@@ -4,18 +4,21 @@ require "support/proc_tree"
 
 module Chaos
   # The resources of the long-lived processes in an idle state: descriptors by kind, and memory. They must be the same
-  # before and after the faults.
+  # before and after the faults, apart from those for children.
   class Stock
     # MiB by which the monitor and the reactor may grow.
     GROWTH = { "monitor" => 16, "reactor" => 64 }.freeze
+    # The monitor has one of each for a child.
+    OF_A_CHILD = ["socket", "anon_inode:[pidfd]"].freeze
 
-    attr_reader :descriptors, :memory
+    attr_reader :descriptors, :memory, :children
 
     # @param roll [Roll] in a steady state
     def initialize(monitor, roll)
       @pids = { "monitor" => monitor, "reactor" => roll.one("reactor"), "mold" => roll.one("mold"),
                 **["node mold", "apart mold"].to_h { |role| [role, roll.one(role)] } }.compact
       @descriptors = @pids.transform_values { |pid| Support::ProcTree::Entry.new(pid).descriptor_kinds }
+      @children = roll.pids.size
       @memory = @pids.slice(*GROWTH.keys).transform_values do |pid|
         Support::ProcTree::Entry.new(pid).pss_kib / 1024.0
       end
@@ -24,18 +27,26 @@ module Chaos
     # @param before [Stock]
     # @return [Array<String>] resources that have increased
     def excess(before)
-      [*descriptors.filter_map { |role, kinds| more(role, kinds, before.descriptors[role]) },
+      [*descriptors.filter_map { |role, kinds| more(role, kinds, allowed(role, before)) },
        *memory.filter_map { |role, size| grown(role, before.memory[role], size) }]
     end
 
     private
 
-    # For a mold that may not have existed before.
-    def more(role, now, before)
-      return unless before
+    # A mold that was released before may be there now.
+    # @return [Hash{String => Integer}, nil] descriptors by kind; nil: the process was not there before
+    def allowed(role, before)
+      kinds = before.descriptors[role]
+      return kinds unless role == "monitor"
 
-      now.reject { |kind, count| count <= before.fetch(kind, 0) }
-         .map { |kind, count| "#{role} has #{count} of #{kind}, and had #{before.fetch(kind, 0)}" }
+      OF_A_CHILD.reduce(kinds) { |all, kind| { **all, kind => all.fetch(kind, 0) + children - before.children } }
+    end
+
+    def more(role, now, allowed)
+      return unless allowed
+
+      now.reject { |kind, count| count <= allowed.fetch(kind, 0) }
+         .map { |kind, count| "#{role} has #{count} of #{kind}, and may have #{allowed.fetch(kind, 0)}" }
          .join("; ").then { |text| text unless text.empty? }
     end
 
