@@ -291,10 +291,8 @@ class ChaosHarnessTest < Minitest::Test
   end
 
   def stock(children:)
-    roll = Object.new
-    roll.define_singleton_method(:one) { |_role| nil }
-    roll.define_singleton_method(:pids) { Array.new(children) }
-    Chaos::Stock.new(Process.pid, roll)
+    roll = Struct.new(:pids) { def one(_role) = nil }
+    Chaos::Stock.new(Process.pid, roll.new(Array.new(children)))
   end
 
   def labels(plan) = plan["faults"].map { |fault| fault["fault"] }

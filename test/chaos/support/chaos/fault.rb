@@ -30,10 +30,27 @@ module Chaos
   # One fault: it is injected, and removed when its time is over. The seed determines its plan. The affected process
   # depends on which ones are alive at that time.
   class Fault
+    # No fault has this name.
+    class Unknown < ArgumentError
+    end
+
     class << self
       # @param pools [Array<String>] include those of these pools: Roll::NODES, Roll::APART
       # @return [Array<Class>] all kinds
       def kinds(pools = []) = all.select { |kind| kind.pool.nil? || pools.include?(kind.pool) }
+
+      # @param labels [Array<String>, nil] nil: all kinds
+      # @return [Array<Class>] the kinds with these names
+      # @raise [Unknown] a name that none of them has, or no name
+      def choose(labels, pools = [])
+        all = kinds(pools)
+        return all unless labels
+
+        unknown = labels - all.map(&:label)
+        return all.select { |kind| labels.include?(kind.label) } if unknown.empty? && labels.any?
+
+        raise Unknown, "no such fault: #{unknown.join(", ")}. There are: #{all.map(&:label).join(", ")}"
+      end
 
       # @param name [String] in the schedule and the report
       # @param weight [Integer] frequency relative to the others

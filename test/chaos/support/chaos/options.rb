@@ -13,11 +13,13 @@ module Chaos
       options = new(minutes: 3.0, seed: Random.new_seed % 1_000_000, only: nil, quiet: false)
       parser(options).parse!(arguments)
       abort "--pools wants the reactor: leave --direct out" if options.pools && options.direct
-      options.check_faults
+      Fault.choose(options.only, options.other_pools)
       options.artefacts ||= Support::Checkout.path("tmp", "chaos", options.seed.to_s)
       options
     rescue OptionParser::ParseError => e
       abort "#{e.message}\n#{parser(options)}"
+    rescue Fault::Unknown => e
+      abort e.message
     end
 
     def self.parser(options)
@@ -38,13 +40,6 @@ module Chaos
       end
     end
     private_class_method :parser
-
-    # Ends the program if it was given a name that no fault has.
-    def check_faults
-      known = Fault.kinds(other_pools).map(&:label)
-      unknown = only.to_a - known
-      abort "no such fault: #{unknown.join(", ")}. There are: #{known.join(", ")}" if unknown.any?
-    end
 
     # @return [Array<String>, nil] arguments of the `node` line, from the seed; nil: there are no nodes
     def node_manners = ([*("shared" if seed[1] == 1), *("exclusive" if seed[2] == 1)] if nodes)

@@ -21,9 +21,7 @@ module Chaos
     def initialize(seed, only, file, pools: [])
       @seed = seed
       @file = file
-      all = Fault.kinds(pools)
-      @kinds = all.select { |kind| only.nil? || only.include?(kind.label) }
-      raise ArgumentError, "no such fault; there are: #{all.map(&:label).join(", ")}" if @kinds.empty?
+      @kinds = Fault.choose(only, pools)
     end
 
     # @return [Round] each with its own random numbers
