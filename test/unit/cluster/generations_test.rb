@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/upgrade_record"
 require_relative "support/generations_case"
 
 class ClusterGenerationsTest < Minitest::Test
@@ -222,8 +223,7 @@ class ClusterGenerationsTest < Minitest::Test
     booted
     reforking
     cluster.settle
-    document = Pando::Cluster::Upgrade::Document.new.add("reforks", **generations.reforks.serialized_fields)
-    generations.reforks.take_up(Pando::Cluster::Upgrade::Document.parse(document.to_s).one("reforks"))
+    generations.reforks.take_up(Support::UpgradeRecord.of(generations.reforks))
     generations.reforks.failed(generations.current, "test")
 
     assert_equal 1, generations.reforks.count

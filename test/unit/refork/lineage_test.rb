@@ -3,6 +3,7 @@
 require "test_helper"
 require "pando/cluster/monitor"
 require "pando/refork/lineage"
+require "support/upgrade_record"
 
 # What a line of molds hands down: a leak, or an app that warms up.
 class LineageTest < Minitest::Test
@@ -210,8 +211,5 @@ class LineageTest < Minitest::Test
                 cpu: cpu, served: requests * 3)
   end
 
-  def carried(lineage)
-    text = Pando::Cluster::Upgrade::Document.new.add("line", **lineage.serialized_fields).to_s
-    Lineage.new.take_up(Pando::Cluster::Upgrade::Document.parse(text).one("line"))
-  end
+  def carried(lineage) = Lineage.new.take_up(Support::UpgradeRecord.of(lineage))
 end

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "pando/cluster/monitor"
+require "support/upgrade_record"
 require_relative "../cluster/support/simulation"
 
 # What is known of the generation that serves.
@@ -275,8 +276,7 @@ class SurveyTest < Minitest::Test
   def test_it_comes_through_an_upgrade
     workers.each { |worker| serve(worker, 100) }
     before = look
-    record = Pando::Cluster::Upgrade::Document.new.add("survey", **@survey.serialized_fields)
-    @survey = survey.take_up(Pando::Cluster::Upgrade::Document.parse(record.to_s).one("survey"))
+    @survey = survey.take_up(Support::UpgradeRecord.of(@survey))
     after = look
 
     assert_equal before.age, after.age

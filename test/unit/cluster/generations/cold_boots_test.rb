@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "pando/cluster/monitor"
+require "support/upgrade_record"
 require_relative "../support/generations_case"
 
 # A leak that each mold inherits and hands down is told, and ended by a boot from cold.
@@ -386,9 +387,8 @@ class ColdBootsTest < Minitest::Test
   def test_it_outlives_an_upgrade
     refork(KNOWN - 1)
     fields = generations.cold_boots.serialized_fields
-    text = Pando::Cluster::Upgrade::Document.new.add("generations", **fields).to_s
-    record = Pando::Cluster::Upgrade::Document.parse(text).one("generations")
-    taken = ColdBoots.new(cluster.roster, generations, nil).take_up(record)
+    taken = ColdBoots.new(cluster.roster, generations, nil)
+                     .take_up(Support::UpgradeRecord.of(generations.cold_boots))
 
     assert_equal fields, taken.serialized_fields
     assert_equal 900, fields[:"ancestry.lineage.requests"].last

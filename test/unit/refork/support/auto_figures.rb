@@ -2,6 +2,7 @@
 
 require "pando/refork/survey"
 require "pando/refork"
+require "support/upgrade_record"
 
 module ReforkSupport
   # Figures for `refork :auto`, and what it makes of them.
@@ -41,9 +42,7 @@ module ReforkSupport
 
     # A new monitor takes up what the old one knows.
     def upgrade
-      document = Pando::Cluster::Upgrade::Document.new.add("policy", **auto.serialized_fields).to_s
-      read = Pando::Cluster::Upgrade::Document.parse(document)
-      @auto = Pando::Refork::Auto.new(@rules).take_up(read.one("policy"))
+      @auto = Pando::Refork::Auto.new(@rules).take_up(Support::UpgradeRecord.of(auto))
     end
 
     # The app is warm: its ancestor has served more than 3,200 requests.
