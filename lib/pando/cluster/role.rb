@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
+require "pando/cluster/failure_report"
 require "pando/cluster/link"
-require "pando/cluster/passing_fault"
+require "pando/cluster/oom_score"
+require "pando/cluster/stacks"
 require "pando/cluster/stats"
 require "pando/line_writer"
 
@@ -36,7 +38,6 @@ module Pando
     class Role
       include Brief
 
-      DETAIL_LIMIT = 24_000 # bytes of a failure's backtrace
       DEATH = 1.0 # seconds that the monitor's death may take
 
       attr_reader :seat, :slot, :generation, :context, :row
@@ -128,49 +129,14 @@ module Pando
 
       def report_ready = report(:ready)
 
-      # Sends the summary in one record, and the backtrace in as many as it takes.
+      # Sends the backtrace in as many records as it takes, and the summary in the last one.
       def report_failure(error)
-        text = [*lines_of(error), *lines_of_cause(error.cause)].join("\n")[0, DETAIL_LIMIT]
-        text.scan(/.{1,#{Message::TEXT_BYTES}}/mn) { |part| report(:detail, text: part) }
-        @link.send(Message.failure(PassingFault.of?(error), **place, text: summary_of(error)))
+        failure = FailureReport.new(error)
+        failure.detail.scan(/.{1,#{Message::TEXT_BYTES}}/mn) { |part| report(:detail, text: part) }
+        @link.send(Message.failure(failure.passing?, **place, text: failure.summary))
       end
 
       private
-
-      # The exception of an application may answer with anything.
-      # @return [Array<String>] in bytes
-      def lines_of(error) = ["#{error.message} (#{error.class})", *error.backtrace].map { |line| line.to_s.b }
-
-      # @return [String] "no key (KeyError) at config/initializers/pay.rb:7", which is all that a failed reload prints
-      def summary_of(error)
-        summary = "#{error.message.to_s.lines.first&.chomp} (#{error.class})"
-        begin
-          line = application_line(error)
-          told = line.nil? || summary.match?(/(?<!\w)#{Regexp.escape(line[/.+:/])}\d/)
-          told ? summary : "#{summary} at #{line}"
-        rescue Exception # rubocop:disable Lint/RescueException -- nothing may hide the failure itself
-          summary
-        end
-      end
-
-      # @return [String, nil] the innermost line of the application that the error has passed, or else its cause
-      def application_line(error)
-        require "pando/code_places" # not in the monitor, which loads this file as well
-        places = CodePlaces.new(Dir.pwd)
-        [error, error.cause].compact.flat_map { |each| Array(each.backtrace) }.each do |frame|
-          path, line = frame.to_s.scrub.match(/\A(.+?)(:\d+)/)&.captures
-          path = File.realpath(path) if path && File.exist?(path) # a release may be loaded through a link to its folder
-          return "#{places.short(path)}#{line}" if places.own?(path)
-        end
-        nil
-      end
-
-      def lines_of_cause(cause)
-        return [] unless cause
-
-        first, *rest = lines_of(cause)
-        ["caused by: #{first}", *rest]
-      end
 
       # The monitor decides what a terminal's ^C or hang-up means, and what TERM to one process or to all does.
       def set_traps
@@ -273,124 +239,6 @@ module Pando
       end
 
       def place = { role: role, seat: seat, slot: slot, generation: generation }
-    end
-
-    # Sets which process the kernel kills first when memory runs out: workers before the reactor, the reactor before the
-    # mold, and the monitor last, since the server ends with it. An unprivileged process may raise its oom_score_adj,
-    # and lower it to its initial value. So the monitor's own stays as it is and the others lie above it, wherever a
-    # service manager has put it.
-    module OOMScore
-      # The kernel's highest value.
-      MOST = 1000
-
-      # Does nothing if a sandbox forbids it.
-      #
-      # @param above [Integer, nil] how far workers lie above the monitor; nil: no score is changed
-      # @param monitor [Integer, String] its pid @param pid [Integer, String] of the process
-      def self.set(role, above, monitor:, pid: "self")
-        return unless above
-
-        base = File.read("/proc/#{monitor}/oom_score_adj").to_i
-        File.write("/proc/#{pid}/oom_score_adj", of(role, above, base).to_s)
-      rescue SystemCallError
-        nil
-      end
-
-      # The reactor lies half way between the monitor and the workers, the mold a quarter of the way. If there is little
-      # room, workers are told apart first, then the reactor.
-      #
-      # @param base [Integer] the monitor's score
-      # @return [Integer]
-      def self.of(role, above, base)
-        worker = [above, MOST - base].min
-        reactor = worker.fdiv(2).ceil.clamp(0, [worker - 1, 0].max)
-        mold = worker.fdiv(4).ceil.clamp(0, [reactor - 1, 0].max)
-        base + { worker: worker, reactor: reactor, mold: mold }.fetch(role)
-      end
-    end
-
-    # Where the threads of this process stand, in reports to the monitor. Runs in a signal handler, so it takes no lock.
-    module Stacks
-      # Bytes of all together, and of a line.
-      LIMIT = 24_000
-      LINE = 400
-      # Bytes that a stack may have, however many there are, and of a note on what was left out. All threads that a
-      # worker may have for requests fit.
-      LEAST = 300
-      NOTE = 60
-
-      class << self
-        # @param threads [Array<Thread>]
-        # @return [Array<String>] texts for reports, the last one empty
-        def reports(threads = Thread.list)
-          parts = [+""]
-          fitted(stacks(threads)).flatten.each do |line|
-            parts << +"" if parts.last.bytesize + line.bytesize > Message::TEXT_BYTES
-            parts.last << line
-          end
-          [*parts, ""]
-        end
-
-        private
-
-        # The lines of each stack. The main thread comes first, because most workers serve with it, and the shortest
-        # stacks last, because they are those of idle threads. These also stand at the same place, and share a stack.
-        def stacks(threads)
-          groups = threads.group_by { |thread| [thread == Thread.main, frames(thread)] }
-          groups = groups.sort_by { |(main, frames), _| [main ? 0 : 1, -frames.size] }
-          groups.map do |(_, frames), same|
-            [title(same), *frames.map { |frame| "    #{frame}" }].map { |line| "#{line.b[0, LINE - 1]}\n" }
-          end
-        end
-
-        # Without the frames of the signal handler, which are of this file.
-        def frames(thread)
-          frames = thread.backtrace.to_a
-          thread == Thread.current ? frames.drop_while { |frame| frame.start_with?(__FILE__) } : frames
-        end
-
-        def title(threads)
-          first = threads.first
-          return "main thread:" if first == Thread.main
-
-          more = " and #{threads.size - 1} more with the same stack" if threads.size > 1
-          "#{["thread", first.name&.inspect, "(#{first.status || "dead"})"].compact.join(" ")}#{more}:"
-        end
-
-        def fitted(stacks)
-          share = share(stacks.map { |lines| bytes(lines) })
-          left = LIMIT
-          cut = stacks.map { |lines| cut(lines, share) }.take_while { |lines| (left -= bytes(lines)) >= 0 }
-          missing = stacks.size - cut.size
-          missing.zero? ? cut : [*cut, ["#{missing} more stacks were left out\n"]]
-        end
-
-        # What short stacks leave is for the long ones.
-        # @return [Integer] bytes of a long one
-        def share(sizes)
-          left = LIMIT
-          sizes.sort.each.with_index do |size, place|
-            share = left / (sizes.size - place)
-            return [share, LEAST].max if size > share
-
-            left -= size
-          end
-          LIMIT
-        end
-
-        # Leaves out frames in the middle: a stack is known by its title and both ends.
-        def cut(lines, share)
-          return lines if bytes(lines) <= share
-
-          half = (share - NOTE) / 2
-          head = first(lines, half)
-          tail = first(lines.reverse, half).reverse
-          [*head, "    ... #{lines.size - head.size - tail.size} frames left out ...\n", *tail]
-        end
-
-        def first(lines, bytes) = lines.take_while { |line| (bytes -= line.bytesize) >= 0 }
-        def bytes(lines) = lines.sum(&:bytesize)
-      end
     end
   end
 end

@@ -3,6 +3,7 @@
 require "pando/cluster/boot"
 require "pando/cluster/cold_boot_command"
 require "pando/cluster/link"
+require "pando/cluster/oom_score"
 require "pando/cluster/open_files"
 
 module Pando
