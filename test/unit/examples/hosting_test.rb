@@ -16,7 +16,7 @@ class HostingExamplesTest < Minitest::Test
   def needed(text = PAGE) = drain_delay(text) + stop_timeout + REST
 
   def test_what_the_hosts_of_the_page_are_told
-    { "Docker" => /docker stop --time (\d+)/, "Compose" => /stop_grace_period: (\d+)s/,
+    { "Docker" => /docker stop -t (\d+)/, "Compose" => /stop_grace_period: (\d+)s/,
       "Kamal" => /^stop_timeout: (\d+)/,
       "Render" => /^\| Shutdown delay [^|]*\| (\d+)/, "Fly.io" => /^kill_timeout = (\d+)/ }.each do |host, setting|
       assert_operator(Integer(PAGE[setting, 1]), :>=, needed, host)
