@@ -36,7 +36,7 @@ module Pando
       end
 
       serialize state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, observed: :flag, released: :flag,
-                forked_within: :number, backoff: RestartThrottle
+                served: :flag, forked_within: :number, backoff: RestartThrottle
 
       attr_reader :number, :purpose, :state, :source, :began_at
       # Seconds that the worker which has forked its mold took for that; nil: no worker has.
@@ -65,7 +65,7 @@ module Pando
         @backoff = RestartThrottle.new({ role: :worker, generation: number }, limit: Backoff::LIMIT, free: 0)
         @began_at = @asked_at = Sys.now
         @unfit = 0
-        @observed = @released = false
+        @observed = @released = @served = false
         tell unless told
       end
 
@@ -91,6 +91,9 @@ module Pando
 
       # Whether it serves in all slots, or did.
       def established? = %i[current kept].include?(state)
+
+      # Whether it ever served in all slots. Its mold may be lost at once, before anybody has looked at its state.
+      def served? = @served || established?
 
       def age = (Sys.now - began_at).round(3)
 
@@ -141,6 +144,7 @@ module Pando
         raise ArgumentError, "generation #{number}: from #{@state} to #{state}" unless possible.include?(state)
 
         @state = state
+        @served ||= established?
         @reason = reason
         tell(reason: reason, **details)
         tell_of_refork("failed", reason: reason) if FAILURES.include?(state)

@@ -190,7 +190,6 @@ module Pando
           @command = command
           @listeners = listeners
           @members = {}
-          @served = []
         end
 
         # A pool that shares the first one's boot joins later, and may have begun to refork meanwhile.
@@ -202,7 +201,6 @@ module Pando
         end
 
         def proceed
-          note_current
           self.begin
           @members.each do |pool, generation|
             @pools.about(pool) { generation.go_on } if generation.ready? && may_go_on?(pool)
@@ -219,18 +217,20 @@ module Pando
         def number = @members[@pools.first]&.number
 
         def state
-          note_current
           return :refused if @absent
           return @members[lost].state if lost
 
-          (@pools.to_a - @served).empty? ? :current : :booting
+          served? ? :current : :booting
         end
+
+        # @return [Boolean] whether all pools have served it
+        def served? = @pools.all? { |pool| @members[pool]&.served? }
 
         # @return [String, nil] why it failed
         def reason = lost && [lost.name, @absent ? @obstacle : @members[lost].reason].compact.join(": ")
 
         # @return [Pool, nil] the pool whose generation failed
-        def lost = @absent || @members.find { |pool, generation| lost?(generation, @served.include?(pool)) }&.first
+        def lost = @absent || @members.find { |_, generation| lost?(generation) }&.first
 
         def roll_back(reason)
           @members.except(lost).each do |pool, generation|
@@ -253,13 +253,8 @@ module Pando
           pool.generations.reload(@command, listeners).tap { |generation| generation.untried = @untried }
         end
 
-        # Remembers the pools that have served: their molds may be lost since.
-        def note_current
-          @served |= @members.select { |_, generation| generation.current? }.keys
-        end
-
-        def lost?(generation, served)
-          %i[discarded refused].include?(generation.state) || (generation.state == :retired && !served)
+        def lost?(generation)
+          %i[discarded refused].include?(generation.state) || (generation.state == :retired && !generation.served?)
         end
 
         def may_go_on?(pool)

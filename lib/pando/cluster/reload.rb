@@ -46,6 +46,9 @@ module Pando
         true
       end
 
+      # @return [Boolean] whether one is to begin
+      def wanted? = !@wanted.nil?
+
       def under_way? = !@renewal.nil?
 
       # @return [Boolean] whether its generation begins once there is a mold to fall back to
@@ -115,7 +118,7 @@ module Pando
       def conclude
         case @generation.state
         when :current then serve
-        when :retired then @serves ? finished : failed(LOST)
+        when :retired then @generation.served? ? finished : failed(LOST)
         when :discarded, :refused then failed(@generation.reason || LOST)
         end
       end

@@ -81,8 +81,8 @@ module Pando
       def hear(event)
         case event.name
         when "generation.current" then ready if @condition.nil? || @condition.call
-        when "reload.started" then tell("RELOADING=1\nMONOTONIC_USEC=#{microseconds}")
-        when "reload.serving", "reload.finished", "reload.failed" then tell("READY=1")
+        when "reload.started" then tell("RELOADING=1\nMONOTONIC_USEC=#{microseconds}") if @ready
+        when "reload.serving", "reload.finished", "reload.failed" then (tell("READY=1") if @ready)
         when "drain.started" then stopping("draining", event) if event[:seconds]
         when "monitor.stopping" then stopping("stopping", event)
         end

@@ -43,6 +43,12 @@ class ClusterGenerationTest < Minitest::Test
     assert_equal [[3, :refork]], @events.map { |event| [event[:generation], event[:purpose]] }.uniq
   end
 
+  def test_that_it_has_served_is_known_after_its_end
+    assert_equal [false, true, true], [generation_in(:rolling), generation_in(:current),
+                                       generation_in(:current).tap { |one| one.enter(:retired) }].map(&:served?)
+    refute_predicate generation_in(:ready).tap { |one| one.enter(:retired) }, :served?
+  end
+
   def test_states_can_be_asked_for
     generation = generation_in(:canary)
 

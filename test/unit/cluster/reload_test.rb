@@ -21,7 +21,9 @@ class ClusterReloadTest < Minitest::Test
     def command = []
     def within = yield
   end
-  Generation = Struct.new(:number, :state, :untried, :unproven)
+  Generation = Struct.new(:number, :state, :untried, :unproven, :served) do
+    def served? = !!served
+  end
 
   # Stands for Generations: the test says what becomes of the new release.
   class Generations
@@ -118,6 +120,28 @@ class ClusterReloadTest < Minitest::Test
     rolled_out(watching: false)
 
     assert_equal([0, 1, 1], %w[serving finished incomplete].map { |outcome| events("reload.#{outcome}").size })
+  end
+
+  # The mold may be lost between the turn in which the release begins to serve and the next one.
+  def test_a_release_that_has_served_is_in_use_even_if_its_mold_is_lost_at_once
+    ask
+    @renewals.last.ready = true
+    turn
+    @generations.upcoming.state = :retired
+    @generations.upcoming.served = true
+    turn
+
+    assert_equal([@renewals, 1, []], [@adopted, events("reload.finished").size, events("reload.failed")])
+  end
+
+  def test_one_that_has_not_served_has_failed_with_its_mold
+    ask
+    @renewals.last.ready = true
+    turn
+    @generations.upcoming.state = :retired
+    turn
+
+    assert_equal([[], ["its mold is lost"]], [@adopted, reasons("reload.failed")])
   end
 
   def test_the_next_one_does_not_wait_for_the_watch

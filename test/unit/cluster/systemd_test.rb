@@ -74,8 +74,20 @@ class SystemdTest < Minitest::Test
     assert_equal(["READY=1\nMAINPID=#{Process.pid}"], told)
   end
 
+  # READY=1 would start the units that depend on this one.
+  def test_a_reload_before_the_first_generation_serves_says_nothing
+    start
+    %w[reload.started reload.failed reload.started reload.serving reload.finished].each { |name| emit(name) }
+    assert_empty(told)
+    emit("generation.current")
+
+    assert_equal(["READY=1\nMAINPID=#{Process.pid}"], told)
+  end
+
   def test_reloading_and_ready_again
     start
+    emit("generation.current")
+    told
     %w[reload.serving reload.finished reload.failed].each do |outcome|
       emit("reload.started")
       emit(outcome)

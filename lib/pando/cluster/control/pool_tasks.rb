@@ -186,6 +186,9 @@ module Pando
 
         # Kills a worker because an operator wants it (`pando kill`). It is over when the worker is dead.
         class Kill < Task
+          ENDS = %w[worker.killed worker.lost worker.failed worker.exited].freeze
+          private_constant :ENDS
+
           def initialize(cluster, pool, worker)
             super(cluster)
             @pool = pool
@@ -195,8 +198,10 @@ module Pando
 
           def start = @worker.kill(Child::BY_OPERATOR)
 
+          # A worker that was leaving, or that nobody wants any more, ends with `worker.exited`.
           def observe(event)
-            return unless event[:pid] == @pid && %w[worker.killed worker.lost worker.failed].include?(event.name)
+            return unless event[:pid] == @pid && ENDS.include?(event.name)
+            return achieve("#{title(@worker)} (pid #{@pid}) has ended") if event.name == "worker.exited"
 
             at = ", at #{event[:request]}" if event[:request]
             achieve("#{title(@worker)} (pid #{@pid}) was killed#{at}; another one takes its place")

@@ -201,6 +201,11 @@ module Pando
           def lasting? = true
           def obstacle = @cluster.reload.obstacle
 
+          # One that has not begun ends without an event.
+          def check
+            give_up("the reload was cancelled before it began") unless @started || @cluster.reload.wanted?
+          end
+
           # Another reload may be under way: its events do not count.
           def observe(event)
             @started ||= event.name == "reload.started"

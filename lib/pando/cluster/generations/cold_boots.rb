@@ -166,8 +166,8 @@ module Pando
 
         def conclude(now)
           case @generation.state
-          when :current then @generations.watching? ? @serves = true : finished(now)
-          when :kept, :retired then @serves ? finished(now) : failed("its mold is lost", now)
+          when :current then finished(now) unless @generations.watching?
+          when :kept, :retired then @generation.served? ? finished(now) : failed("its mold is lost", now)
           when :discarded, :refused then failed(@generation.reason, now)
           end
         end
@@ -179,7 +179,7 @@ module Pando
           @failures = 0
           Events.emit("reboot.finished", generation: @generation.number, seconds: (now - @began_at).round(3),
                                          from: @before.bytes, to: @ancestry.lineage.size)
-          @generation = @serves = nil
+          @generation = nil
         end
 
         def failed(reason, now)
@@ -188,7 +188,7 @@ module Pando
           @failures += 1
           @until = now + seconds
           Events.emit("reboot.failed", generation: @generation&.number, reason: reason, seconds: seconds)
-          @generation = @serves = nil
+          @generation = nil
         end
       end
     end

@@ -59,6 +59,7 @@ module Pando
         # After an upgrade. Changes of the configuration since then need a reload.
         def take_up(state, specs, word = "listener")
           @listeners = state.all(word).map { |record| OwnListener.taken_up(record, state, specs) }
+          @number = map(&:number).max || -1
           self
         end
 
@@ -159,8 +160,10 @@ module Pando
         # The number that is unused for longest, since a running request may still name its listener.
         def number(change)
           taken = [*@listeners, *@leaving, *change.fresh].map(&:number)
-          @number = (@number + 1) % NUMBERS while taken.include?(@number) || @number.negative?
-          @number
+          loop do
+            @number = (@number + 1) % NUMBERS
+            return @number unless taken.include?(@number)
+          end
         end
 
         def adjust(listener, spec)

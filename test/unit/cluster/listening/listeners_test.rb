@@ -56,6 +56,16 @@ class ListenersTest < Minitest::Test
     assert_equal([0, 4], numbers)
   end
 
+  # A request may still run that came from the address with that number.
+  def test_nor_does_the_last_number_come_back_at_once
+    become(at("a"), at("b"))
+    become(at("a"))
+    @listeners.forget(@listeners.leaving)
+    become(at("a"), at("c"))
+
+    assert_equal([0, 2], numbers)
+  end
+
   def test_all_ipv6_addresses_cover_ipv4_unless_another_line_does
     port = TCPServer.open("0.0.0.0", 0) { |server| server.local_address.ip_port }
     become(Listen.parse("[::]:#{port}"))
