@@ -19,7 +19,7 @@ module Pando
       extend Forwardable
       extend Serializable
 
-      # What a mold that is no longer wanted is told, and its end called.
+      # Why a mold ends. The event of its end is named after it (`mold.retired`).
       ENDS = %w[retired discarded refused released].freeze
       # Workers that fail to start in a row, after which a mold without ready workers is given up. At the first boot the
       # kernel may refuse as many processes.

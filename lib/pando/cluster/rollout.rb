@@ -62,7 +62,8 @@ module Pando
         dismiss_surplus
         dismiss_replaced
         fill_slots
-        roll if rolling?
+        @generations.raise_floor if @generations.upcoming && may_roll?
+        roll if may_roll? && slots.any? { |slot| outdated_in(slot) }
         @generations.establish if complete?
       end
 
@@ -196,12 +197,10 @@ module Pando
         @roster.workers.any? { |child| child.staying? && child.generation == @generations.upcoming.number }
       end
 
-      def rolling?
+      # Whether workers may be replaced: by those of the upcoming generation, or of the current one.
+      def may_roll?
         upcoming = @generations.upcoming
-        return false unless upcoming.nil? || upcoming.canary? || upcoming.rolling?
-
-        @generations.raise_floor if upcoming
-        slots.any? { |slot| outdated_in(slot) }
+        upcoming.nil? || upcoming.canary? || upcoming.rolling?
       end
 
       def roll

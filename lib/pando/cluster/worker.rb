@@ -128,7 +128,7 @@ module Pando
           proceed_with_log
           order = attend(ready) || take_promotion
           @recorder = @recorder.tick if @recorder
-          return end_recording("it was forked").then { order } if order
+          return order.tap { end_recording("it was forked") } if order
         end
         end_recording("it leaves")
         finish

@@ -79,7 +79,7 @@ module Pando
       # In a forked child: nothing here is its own.
       def abandon = nil
 
-      # It has a moment between two requests, and needs no other.
+      # Garbage is collected between requests, so the worker need not wake up for it.
       def pulse = nil
 
       # Nothing to do: the clients decide when requests come. `pando drain` takes the server out of rotation.

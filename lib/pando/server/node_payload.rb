@@ -13,7 +13,7 @@ module Pando
 
       def name = @kind.name
       def worker_name = name
-      # Its runner's are its own.
+      # The runner manages threads of its own.
       def threads = 1
       def reactor(_descriptors = nil) = nil
 

@@ -143,7 +143,7 @@ module Pando
         # @param refork [Boolean] whether the mold was for a refork
         def refused_by(worker, obstacle, refork: true, **facts)
           begun = @generations.upcoming&.number if refork
-          refuse(obstacle, (@wanted if refork), **{ generation: begun }.compact,
+          refuse(obstacle, (@wanted if refork), asked: @asked && refork, **{ generation: begun }.compact,
                                                 slot: worker.slot, source: worker.pid, **facts)
         end
 
@@ -221,8 +221,9 @@ module Pando
 
         # A refork is not possible now. The policy tries again and again, so each obstacle causes one event until a
         # refork succeeds. A user who asks always gets an event.
+        # @param asked [Boolean] whether a user waits for the answer
         # @param facts [Hash] the worker that refused to be forked from, if one did; whether another event has told why
-        def refuse(obstacle, reason, **facts)
+        def refuse(obstacle, reason, asked: @asked, **facts)
           if obstacle == @generations.lost_threads.refusal # the thread has an event of its own
             Events.emit("refork.withheld", reason: obstacle, wanted: reason)
             return
@@ -231,16 +232,19 @@ module Pando
           facts[:told] = true if @generations.changed_state.told?(obstacle)
           known = @told.include?(kind = obstacle.sub(MORE, ""))
           @told = [*@told.last(TOLD - 1), kind] unless known
-          Events.emit("refork.refused", reason: obstacle, wanted: reason, **facts) if @asked || !known
+          Events.emit("refork.refused", reason: obstacle, wanted: reason, **facts) if asked || !known
           nil
         end
 
+        # A user who asks again need not wait.
         def postpone(backoff, obstacle)
-          Events.emit("refork.postponed", seconds: backoff.fail.round(2), reason: obstacle) unless @asked
+          return if @asked
+
+          Events.emit("refork.postponed", seconds: backoff.fail.round(2), reason: obstacle)
           nil
         end
 
-        # Why {source} has chosen this worker.
+        # @return [String] why this worker is the {#best_source}
         def justify(worker)
           best = preferred
           text = @policy.justify(worker, best)

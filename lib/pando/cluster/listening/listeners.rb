@@ -140,7 +140,7 @@ module Pando
           return if ListenerSocket.both?(listener.socket) == wanted
 
           raise BootError, "cannot listen on #{spec}: #{listener.name} is open for " \
-                           "#{wanted ? "IPv6 alone" : "IPv4 as well"}, which takes a restart to change"
+                           "#{wanted ? "IPv6 only" : "IPv4 as well"}. Restart the server to change that"
         end
 
         def fresh(listener, change)
@@ -154,7 +154,7 @@ module Pando
           rival = find { |listener| spec.tcp? && listener.spec.tcp? && listener.local_address.ip_port == spec.port }
           raise e unless rival
 
-          raise BootError, "#{e.message}. It is this server itself, at #{rival.name}: that takes a restart"
+          raise BootError, "#{e.message}. This server itself listens at #{rival.name}: restart it to change that"
         end
 
         # The number that is unused for longest, since a running request may still name its listener.

@@ -45,6 +45,22 @@ class ClusterRefusedReforkTest < Minitest::Test
     assert_equal("pando refork", events("refork.refused").last[:wanted])
   end
 
+  # A dead mold is replaced without a user's wish.
+  def test_a_user_who_has_asked_for_a_refork_is_not_told_of_each_attempt_to_heal_later
+    booted(workers: 4)
+    reforking
+    cluster.settle
+    cluster.die(generations.current.mold)
+    2.times do
+      elapse 100
+      cluster.turn
+      assert_equal(:heal, generations.upcoming.purpose)
+      refuse_promotion(WHY)
+    end
+
+    assert_equal([WHY], refused)
+  end
+
   def test_after_a_refork_that_worked_it_is_news_again
     booted(workers: 4)
     refused_by_policy(WHY)

@@ -86,12 +86,12 @@ class ListenersTest < Minitest::Test
     become(both)
     [[both, four], [four]].each do |specs|
       error = assert_raises(Pando::BootError) { become(*specs) }
-      assert_match(/IPv4 as well, which takes a restart/, error.message)
+      assert_match(/is open for IPv4 as well. Restart the server to change that\z/, error.message)
     end
     @listeners.close
     become(both, four)
     error = assert_raises(Pando::BootError) { become(both) }
-    assert_match(/IPv6 alone, which takes a restart/, error.message)
+    assert_match(/is open for IPv6 only. Restart the server to change that\z/, error.message)
   end
 
   # Ruby 3.3 looks an address up in a thread, for which there may be no room.
@@ -175,7 +175,7 @@ class ListenersTest < Minitest::Test
     port = @listeners.first.local_address.ip_port
     error = assert_raises(Pando::BootError) { @listeners.prepare([Listen.parse("0.0.0.0:#{port}")]) }
 
-    assert_match(/It is this server itself, at 127.0.0.1:#{port}: that takes a restart/, error.message)
+    assert_match(/This server itself listens at 127.0.0.1:#{port}: restart it to change that/, error.message)
   end
 
   def test_what_a_child_is_told
