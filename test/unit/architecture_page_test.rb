@@ -4,7 +4,7 @@ require "test_helper"
 
 # docs/architecture.md names files, classes and methods: each of them is there.
 class ArchitecturePageTest < Minitest::Test
-  STOP = /`([\w\/]+\.(?:rb|c|h))` `([\w:]+)(?:[#.](\w+[?!=]?))?`/
+  STOP = %r{`([\w/]+\.(?:rb|c|h))` `([\w:]+)(?:[#.](\w+[?!=]?))?`}
   FOLDERS = ["lib/pando", "."].freeze
 
   def stops = File.read(Support::Checkout.path("docs/architecture.md")).scan(STOP).uniq

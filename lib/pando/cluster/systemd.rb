@@ -81,10 +81,17 @@ module Pando
       def hear(event)
         case event.name
         when "generation.current" then ready if @condition.nil? || @condition.call
-        when "reload.started" then tell("RELOADING=1\nMONOTONIC_USEC=#{microseconds}") if @ready
-        when "reload.serving", "reload.finished", "reload.failed" then (tell("READY=1") if @ready)
         when "drain.started" then stopping("draining", event) if event[:seconds]
         when "monitor.stopping" then stopping("stopping", event)
+        else hear_of_reload(event) if @ready
+        end
+      end
+
+      # One before the first generation serves says nothing: READY=1 would start the units that depend on this one.
+      def hear_of_reload(event)
+        case event.name
+        when "reload.started" then tell("RELOADING=1\nMONOTONIC_USEC=#{microseconds}")
+        when "reload.serving", "reload.finished", "reload.failed" then tell("READY=1")
         end
       end
 
