@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "support/servers"
-require "pando/refork/gc"
+require "pando/refork/collector"
 
 # Promise: with `gc major: :postpone` reforked workers do without full collections; whatever is forked from one, the
 # next mold too, has them. Where Ruby does not know how, all is as ever, and that is told.

@@ -52,7 +52,7 @@ class UpgradeTest < Minitest::Test
     ["lib/pando/cluster/protocol.rb", /PROTOCOL = \d+/, "PROTOCOL = 99",
      /speak protocol \d+, and Pando 2\.0\.\d speaks 99: stop and start the server instead/],
     ["lib/pando/cluster/upgrade/document.rb", /FORMAT = \d+/, "FORMAT = 99", /has format 99, not 1/],
-    ["lib/pando/cluster/restart_throttles.rb", "failures: :integer", "failures: :flag",
+    ["lib/pando/cluster/backoff.rb", "failures: :integer", "failures: :flag",
      /has "\d+" for backoff\.failures/],
     ["exe/pando", %r{require "pando/cli"}, "warn 'no key'\nexit!(3)", /before it had read the state/],
     ["lib/pando/cluster/upgrade/resumption.rb", "take_up(monitor)\n",

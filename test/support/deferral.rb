@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/refork/gc"
+require "pando/refork/collector"
 
 module Support
   # For tests of deferred major GCs.

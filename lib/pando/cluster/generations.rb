@@ -9,6 +9,7 @@ require "pando/cluster/generations/promotion"
 require "pando/cluster/generations/reforks"
 require "pando/cluster/options"
 require "pando/cluster/restart_throttles"
+require "pando/cluster/retired_generations"
 
 module Pando
   module Cluster

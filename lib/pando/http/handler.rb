@@ -10,7 +10,7 @@ require "pando/http/self_test"
 require "pando/http/slow_log"
 require "pando/http/socket_client"
 require "pando/http/trusted_proxies"
-require "pando/refork/gc"
+require "pando/refork/collector"
 require "pando/sys"
 
 module Pando

@@ -2,7 +2,7 @@
 
 require "forwardable"
 require "pando/current_role"
-require "pando/refork/gc"
+require "pando/refork/collector"
 require "pando/server/app_environment"
 require "pando/server/cluster_options"
 require "pando/server/jit"

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "delegate"
-require "pando/refork/gc"
+require "pando/refork/collector"
 require "pando/sys"
 require "support/deferral"
 require "support/in_child"

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "objspace"
-require "pando/refork/gc"
+require "pando/refork/collector"
 require "support/in_child"
 
 # What a mold's heap is like when it forks.

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/canary/statistics"
 require "pando/sys/memory"
 
 module Pando
@@ -105,68 +106,6 @@ module Pando
         end
       end
 
-      # Fisher's exact test, one-sided: the probability of at least this many failures among the requests, if they
-      # fail no more often than the others. Valid for any numbers, however small.
-      module ExactTest
-        # @param failures [Integer] of `requests`
-        # @param failures_before [Integer] of `requests_before`
-        # @return [Float] 0..1; 1: nothing speaks against it
-        def self.p(failures, requests, failures_before, requests_before)
-          all = failures + failures_before
-          last = [all, requests].min
-          sum = (failures..last).sum do |count|
-            next 0.0 if all - count > requests_before
-
-            Math.exp(choose(requests, count) + choose(requests_before, all - count) -
-                     choose(requests + requests_before, all))
-          end
-          [sum, 1.0].min
-        end
-
-        # The logarithm of the binomial coefficient.
-        def self.choose(from, count)
-          Math.lgamma(from + 1).first - Math.lgamma(count + 1).first - Math.lgamma(from - count + 1).first
-        end
-        private_class_method :choose
-      end
-
-      # Wilcoxon's rank-sum test in strata, with van Elteren's weights: whether values tend to be larger than the others
-      # of the same stratum. Only ranks count: no single request decides, and times may be distributed in any way.
-      module RankTest
-        # @param strata [Array<Array(Hash, Hash)>] how often each value occurs: among the tested ones, among the others
-        # @return [Float] 0..1, by the normal approximation; 1: nothing can be said
-        def self.p(strata)
-          shift = variance = 0.0
-          strata.each do |mine, others|
-            weight = 1.0 / (mine.values.sum + others.values.sum + 1)
-            shift += weight * surplus(mine, others)
-            variance += (weight**2) * variance_of(mine, others)
-          end
-          variance.positive? ? Math.erfc(shift / Math.sqrt(2 * variance)) / 2 : 1.0
-        end
-
-        # Pairs in which mine is larger, above half of all pairs.
-        def self.surplus(mine, others)
-          below = 0
-          pairs = (mine.keys | others.keys).sort.sum do |value|
-            ties = others.fetch(value, 0)
-            won = mine.fetch(value, 0) * (below + (ties / 2.0))
-            below += ties
-            won
-          end
-          pairs - (mine.values.sum * below / 2.0)
-        end
-
-        def self.variance_of(mine, others)
-          all = mine.values.sum + others.values.sum
-          return 0.0 if all < 2
-
-          ties = mine.merge(others) { |_, one, two| one + two }.each_value.sum { |tied| (tied**3) - tied }
-          mine.values.sum * others.values.sum / 12.0 * (all + 1 - (ties / (all * (all - 1.0))))
-        end
-        private_class_method :surplus, :variance_of
-      end
-
       # The figures of some workers' requests, by the age that the worker had reached: a new worker has page faults and
       # compiles code, so it is compared with workers of the same age. Plain numbers.
       class Curve
@@ -256,114 +195,6 @@ module Pando
             @durations[measure] = @durations[measure].zip(bands).map { |mine, other| Curve.add_up(mine, other) }
           end
           self
-        end
-      end
-
-      # The curves of all generations: living workers by their rows, dead ones by the last state of their rows.
-      #
-      # A generation that boots from cold has caches to fill and code to compile that a forked one inherits. The
-      # durations of its requests are compared with the last generation that began cold, even if forked ones have served
-      # since. Owned by Evaluation, in the monitor.
-      class Records
-        include Brief
-
-        # What a worker has done since it was marked: its row, without what came before.
-        Since = Struct.new(:row, :requests_before, :failures_before, :recents) do
-          def self.now(row) = new(row, row.requests, row.failures, row.recents)
-          def requests = [row.requests - requests_before, 0].max
-          def failures = [row.failures - failures_before, 0].max
-          def first_jobs = row.jobs_since(recents)
-          def faults = []
-        end
-        private_constant :Since
-
-        def initialize(roster, discarded)
-          @roster = roster
-          @discarded = discarded
-          @dead = Hash.new { |curves, number| curves[number] = Curve.new }
-          @cold = {}
-        end
-
-        # This generation boots from cold. Its curve is read on demand, and stored when it serves no more.
-        def begun_cold(number) = @cold[number] ||= nil
-
-        # A worker is gone; its row is still its own.
-        # @param crashed [Boolean] unexpectedly
-        def add_dead(worker, crashed)
-          return if @discarded.call(worker)
-
-          curve = @dead[worker.generation].add(worker.row, jobs: measure?(worker.row))
-          curve.add_crash if crashed
-        end
-
-        def of(number) = sum { |other| other == number }
-
-        # @param number [Integer] of the generation that is on trial
-        # @return [Curve] of all others that serve, or served before it
-        def before(number)
-          curve = measured { |other| other < number }
-          @cold.key?(number) ? curve.with_pace_of(cold_before(number)) : curve
-        end
-
-        # Forgets all generations before this one: they serve no more.
-        def forget_before(number)
-          keep_cold(number)
-          @dead.delete_if { |other, _| other < number }
-        end
-
-        # The generation was discarded.
-        def forget(number)
-          @dead.delete(number)
-          @cold.delete(number)
-        end
-
-        # A mold was lost: the workers of the new one are compared with all good ones before.
-        def merge_into(number)
-          keep_cold(number)
-          begun_cold(number) if @cold.empty?
-          sum = @dead.values.inject(Curve.new, :merge)
-          @dead.clear
-          @dead[number] = sum
-        end
-
-        # @return [Hash{Child => Object}] where the other workers are now
-        def marks(number)
-          workers { |other| other < number }.to_h { |worker| [worker, Since.now(worker.row)] }.compare_by_identity
-        end
-
-        # @return [Curve] what those workers have done since
-        def since(marks)
-          marks.reject { |worker, _| worker.gone? }.each_value.inject(Curve.new) { |curve, row| curve.add(row) }
-        end
-
-        private
-
-        # Empty if none is known, as after an upgrade of the monitor.
-        def cold_before(number)
-          last = @cold.keys.select { |other| other < number }.max
-          (last && (@cold[last] || measured { |other| other == last })) || Curve.new
-        end
-
-        # Keeps the last one, and the one before it, in case the last is rolled back.
-        def keep_cold(number)
-          @cold.each_key { |cold| @cold[cold] ||= measured { |other| other == cold } if cold < number }
-          @cold = @cold.max_by(2, &:first).to_h
-        end
-
-        def measured(&) = sum(method(:measure?), &)
-
-        # A worker whose mold knew which pages it would write to is faster in its first jobs than a canary, for which
-        # they can only be guessed.
-        def measure?(row) = row.prefaulted.first.zero? || row.prefault_guessed?
-
-        # @param jobs [#call] tells whether the durations of a worker's jobs and its faults count
-        def sum(jobs = ->(_row) { true }, &wanted)
-          living = workers(&wanted).map { |worker| Curve.new.add(worker.row, jobs: jobs.call(worker.row)) }
-          [*@dead.select { |number, _| wanted.call(number) }.values, *living].inject(Curve.new, :merge)
-        end
-
-        def workers(&wanted)
-          @roster.workers.select { |worker| worker.pidfd && wanted.call(worker.generation) && !@discarded.call(worker) }
         end
       end
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/canary/comparison"
+require "pando/cluster/canary/records"
 require "pando/cluster/canary/trial"
 require "pando/cluster/options"
 

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/cluster/canary/comparison"
+require "pando/cluster/canary/memory_check"
+require "pando/cluster/canary/stopwatch"
 require "pando/sys/memory"
 require "pando/sys/scheduler"
 
@@ -212,51 +214,6 @@ module Pando
         end
       end
 
-      # Whether a new worker has taken much more memory than the old ones had at its age: at most a page for each page
-      # fault. Its own faults, which cost little to read, tell whether it is worth measuring.
-      #
-      # Its growth beyond its mold is measured, not its private memory: the first major collection writes to most of the
-      # heap, which becomes private at once, but is no bigger than it was in the mold.
-      class MemoryCheck
-        include Wording
-
-        # It may have this many times as many page faults, and these bytes more.
-        TIMES = 1.5
-        MORE = 8 * (1024**2)
-        # Requests after which faults are read.
-        AGES = Array.new(Curve::BANDS) { |step| 1 << step }.freeze
-
-        def initialize(roster, source = Sys::Memory)
-          @roster = roster
-          @source = source
-        end
-
-        def complaint(worker, before)
-          faults, most, age = worker.row.faults.zip(before.faults, AGES).reverse.find { |three| three.none?(&:zero?) }
-          return unless faults && bytes(faults) > allowed(bytes(most), worker.row.prefaulted.first)
-
-          requests = [worker.requests, age].max
-          expected = bytes(most) * requests / age # at most: the first requests take most
-          size = growth(worker)
-          return unless size && size > expected + MORE
-
-          "it has grown by #{mebibytes(size)} in #{requests} requests, those before by at most #{mebibytes(expected)}"
-        end
-
-        private
-
-        def bytes(faults) = faults * Sys::Memory::PAGE
-
-        # @param given [Integer] bytes that it was given at its start, a page fault for each page
-        def allowed(size, given) = (size * TIMES) + MORE + given
-
-        def growth(worker)
-          mold = @roster.molds.find { |one| one.generation == worker.generation } or return
-          sizes = [worker, mold].map { |process| @source.anonymous(process.pid) }
-          sizes.inject(:-) if sizes.all?
-        end
-      end
-
       # How long the workers on trial have waited for a CPU, per request. On a busy machine that is a part of each
       # request's time, comes in bursts, and says nothing about a generation.
       class CPUWait
@@ -272,29 +229,6 @@ module Pando
             delay ? delay - (@first[worker] ||= delay) : 0
           end
           waited / [workers.sum(&:requests), 1].max.to_f
-        end
-      end
-
-      # The seconds in which requests could come. While the reactor stands still, or there is none, no request can come;
-      # that says nothing about a generation, so such times do not count.
-      class Stopwatch
-        # The reactor shows a sign of life each second. Longer gaps than this many seconds count as a standstill.
-        GAP = 2.5
-
-        # @param heard_at [#call] given the time, says when the reactor last showed a sign of life; nil: there is none
-        def initialize(heard_at, now)
-          @heard_at = heard_at
-          @heard = now
-          @seconds = 0.0
-        end
-
-        def read(now)
-          heard = @heard_at.call(now)
-          return @seconds if heard.nil? || heard <= @heard
-
-          @seconds += heard - @heard if heard - @heard <= GAP
-          @heard = heard
-          @seconds
         end
       end
 
