@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/refork/survey"
 require "pando/refork"
 
 module Bench
@@ -112,7 +111,7 @@ module Bench
     end
 
     def decide
-      vitals = Pando::Refork::Survey::Vitals.new(
+      vitals = Pando::Refork::Vitals.new(
         generation: @reforks.size, reforks: @reforks.size, seconds: @age / @rate, workers: @workers,
         age: @age.to_f, most: @age, pss: pss, cpu: @curves.cpu(@warmth, @age)
       )

@@ -7,7 +7,7 @@ require "pando/events"
 require "pando/sys"
 require "pando/wording"
 require "pando/cluster/message"
-require "pando/cluster/serializable"
+require "pando/serializable"
 
 module Pando
   # The processes of a server (monitor, mold, workers, services), the links between them, generations and their rollout.

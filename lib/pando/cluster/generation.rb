@@ -99,7 +99,7 @@ module Pando
 
       def occupation = "generation #{number} (#{purpose}) #{ACTIVITIES.fetch(state)}"
 
-      # Its mold has been told to learn what its first worker writes to, see Refork::Prefault::Orders.
+      # Its mold has been told to learn what its first worker writes to, see Generations::PrefaultOrders.
       def observed! = @observed = true
       def observed? = @observed
 

@@ -6,6 +6,7 @@ require "pando/cluster/deadlines"
 require "pando/cluster/signals"
 require "pando/cluster/generations"
 require "pando/cluster/generations/mold_releaser"
+require "pando/cluster/generations/prefault_orders"
 require "pando/cluster/listening/direct_mode"
 require "pando/cluster/listening/listeners"
 require "pando/cluster/memory/guard"
@@ -18,7 +19,6 @@ require "pando/cluster/rollout"
 require "pando/cluster/service_supervisor"
 require "pando/cluster/slow_requests"
 require "pando/cluster/spawner"
-require "pando/refork/prefault"
 
 module Pando
   module Cluster
@@ -145,7 +145,7 @@ module Pando
                                        gauge: @monitor.gauge, conditions: @conditions)
         @rollout = Rollout.new(roster, @spawner, generations, options, throttles: throttles, others: other_lanes)
         @replacements = Replacements.new(roster, generations, rollout, @conditions)
-        @prefault_orders = Refork::Prefault::Orders.new(roster, generations, options)
+        @prefault_orders = Generations::PrefaultOrders.new(roster, generations, options)
       end
 
       def other_lanes = -> { serves? ? (@monitor.pools.select(&:serves?) - [self]).sum { |one| one.rollout.lanes } : 0 }

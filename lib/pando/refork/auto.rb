@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/cluster/serializable"
 require "pando/refork/auto/cycle"
 require "pando/refork/policy"
+require "pando/serializable"
 require "pando/wording"
 
 module Pando
@@ -36,7 +36,7 @@ module Pando
     # served, but forgets all of one that was rolled back. Owned by Cluster::Generations::Reforks, in the monitor.
     class Auto < Policy
       include Wording
-      extend Cluster::Serializable
+      extend Serializable
 
       # A refork must save at least this share of the memory, and this many bytes a worker.
       WORTH = 0.03

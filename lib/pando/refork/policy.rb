@@ -4,6 +4,24 @@ require "pando/wording"
 
 module Pando
   module Refork
+    # The figures of one measurement, which {Auto} decides by. Made by Cluster::Generations::Survey, in the monitor.
+    #
+    #   generation  its number, or that of the generation whose dead mold it has replaced
+    #   reforks     since the last mold that booted from cold
+    #   seconds     since it began to serve in all slots
+    #   workers     how many
+    #   age         requests that a worker has served since its fork, on average
+    #   most        requests of the worker that has served most
+    #   warmed      the warmth of all workers together, in units of the warmest one's, by the logarithm of requests
+    #   pss         bytes of its workers, and of a mold that stays, with shared pages counted once; nil: not known yet
+    #   obstacle    why that cannot be known
+    #   private     bytes of them that are private to one process
+    #   cpu         seconds of CPU that a worker has used since its fork, on average, with its share of what the mold
+    #               has used since it was promoted
+    #   mold_cpu    that share
+    Vitals = Struct.new(:generation, :reforks, :seconds, :workers, :age, :most, :warmed, :pss, :obstacle, :private,
+                        :cpu, :mold_cpu, keyword_init: true)
+
     # Decides when to refork, and from which worker. Subclasses that count requests override {threshold}; {Auto}
     # measures instead: it returns true from `measures?` and implements `decide`. Policies remember only generations
     # that have served, so a failed refork needs no undoing.
@@ -32,7 +50,7 @@ module Pando
       # @return [Boolean] whether a user may ask for a refork (USR2)
       def manual? = true
 
-      # The state that must survive an upgrade of the monitor, see Cluster::Serializable. By default there is none.
+      # The state that must survive an upgrade of the monitor, see Serializable. By default there is none.
       def serialized_fields = {}
       def take_up(_record, _prefix = "") = self
     end

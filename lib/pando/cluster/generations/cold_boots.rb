@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
+require "pando/cluster/generations/ancestry"
 require "pando/cluster/generations/reforks"
 require "pando/cluster/generations/release_facts"
-require "pando/refork/lineage"
 require "pando/sys/scheduler"
 
 module Pando
@@ -30,7 +30,7 @@ module Pando
         FACTS = %i[@told @rounds @least @failures @until @look_at @waits @reason].freeze
         private_constant :SELF, :BY_HAND, :SEARCH
 
-        serialize ancestry: Refork::Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer,
+        serialize ancestry: Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer,
                   until: :number, reason: :text
 
         # @param clock [#cpu_time] seconds of CPU that a process has had
@@ -41,7 +41,7 @@ module Pando
           @reforks = reforks
           @gauge = gauge
           @conditions = conditions
-          @ancestry = Refork::Ancestry.new(roster, gauge, clock)
+          @ancestry = Ancestry.new(roster, gauge, clock)
           forget
         end
 

@@ -2,8 +2,8 @@
 
 require "pando/cluster/backoff"
 require "pando/cluster/generations/conditions"
+require "pando/cluster/generations/survey"
 require "pando/cluster/memory/gauge"
-require "pando/refork/survey"
 
 module Pando
   module Cluster
@@ -32,7 +32,7 @@ module Pando
                 "Try again later"
         private_constant :LONE, :UNSAFE, :UNFIT
 
-        serialize count: :integer, failures: :integer, suspended: :flag, survey: Refork::Survey, policy: Object
+        serialize count: :integer, failures: :integer, suspended: :flag, survey: Survey, policy: Object
 
         # Reforks since the last mold that booted from cold.
         attr_reader :count
@@ -49,7 +49,7 @@ module Pando
           @generations = generations
           @backoff = backoff
           @conditions = conditions
-          @survey = Refork::Survey.new(roster, generations, gauge, options)
+          @survey = Survey.new(roster, generations, gauge, options)
           @pause = Backoff.new
           @count = @count_before = @failures = 0
           @told = []

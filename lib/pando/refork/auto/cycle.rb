@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/cluster/serializable"
 require "pando/refork/policy"
+require "pando/serializable"
 
 module Pando
   module Refork
@@ -10,7 +10,7 @@ module Pando
       # workers, ages are requests of a worker, CPU time is seconds of a worker. Pure arithmetic. Owned by Auto, in the
       # monitor.
       class Cycle
-        extend Cluster::Serializable
+        extend Serializable
 
         # Requests after which the cost of a refork is known roughly, and well: page faults, cold caches and compilation
         # are over by then.

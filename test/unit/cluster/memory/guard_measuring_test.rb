@@ -96,7 +96,7 @@ class MemoryGuardMeasuringTest < Minitest::Test
   def test_it_can_measure_while_refork_auto_measures_all
     start(hard: 100, workers: 32)
     @cost = 0.004
-    footprint = Pando::Refork::Survey::Footprint.new(@gauge)
+    footprint = Pando::Cluster::Generations::Survey::Footprint.new(@gauge)
     children = @cluster.roster.to_a
     children.each { elapse(0.02) && footprint.measure(children, []) }
     assert_equal(children.map(&:pid), @source.measured)

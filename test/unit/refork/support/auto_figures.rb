@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/refork/survey"
 require "pando/refork"
 require "support/upgrade_record"
 
@@ -26,10 +25,10 @@ module ReforkSupport
     # takes ten milliseconds, and the first ones another half of a second of all together.
     def look(age, size = 100.0, on: UNDISTURBED, seconds: age / 10.0, workers: 4, cpu: 0.125 + (age / 100.0), most: age,
              warmed: nil, mold_cpu: nil)
-      vitals = Pando::Refork::Survey::Vitals.new(generation: @generation, reforks: @reforks, seconds: seconds,
-                                                 workers: workers, age: age.to_f, most: most, warmed: warmed,
-                                                 cpu: cpu, mold_cpu: mold_cpu, pss: size && (size * MIB),
-                                                 private: @private, obstacle: @obstacle)
+      vitals = Pando::Refork::Vitals.new(generation: @generation, reforks: @reforks, seconds: seconds,
+                                         workers: workers, age: age.to_f, most: most, warmed: warmed,
+                                         cpu: cpu, mold_cpu: mold_cpu, pss: size && (size * MIB),
+                                         private: @private, obstacle: @obstacle)
       auto.decide(vitals, on)
     end
 

@@ -3,13 +3,13 @@
 require "test_helper"
 require "minitest/mock"
 require "pando/refork/prefault"
-require_relative "../cluster/support/simulation"
+require_relative "../support/simulation"
 
 class PrefaultOrdersTest < Minitest::Test
   include ClusterSupport::Clock
   include ClusterSupport::Listening
 
-  Orders = Pando::Refork::Prefault::Orders
+  Orders = Pando::Cluster::Generations::PrefaultOrders
 
   def setup
     super

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pando/cluster/monitor"
-require_relative "../cluster/support/clock"
+require_relative "../support/clock"
 
 # The memory of a generation while its processes come and go.
 class FootprintTest < Minitest::Test
@@ -48,7 +48,7 @@ class FootprintTest < Minitest::Test
     @processes = Processes.new(each)
     @processes.living = Array.new(processes) { newcomer }
     @gauge = Pando::Cluster::Memory::Gauge.new(@processes, clock: -> { @processes.seconds })
-    @footprint = Pando::Refork::Survey::Footprint.new(@gauge)
+    @footprint = Pando::Cluster::Generations::Survey::Footprint.new(@gauge)
   end
 
   def newcomer = Process.new(@newest += 1)

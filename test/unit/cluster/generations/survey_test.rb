@@ -3,14 +3,14 @@
 require "test_helper"
 require "pando/cluster/monitor"
 require "support/upgrade_record"
-require_relative "../cluster/support/simulation"
+require_relative "../support/simulation"
 
 # What is known of the generation that serves.
 class SurveyTest < Minitest::Test
   include ClusterSupport::Clock
 
   MIB = 1024**2
-  Survey = Pando::Refork::Survey
+  Survey = Pando::Cluster::Generations::Survey
   Usage = Pando::Sys::Memory::Usage
 
   # Stands for /proc.
