@@ -4,7 +4,7 @@ require "pando/refork/auto"
 require "pando/refork/policy"
 
 module Pando
-  # Decides when to refork and from which worker, measures what the decision needs, and prepares memory for forks.
+  # Decides when to refork and from which worker, and prepares memory for forks.
   #
   # @api private
   module Refork

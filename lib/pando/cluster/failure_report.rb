@@ -4,8 +4,7 @@ require "pando/cluster/passing_fault"
 
 module Pando
   module Cluster
-    # What a process tells the monitor of an error that ends its start. Made by a Role, in its process. Texts are bytes,
-    # since the exception of an application may answer with anything.
+    # What a process tells the monitor of an error that ends its start. Made by a Role, in its process.
     class FailureReport
       DETAIL_LIMIT = 24_000 # bytes
 
@@ -34,6 +33,8 @@ module Pando
 
       private
 
+      # The exception of an application may answer with anything.
+      # @return [Array<String>] in bytes
       def lines_of(error) = ["#{error.message} (#{error.class})", *error.backtrace].map { |line| line.to_s.b }
 
       def lines_of_cause(cause)

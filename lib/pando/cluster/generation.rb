@@ -36,7 +36,7 @@ module Pando
       end
 
       serialize state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, observed: :flag, released: :flag,
-                served: :flag, forked_within: :number, backoff: RestartThrottle
+                forked_within: :number, backoff: RestartThrottle
 
       attr_reader :number, :purpose, :state, :source, :began_at
       # Seconds that the worker which has forked its mold took for that; nil: no worker has.
@@ -89,7 +89,7 @@ module Pando
 
       def successor? = %i[refork reload reboot].include?(purpose)
 
-      # Whether it serves in all slots, or did.
+      # Whether it serves in all slots, or is kept while its successor is watched.
       def established? = %i[current kept].include?(state)
 
       # Whether it ever served in all slots. Its mold may be lost at once, before anybody has looked at its state.
@@ -143,8 +143,8 @@ module Pando
         possible = NEXT.fetch(@state, [])
         raise ArgumentError, "generation #{number}: from #{@state} to #{state}" unless possible.include?(state)
 
+        @served = served?
         @state = state
-        @served ||= established?
         @reason = reason
         tell(reason: reason, **details)
         tell_of_refork("failed", reason: reason) if FAILURES.include?(state)

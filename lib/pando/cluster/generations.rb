@@ -144,8 +144,12 @@ module Pando
       # @param command [Array<String>] what becomes its mold @param listeners [Array<Listener>] that it accepts from
       # @raise [Error] the kernel has no process for it
       def reload(command, listeners)
-        begin_generation(:reload, nil, command, listeners) || raise(Error, unstarted)
+        @release = [command, listeners]
+        begin_generation(:reload, nil, *@release) || raise(Error, unstarted)
       end
+
+      # The release of the last reload is the pool's own now.
+      def adopt_release = @release = nil
 
       # Boots the current release anew, to replace what has grown. Called only while all is settled.
       def reboot = begin_generation(:reboot)
@@ -279,8 +283,11 @@ module Pando
 
       def unstarted = "the process could not be started: #{@spawner.refusal}"
 
+      # Other pools may still try the release that this one serves. If its mold is lost meanwhile, the next one has the
+      # same release, and not the one before.
       def cold_mold(purpose, release)
-        origin = @origin.call(purpose)
+        release = @release.to_a if purpose == :heal
+        origin = @origin.call(purpose) unless purpose == :heal && @release
         origin ? @spawner.mold_beside(origin, @newest + 1) : @spawner.cold_mold(@newest + 1, *release)
       end
 
@@ -341,6 +348,7 @@ module Pando
 
       def discard(generation, reason, detail = nil)
         blame_source(generation, reason)
+        @release = nil if generation.purpose == :reload
         abandon(generation, :discarded, reason)
         delay = @backoff.fail
         return if !current&.forks? && give_up_unless_serving(reason, detail)

@@ -102,6 +102,7 @@ module Pando
         before = options.workers
         payload.adopt(renewal)
         @spawner.command = renewal.command
+        generations.adopt_release
         generations.reforks.policy = policy
         rollout.follow_configuration unless options.workers == before
       end

@@ -13,7 +13,7 @@ module Pando
       # worker may have for requests fit.
       LEAST = 300
       NOTE = 60
-      HANDLER = [__FILE__, File.join(__dir__, "role.rb")].freeze
+      HANDLER = [__FILE__, File.join(File.dirname(__FILE__), "role.rb")].freeze
       private_constant :HANDLER
 
       class << self

@@ -8,7 +8,7 @@ module Pando
     # had served by then. Tells a leak from warming up: a leak takes the same for each request, however many there have
     # been. docs/reforking.md explains the rule.
     #
-    # It reads no clock and no process. Owned by Ancestry, in the monitor.
+    # It reads no clock and no process. Owned by Cluster::Generations::Ancestry, in the monitor.
     class Lineage
       extend Serializable
 

@@ -313,6 +313,42 @@ class ClusterGenerationsTest < Minitest::Test
     assert_equal 2, cluster.roster.size
   end
 
+  # Other pools may still try that release, and the pool's own command is that of the one before.
+  def test_a_mold_that_is_lost_before_its_release_is_adopted_boots_that_release_again
+    booted(workers: 1)
+    booted_with = []
+    cluster.spawner.define_singleton_method(:cold_mold) do |number, *release|
+      booted_with << release
+      super(number, *release)
+    end
+    generations.reload(["new"], [])
+    cluster.ready(cluster.upcoming_mold).settle
+    heal_from_cold
+    generations.adopt_release
+    heal_from_cold
+
+    assert_equal [[["new"], []]] * 2 + [[]], booted_with
+  end
+
+  def test_after_a_failed_reload_a_lost_mold_boots_the_release_before_again
+    booted(workers: 1)
+    generations.reload(["new"], [])
+    cluster.die(cluster.upcoming_mold)
+    booted_with = nil
+    cluster.spawner.define_singleton_method(:cold_mold) { |number, *release| super(number, *(booted_with = release)) }
+    heal_from_cold
+
+    assert_empty booted_with
+  end
+
+  def heal_from_cold
+    elapse(61)
+    cluster.worker_in(0).row.fork_unsafe!
+    cluster.die(cluster.current_mold)
+    cluster.settle
+    assert_equal :heal, generations.current.purpose
+  end
+
   # See Pool#cold_mold_for.
   def test_a_mold_of_another_pool_may_be_forked_in_the_place_of_a_cold_boot
     origin = cluster(workers: 1).roster.of(1).admit(:mold, 0, 0, ClusterSupport::FakeLink.new, nil).tap(&:become_ready)

@@ -194,17 +194,20 @@ module Pando
             @pool = pool
             @worker = worker
             @pid = worker.pid
+            @leaving = worker.leaving?
           end
 
           def start = @worker.kill(Child::BY_OPERATOR)
 
-          # A worker that was leaving, or that nobody wants any more, ends with `worker.exited`.
+          # A worker that leaves before the signal reaches it, or that was called off before it was ready, ends with
+          # `worker.exited`.
           def observe(event)
             return unless event[:pid] == @pid && ENDS.include?(event.name)
             return achieve("#{title(@worker)} (pid #{@pid}) has ended") if event.name == "worker.exited"
 
             at = ", at #{event[:request]}" if event[:request]
-            achieve("#{title(@worker)} (pid #{@pid}) was killed#{at}; another one takes its place")
+            successor = "; another one takes its place" unless @leaving
+            achieve("#{title(@worker)} (pid #{@pid}) was killed#{at}#{successor}")
           end
         end
 

@@ -201,7 +201,8 @@ module Pando
           def lasting? = true
           def obstacle = @cluster.reload.obstacle
 
-          # One that has not begun ends without an event.
+          # The event `reload.failed` may be about the reload before it. So one that is cancelled before it has begun is
+          # noticed here.
           def check
             give_up("the reload was cancelled before it began") unless @started || @cluster.reload.wanted?
           end

@@ -53,7 +53,7 @@ module Pando
           @pause = Backoff.new
           @count = @count_before = @failures = 0
           @told = []
-          @asked = true
+          @asked = false
         end
 
         def any? = count.positive?
@@ -95,12 +95,12 @@ module Pando
         # @param asked [Boolean] whether a user waits for the answer; false: the policy wants it
         # @return [Boolean] false: it cannot be done now; an event says why
         def refork(reason, force: false, asked: true)
-          @asked = asked
           resume(reason) if force
           obstacle = hindrance
           worker = best_source unless obstacle
-          return !!refuse(obstacle || unfit, reason) unless worker
+          return !!refuse(obstacle || unfit, reason, asked: asked) unless worker
 
+          @asked = asked
           @wanted = reason
           !@generations.begin_generation(:refork, worker).nil?
         end
@@ -223,7 +223,7 @@ module Pando
         # refork succeeds. A user who asks always gets an event.
         # @param asked [Boolean] whether a user waits for the answer
         # @param facts [Hash] the worker that refused to be forked from, if one did; whether another event has told why
-        def refuse(obstacle, reason, asked: @asked, **facts)
+        def refuse(obstacle, reason, asked:, **facts)
           if obstacle == @generations.lost_threads.refusal # the thread has an event of its own
             Events.emit("refork.withheld", reason: obstacle, wanted: reason)
             return
@@ -236,7 +236,7 @@ module Pando
           nil
         end
 
-        # A user who asks again need not wait.
+        # After a refork that a user has asked for, the next one need not wait.
         def postpone(backoff, obstacle)
           return if @asked
 

@@ -53,13 +53,14 @@ module Pando
         # @param word [String] the name of their records
         def to_state(state, word = "listener")
           each { |listener| listener.to_state(state, word) }
+          state.add("#{word}_number", last: @number) unless @number.negative?
           @inherited.to_state(state)
         end
 
         # After an upgrade. Changes of the configuration since then need a reload.
         def take_up(state, specs, word = "listener")
           @listeners = state.all(word).map { |record| OwnListener.taken_up(record, state, specs) }
-          @number = map(&:number).max || -1
+          @number = state.any("#{word}_number")&.integer(:last) || map(&:number).max || @number
           self
         end
 

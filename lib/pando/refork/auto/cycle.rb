@@ -33,7 +33,7 @@ module Pando
                   heard_at: :number, heard_age: :number, cpu: :number, young_age: :number, young_cpu: :number,
                   ripe_age: :number, ripe_cpu: :number, mold_cpu: :number, busy_for: :number
 
-        # See Survey::Vitals.
+        # See Vitals.
         attr_reader :age, :most, :seconds, :pss, :workers, :cpu
         # Seconds since the last quiet moment; nil: this is one.
         attr_reader :busy_for

@@ -61,6 +61,18 @@ class ClusterRefusedReforkTest < Minitest::Test
     assert_equal([WHY], refused)
   end
 
+  # The user's request has its answer: another refork is under way.
+  def test_a_request_while_the_policys_refork_is_under_way_does_not_make_that_the_users
+    booted(workers: 4)
+    cluster.policy.threshold_value = 0
+    elapse 100
+    cluster.turn
+    refute(generations.refork("pando refork"))
+    generations.reforks.called_off("it was at a long request", generations.upcoming.source)
+
+    assert_equal([1], [events("refork.postponed").size])
+  end
+
   def test_after_a_refork_that_worked_it_is_news_again
     booted(workers: 4)
     refused_by_policy(WHY)

@@ -24,6 +24,15 @@ class ListenersTest < Minitest::Test
   def path(name) = File.join(@folder, name)
   def become(*specs) = @listeners.adopt(@listeners.prepare(specs))
   def numbers = @listeners.map(&:number)
+
+  # A new monitor takes them up.
+  def upgrade(*specs)
+    state = Pando::Cluster::Upgrade::State.new
+    @listeners.to_state(state)
+    state.define_singleton_method(:take) { |number| Pando::Sys.borrow(number) { |io| Pando::Sys.disown(io.dup) } }
+    @listeners = Listeners.new.take_up(state, specs)
+  end
+
   def ipv6_only?(listener) = listener.socket.getsockopt(:IPV6, :V6ONLY).bool
 
   def test_what_stays_keeps_its_socket_and_its_number
@@ -61,6 +70,16 @@ class ListenersTest < Minitest::Test
     become(at("a"), at("b"))
     become(at("a"))
     @listeners.forget(@listeners.leaving)
+    become(at("a"), at("c"))
+
+    assert_equal([0, 2], numbers)
+  end
+
+  def test_nor_does_it_after_an_upgrade
+    become(at("a"), at("b"))
+    become(at("a"))
+    @listeners.forget(@listeners.leaving)
+    upgrade(at("a"))
     become(at("a"), at("c"))
 
     assert_equal([0, 2], numbers)
@@ -135,10 +154,7 @@ class ListenersTest < Minitest::Test
 
   def test_a_listener_that_the_configuration_did_not_have_at_an_upgrade_and_has_again
     become(at("a", mode: 0o600))
-    state = Pando::Cluster::Upgrade::State.new
-    @listeners.to_state(state)
-    state.define_singleton_method(:take) { |number| Pando::Sys.borrow(number) { |io| Pando::Sys.disown(io.dup) } }
-    @listeners = Listeners.new.take_up(state, [])
+    upgrade
     told = become(at("a", mode: 0o640))
 
     assert_equal([[], 0, 0o640], [told, @listeners.leaving.size, File.stat(path("a")).mode & 0o777])

@@ -31,6 +31,16 @@ class KillTaskTest < Minitest::Test
     assert_match(/\Athe worker in slot 0 \(pid \d+\) was killed; another one takes its place\z/, task.achieved)
   end
 
+  def test_no_worker_takes_the_place_of_one_that_was_leaving
+    booted
+    worker = cluster.worker_in(0)
+    cluster.rollout.ask_to_leave(worker, "scaled down")
+    task = kill(worker)
+    cluster.die(worker, ClusterSupport.killed)
+
+    assert_match(/was killed\z/, task.achieved)
+  end
+
   # Its end is no news to the log: `worker.exited`.
   def test_it_ends_with_a_worker_that_was_leaving_anyway
     booted
