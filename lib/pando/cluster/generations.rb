@@ -348,7 +348,6 @@ module Pando
 
       def discard(generation, reason, detail = nil)
         blame_source(generation, reason)
-        @release = nil if generation.purpose == :reload
         abandon(generation, :discarded, reason)
         delay = @backoff.fail
         return if !current&.forks? && give_up_unless_serving(reason, detail)
@@ -366,6 +365,7 @@ module Pando
 
       def abandon(generation, state, reason)
         @lost_threads.forget_trial if generation.equal?(upcoming)
+        @release = nil if generation.purpose == :reload
         @upcoming = nil if generation.equal?(upcoming)
         @current = nil if generation.equal?(current)
         @retired.discard(generation.number)

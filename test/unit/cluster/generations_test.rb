@@ -327,13 +327,21 @@ class ClusterGenerationsTest < Minitest::Test
     generations.adopt_release
     heal_from_cold
 
-    assert_equal [[["new"], []]] * 2 + [[]], booted_with
+    assert_equal [[["new"], []], [["new"], []], []], booted_with
   end
 
   def test_after_a_failed_reload_a_lost_mold_boots_the_release_before_again
+    heals_with_the_release_before { cluster.die(cluster.upcoming_mold) }
+  end
+
+  def test_so_it_does_after_one_for_which_there_was_no_process
+    heals_with_the_release_before { generations.mold_refused }
+  end
+
+  def heals_with_the_release_before
     booted(workers: 1)
     generations.reload(["new"], [])
-    cluster.die(cluster.upcoming_mold)
+    yield
     booted_with = nil
     cluster.spawner.define_singleton_method(:cold_mold) { |number, *release| super(number, *(booted_with = release)) }
     heal_from_cold
