@@ -19,7 +19,8 @@ class DockerPageTest < Minitest::Test
     build, final = BLOCKS.first.split(/^(?=FROM )/).reject(&:empty?)
 
     assert_match(/^RUN .*\binstall\b.* build-essential$.*^RUN bundle install$/m, build)
-    refute_match(/^RUN /, final)
+    assert_equal(["RUN apt-get update && apt-get install --no-install-recommends -y libjemalloc2 " \
+                  "&& rm -rf /var/lib/apt/lists/*"], final.scan(/^RUN .*/), "it needs no compiler")
     assert_match(%r{^COPY --from=#{build[/ AS (\w+)$/, 1]} /usr/local/bundle /usr/local/bundle$}, final)
   end
 
