@@ -32,24 +32,21 @@ class KillTaskTest < Minitest::Test
   end
 
   def test_no_worker_takes_the_place_of_one_that_was_leaving
+    assert_match(/was killed\z/, killed_while_it_leaves(ClusterSupport.killed))
+  end
+
+  # Its end is no news to the log: `worker.exited`.
+  def test_it_ends_with_a_worker_that_has_left_before
+    assert_match(/\Athe worker in slot 0 \(pid \d+\) has ended\z/, killed_while_it_leaves(ClusterSupport.ended))
+  end
+
+  def killed_while_it_leaves(ending)
     booted
     worker = cluster.worker_in(0)
     cluster.rollout.ask_to_leave(worker, "scaled down")
     task = kill(worker)
-    cluster.die(worker, ClusterSupport.killed)
-
-    assert_match(/was killed\z/, task.achieved)
-  end
-
-  # Its end is no news to the log: `worker.exited`.
-  def test_it_ends_with_a_worker_that_was_leaving_anyway
-    booted
-    worker = cluster.worker_in(0)
-    cluster.rollout.ask_to_leave(worker, "replaced")
-    task = kill(worker)
-    cluster.die(worker, ClusterSupport.ended)
-
-    assert_match(/\Athe worker in slot 0 \(pid \d+\) has ended\z/, task.achieved)
+    cluster.die(worker, ending)
+    task.achieved
   end
 
   # A generation that was discarded while this worker started.
