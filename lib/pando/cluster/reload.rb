@@ -128,8 +128,8 @@ module Pando
         @pools.end_watch("another reload was requested") if @wanted
         return finished unless @pools.watching?
 
-        tell_serving unless @serves
-        @serves = true
+        tell_serving unless @told_serving
+        @told_serving = true
       end
 
       def tell_serving
@@ -140,7 +140,7 @@ module Pando
 
       def finished
         @failed = false
-        tell_incomplete unless @serves
+        tell_incomplete unless @told_serving
         @addresses.adopt
         @adopt.call(@renewal)
         Events.emit("reload.finished", generation: @generation.number, seconds: (Sys.now - @began_at).round(3))
@@ -161,7 +161,7 @@ module Pando
       end
 
       def forget
-        @generation = @renewal = @serves = @untried = nil
+        @generation = @renewal = @told_serving = @untried = nil
         @known = false
       end
 

@@ -28,6 +28,9 @@ module ClusterSupport
       # Seconds within which the last mold from a worker was to be forked; nil: no limit.
       attr_reader :within
 
+      # @return [Array<Array>] what each cold mold was to boot: command and listeners; empty: those of the pool
+      def releases = @releases ||= []
+
       # @return [Boolean] whether there are lanes for another worker
       def room_beside?(_mold) = !crowded
       def refusal = "no more processes"
@@ -36,7 +39,8 @@ module ClusterSupport
         @roster = roster
       end
 
-      def cold_mold(generation, *_release)
+      def cold_mold(generation, *release)
+        releases << release
         order(:mold, 0, generation, nil)&.tap { |child| child.adopt(FakePidfd.new(Spawner.pid)) }
       end
 

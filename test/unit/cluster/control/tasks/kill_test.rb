@@ -2,23 +2,16 @@
 
 require "test_helper"
 require "pando/cluster/monitor"
-require_relative "../../support/generations_case"
+require_relative "../../support/task_case"
 
 # `pando kill`, in a simulated cluster.
 class KillTaskTest < Minitest::Test
-  include ClusterSupport::GenerationsCase
+  include ClusterSupport::TaskCase
 
   Pool = Struct.new(:options)
 
-  def teardown
-    Pando::Events.unsubscribe(@subscription_of_task) if @subscription_of_task
-    super
-  end
-
   def kill(worker)
-    task = Pando::Cluster::Control::Tasks::Kill.new(nil, Pool.new(ClusterSupport.options), worker)
-    @subscription_of_task = Pando::Events.subscribe { |event| task.observe(event) unless task.over? }
-    task.tap(&:start)
+    begin_task(Pando::Cluster::Control::Tasks::Kill.new(nil, Pool.new(ClusterSupport.options), worker))
   end
 
   def test_it_ends_with_the_worker

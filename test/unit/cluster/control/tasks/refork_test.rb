@@ -2,11 +2,11 @@
 
 require "test_helper"
 require "pando/cluster/monitor"
-require_relative "../../support/generations_case"
+require_relative "../../support/task_case"
 
 # `pando refork`, in a simulated cluster.
 class ReforkTaskTest < Minitest::Test
-  include ClusterSupport::GenerationsCase
+  include ClusterSupport::TaskCase
 
   # Stands for Pools, and for the monitor.
   class Cluster
@@ -15,11 +15,6 @@ class ReforkTaskTest < Minitest::Test
     def about(_pool) = yield
   end
   Pool = Struct.new(:name, :generations, :options)
-
-  def teardown
-    Pando::Events.unsubscribe(@subscription_of_task) if @subscription_of_task
-    super
-  end
 
   def test_it_ends_when_every_worker_runs_the_next_generation
     booted
@@ -114,8 +109,6 @@ class ReforkTaskTest < Minitest::Test
 
   def begun(jobs: false)
     pool = Pool.new("web", generations, cluster.options.dup.tap { |options| options.jobs = jobs })
-    task = Pando::Cluster::Control::Tasks::Refork.new(Cluster.new, pool, false)
-    @subscription_of_task = Pando::Events.subscribe { |event| task.observe(event) unless task.over? }
-    task.tap(&:start)
+    begin_task(Pando::Cluster::Control::Tasks::Refork.new(Cluster.new, pool, false))
   end
 end
